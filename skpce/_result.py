@@ -324,10 +324,6 @@ class Result:
         head = head if self.supported[place] else f"NOT {head}"
         return f"{head} ({facts}){f', because {reasons}' if reasons else ''}."
 
-    def _is_error(self, name: str) -> bool:
-        """Whether a printed column stands behind another one as its error."""
-        return any(f"{shown}_standard_error" == name for shown in self.printed)
-
     def _printed_rows(self, row: ResultRow) -> list[str]:
         """Return a line for each of the leading labels of the second key."""
         if not self.printed:
@@ -336,13 +332,15 @@ class Result:
         columns = [np.broadcast_to(getattr(row, n), len(labels)) for n in self.printed]
         own = {n: np.atleast_1d(getattr(row, n)) for n in self.columns}
         own = {n: v for n, v in own.items() if v.shape == (len(labels),)}
+        # Errors stand behind their columns.
+        errors = {f"{name}_standard_error" for name in self.printed}
         lines = []
         for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
             pairs = zip(self.printed, columns, strict=True)
             cells = [
                 f"{name} {values[i]:z.3f}{error_in_words(own, name, i)}"
                 for name, values in pairs
-                if not self._is_error(name)
+                if name not in errors
             ]
             lines.append(f"- {labels[i]}: {', '.join(cells)}")
         left_out = len(labels) - len(lines)

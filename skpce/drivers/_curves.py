@@ -233,14 +233,13 @@ def _as_curves(
         "state": np.where(drives, str(State.DRIVES), str(State.OPEN)).astype(object),
         "begins": np.array(_short(begins), dtype=object),
         "last": np.array(_short(ends), dtype=object),
-        "shown": [f"{row.sum()} of {len(axis)}" for row in shown],
+        "shown": np.array([f"{row.sum()} of {len(axis)}" for row in shown]),
         "p_value": columns["p_value"].min(axis=1),
         "largest": total[at_peak],
         "low": columns["total_low"][at_peak],
         "high": columns["total_high"][at_peak],
         "at": axis[peak],
     }
-    summary = {key: np.asarray(values) for key, values in summary.items()}
     order = np.lexsort((-summary["largest"], ~drives))
     table = Result(
         {"input": tuple(names[i] for i in order)},

@@ -128,9 +128,10 @@ def _in_words(
             for k in sorted(lags)
         ):
             return ""
+    at = "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
     return (
         "runs depend on those before them in the order of the rows (correlation of "
-        f"{_at(lag)} {autocorrelation(outputs, lag):z.2f}, of inputs "
+        f"{at} {autocorrelation(outputs, lag):z.2f}, of inputs "
         f"{autocorrelation(table, lag):z.2f})"
     )
 
@@ -174,10 +175,6 @@ def _of_low_discrepancy(values: FloatArray, generator: np.random.Generator) -> b
         np.log(qmc.discrepancy(table, method="MD")) for table in (points, *shuffled)
     )
     return bool(given < np.mean(others) - _LARGE * np.std(others))
-
-
-def _at(lag: int) -> str:
-    return "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
 
 
 def autocorrelation(values: FloatArray, lag: int) -> float:

@@ -170,7 +170,9 @@ class Design:
         """
         rows = np.asarray(X, dtype=np.float64)
         labels = numbers_of(rows) if replicate is None else numbers_of(replicate)
-        blocks = None if blocks is None or _is_one(blocks) else numbers_of(blocks)
+        blocks = None if blocks is None else numbers_of(blocks)
+        if blocks is not None and not blocks.any():  # one label says nothing
+            blocks = None
         places = None
         if groups is None and order is not None and order is not False:
             places = _positions(order, blocks)
@@ -382,8 +384,7 @@ class Design:
             what += "they have in common within them"
         elif self.order is not None:
             what = "blocks of the series change their signs"
-            if self.series_has_blocks:
-                assert self.blocks is not None
+            if self.blocks is not None and self.series_has_blocks:
                 what = f"means of {self.blocks.max() + 1} blocks are taken out, {what}"
         elif self.blocks is not None:
             what = f"exchanged within {self.blocks.max() + 1} blocks"
@@ -416,11 +417,6 @@ def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
     """Return the logarithm of how many orders labels have in their strata."""
     both = np.bincount(numbers_of(np.column_stack([strata, labels])))
     return float(gammaln(np.bincount(strata) + 1.0).sum() - gammaln(both + 1.0).sum())
-
-
-def _is_one(labels: Any) -> bool:
-    """Whether all labels are one, which says nothing."""
-    return len(np.unique(numbers_of(labels))) == 1
 
 
 def _positions(order: Any, blocks: IndexArray | None) -> FloatArray:

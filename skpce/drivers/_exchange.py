@@ -838,18 +838,15 @@ class Problem:
         """Test an input, or a group of inputs, for each output."""
         members = self.members[row]
         setting = self.setting(members)
-        n_outputs = self.n_outputs
-        nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
+        spread = np.ones(self.n_outputs)
+        resting = [np.zeros(0, dtype=np.int64)] * self.n_outputs
         if setting is None:
-            ones, steady = np.ones(n_outputs), (False,) * n_outputs
-            why = self._why_not(members)
-            return Tested(ones, ones, why, resting=nothing, unsteady=steady)
+            why, steady = self._why_not(members), (False,) * self.n_outputs
+            return Tested(spread, spread, why, resting=tuple(resting), unsteady=steady)
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
         unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
         location = np.maximum(location, differs)
-        resting = list(nothing)
-        spread = np.ones(n_outputs)
         if setting.exchange.kind != "signs":
             for output, few, alone in setting.without_outlying(location):
                 again = alone.p_values(self.n_draws)[0]
@@ -859,7 +856,8 @@ class Problem:
                     resting[output] = np.flatnonzero(members_of)
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
-                left = setting.spread_left(self.n_draws)
+                rest = replace(setting, residuals=setting.left_over())
+                left = rest.spread_p_values(self.n_draws)
                 spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
@@ -988,8 +986,7 @@ class _Setting:
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
-            if design.series_has_blocks:
-                assert design.blocks is not None
+            if design.blocks is not None and design.series_has_blocks:
                 values = without_means(values, design.blocks)
                 own = own.centred(design.blocks)
             exchange = _of_series(design, values, own)
@@ -1430,7 +1427,7 @@ class _Setting:
         is left in where the spread follows the input: in small samples a fit takes
         most of the noise away where there is most of it.
         """
-        left = self._left_over()
+        left = self.left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
         if self.exchange.strata is None:
             follows &= self._is_larger_at_terms(left)
@@ -1453,7 +1450,8 @@ class _Setting:
             self.residuals if strata is None else equal_within(self.residuals, strata)
         )
 
-    def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+    def left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+        """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
         best = self._best_partners()
         for partner in np.unique(best).tolist():
@@ -1532,10 +1530,6 @@ class _Setting:
                 sizes = sizes_of_exchange(terms, weights, given, strata)
             found[outputs] = tail_of_mixture(value, sizes)
         return found
-
-    def spread_left(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Test the size of what the input leaves of the residuals."""
-        return replace(self, residuals=self._left_over()).spread_p_values(n_draws)
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""
@@ -1616,7 +1610,7 @@ class _Setting:
                 partners=(),
                 exchange=replace(self.exchange, kind="rows"),
             )
-            of_signs = other._left_over()
+            of_signs = other.left_over()
             found[place] = np.maximum(
                 other._of_tails(left, signs=False), other._of_tails(of_signs, True)
             )

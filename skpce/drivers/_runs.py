@@ -1096,17 +1096,13 @@ def _ensemble_of(
             wanted = known_names(asked.inputs, known, "inputs", noun)
             counted = replicate_columns(asked.replicate, known)
             wanted += [name for name in counted if name not in wanted]
-        return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
+        sampler = type(getattr(data, "sampler", None)).__name__
+        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")  # by earlier results
+        cautions = (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
+        return _said_here(lambda: from_study(data, wanted)), cautions
     if hasattr(data, "cv_results_") or _is_results(data):
         return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
     return None, ()
-
-
-def _adaptive(study: Any) -> tuple[Caution, ...]:
-    """Return a caution where a sampler looked at earlier results."""
-    sampler = type(getattr(study, "sampler", None)).__name__
-    is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
-    return (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
 
 
 def _said_here(read: Callable[[], Ensemble]) -> Ensemble:

@@ -134,8 +134,8 @@ def from_study(
         outputs[infinite] = np.nan
     metrics = getattr(study, "metric_names", None)
     if metrics is None:
-        metrics = [f"objective{i}" for i in range(outputs.shape[1])]
-        metrics = metrics if len(metrics) > 1 else ["objective"]
+        n = outputs.shape[1]
+        metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
     if len(set(metrics)) < len(metrics):
         raise ValueError(
             f"Two objectives of study have one name: {list(metrics)}; expected names "
