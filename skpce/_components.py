@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any, cast
 
@@ -53,12 +54,16 @@ class _Term:
     code: IndexArray  # shape: (n_rows,), the level of each row
     n_levels: int
 
+    @cached_property
+    def levels(self) -> Any:
+        """A column of zeros and ones for each level; a sparse table."""
+        n_rows = len(self.code)
+        entries = np.ones(n_rows), self.code, np.arange(n_rows + 1)
+        return sparse.csr_array(entries, (n_rows, self.n_levels))
+
     def summed(self, values: FloatArray) -> FloatArray:
         """Add up over the rows of each level; columns are kept."""
-        if values.ndim == 1:
-            return np.asarray(np.bincount(self.code, values, self.n_levels), np.float64)
-        parts = [np.bincount(self.code, v, self.n_levels) for v in values.T]
-        return np.stack(parts, axis=1)
+        return np.asarray(self.levels.T @ values)
 
     @property
     def counts(self) -> FloatArray:
@@ -66,9 +71,7 @@ class _Term:
 
     def together(self, other: _Term) -> Any:
         """Count the rows of each pair of levels; a sparse table."""
-        ones = np.ones(len(self.code))
-        shape = self.n_levels, other.n_levels
-        return sparse.csr_array((ones, (self.code, other.code)), shape)
+        return sparse.csr_array(self.levels.T @ other.levels)
 
     def determines(self, other: _Term) -> bool:
         """Whether each level lies in one level of the other term."""
@@ -260,7 +263,7 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     y, fixed = table.y, table.fixed
     order = sorted(others, key=lambda t: -t.n_levels)
     # What is eliminated last, and the term itself.
-    levels = _levels([*order[1:], term])
+    levels = sparse.hstack([t.levels for t in (*order[1:], term)], format="csr")
     sums = levels.T @ fixed
     counts = (levels.T @ levels).toarray()
     gram = np.block([[fixed.T @ fixed, sums.T], [sums, counts]])
@@ -268,7 +271,7 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     explained, rank = 0.0, 0
     for big in order[:1]:
         scale = 1.0 / np.sqrt(big.counts)[:, np.newaxis]
-        counts = (_levels([big]).T @ levels).toarray()
+        counts = (big.levels.T @ levels).toarray()
         across = np.hstack([big.summed(fixed), counts]) * scale
         sums = big.summed(y) * scale[:, 0]
         gram -= across.T @ across
@@ -291,16 +294,6 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     if error is None:
         return None
     return _Pivot(parts, values[some], int(some.sum()), *error)
-
-
-def _levels(terms: Sequence[_Term]) -> Any:
-    """Return a column of zeros and ones for each level of terms; a sparse table."""
-    starts = np.cumsum([0, *(t.n_levels for t in terms)])
-    places = [t.code + start for t, start in zip(terms, starts, strict=False)]
-    n_rows = len(terms[0].code)
-    rows, ones = np.tile(np.arange(n_rows), len(terms)), np.ones(n_rows * len(terms))
-    shape = n_rows, int(starts[-1])
-    return sparse.csr_array((ones, (rows, np.concatenate(places))), shape)
 
 
 def _pseudo_inverse(gram: FloatArray, n_rows: int) -> tuple[FloatArray, int]:
@@ -336,7 +329,7 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     outside = float(table.y @ table.y) - float(rest @ rest)
     if not terms:
         return outside, np.empty(0)
-    design = _levels(terms)
+    design = sparse.hstack([t.levels for t in terms], format="csr")
     gram = sparse.csr_array(design.T @ design)
     sums = design.T @ fixed  # (n_levels, n_fixed)
     right = design.T @ rest

@@ -198,19 +198,12 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        blocks, groups, repeat = (
-            None if labels is None else _by_appearance(labels[rows])
-            for labels in (self.blocks, self.groups, self.repeat)
-        )
-        return replace(
-            self,
-            n_rows=len(rows),
-            setting=_by_appearance(self.setting[rows]),
-            blocks=blocks,
-            groups=groups,
-            repeat=repeat,
-            order=None if self.order is None else _without_ties(self.order[rows]),
-        )
+        kept: dict[str, Any] = {}
+        for name in ("setting", "blocks", "groups", "repeat"):
+            labels = getattr(self, name)
+            kept[name] = None if labels is None else _by_appearance(labels[rows])
+        order = None if self.order is None else _without_ties(self.order[rows])
+        return replace(self, n_rows=len(rows), order=order, **kept)
 
     @property
     def recurring(self) -> IndexArray | None:  # shape: (n_rows,)
