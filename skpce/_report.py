@@ -445,23 +445,17 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
         return
     page.add_heading("Policies: members and surrogate")
     most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
-    n_samples = min(_MOST_DRAWS, most)
+    draws: dict[str, Any] = {"random_state": seed, "n_samples": min(_MOST_DRAWS, most)}
     if len(steps) < len(varying):
         page.add_text(
             f"The {len(steps)} decisions of the largest summed variance are shown."
         )
     for step in steps:
         display = PolicyDistributionDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            step=step,
-            random_state=seed,
-            n_samples=n_samples,
+            content.pipeline, content.y, step=step, **draws
         )
-        name = content.step_names[step]
-        page.add_figure(
-            display, f"{name}: test data beside the predictive distribution."
-        )
+        what = "test data beside the predictive distribution"
+        page.add_figure(display, f"{content.step_names[step]}: {what}.")
 
 
 _SPREAD = {
@@ -528,11 +522,9 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
             surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
             for level in LEVELS
         ]
+        given = content.pipeline, content.reading.X, y
         display = CoverageDisplay.from_estimator(
-            *(content.pipeline, content.reading.X, y),
-            levels=LEVELS,
-            outputs=content.outputs,
-            **seed,
+            *given, levels=LEVELS, outputs=content.outputs, **seed
         )
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")

@@ -705,11 +705,8 @@ n_inputs)
         )
     places = tuple(one.of_rows(runs.rows) for one in findings.cautions)
     findings = replace(findings, cautions=places)
-    return make_answer(
-        *(findings, names, found.read, found),
-        negligible=negligible,
-        cautions=runs.cautions,
-    )
+    given = findings, names, found.read, found
+    return make_answer(*given, negligible=negligible, cautions=runs.cautions)
 
 
 def _rows(

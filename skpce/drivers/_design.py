@@ -176,14 +176,9 @@ class Design:
         places = None
         if groups is None and order is not None and order is not False:
             places = _positions(order, blocks)
+        groups = None if groups is None else numbers_of(groups)
         return cls(
-            len(rows),
-            labels,
-            blocks,
-            None if groups is None else numbers_of(groups),
-            places,
-            counter,
-            order is not None,
+            len(rows), labels, blocks, groups, places, counter, order is not None
         )
 
     @property

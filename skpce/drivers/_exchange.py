@@ -1011,11 +1011,8 @@ class _Setting:
         if exchange.pooled and exchange.strata is not None:
             fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
         else:
-            fit = fit_others(
-                *(inputs, others, values, groups, unit),
-                with_covariances=arranged,
-                setting=of_series,
-            )
+            given = inputs, others, values, groups, unit
+            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
@@ -1770,10 +1767,8 @@ def _left_of(
     left = fit.residuals - fit.residuals.mean(axis=0)
     size = np.square(targets - targets.mean(axis=0)).sum(axis=0)
     known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
-    tied: tuple[int, ...] = ()
-    if known > _TIED:
-        tied = tuple(others[fit.weights / fit.weights.sum() > 0.1].tolist())
-    return replace(own, values=left), tied
+    tied = others[fit.weights / fit.weights.sum() > 0.1].tolist()
+    return replace(own, values=left), tuple(tied) if known > _TIED else ()
 
 
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:

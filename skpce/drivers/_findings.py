@@ -165,11 +165,7 @@ def order_of_inputs(
     names: Sequence[str],
 ) -> IndexArray:  # shape: (n_inputs,)
     """Sort inputs by what no order of the columns, and no unit, changes."""
-    standard, values = (
-        centred / np.where(scale > 0, scale, 1.0)
-        for table in (X, np.nan_to_num(coordinates))
-        for centred, scale in [(table - table.mean(axis=0), table.std(axis=0))]
-    )
+    standard, values = standardized(X), standardized(np.nan_to_num(coordinates))
     shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
     strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
     levels = [len(np.unique(column)) for column in X.T]

@@ -361,9 +361,7 @@ class Data:
 
     def table_of(self, X: FloatArray) -> Any:
         """Return inputs as what the estimator was fitted to."""
-        if self.like is None:
-            return X
-        return make_frame(self.names, X.T, like=self._kind)
+        return X if self.like is None else make_frame(self.names, X.T, like=self._kind)
 
     @property
     def _kind(self) -> Any:

@@ -426,10 +426,8 @@ def _fitted(
         return solve_samples(solver, basis, samples, groups)
     few = Samples(X, rotated(values, groups), samples.weights)
     basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
-    solver = LearnedRidgeSolver(
-        *(solver.scales, solver.noise, np.zeros(n_outputs, np.int64)),
-        *(True, False, solver.priors),
-    )
+    known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
+    solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
 
 
