@@ -167,9 +167,9 @@ def _found(
     findings = answer.findings
     groups = np.argsort(along)[data.read.group_of_coordinate]
     values, X = data.coordinates[rows], data.X[rows]
-    columns = order_of_inputs(X, values, findings.members, answer.input_names)
-    place = np.argsort(columns)
-    members = tuple(tuple(place[list(m)].tolist()) for m in findings.members)
+    asked = findings.members, answer.input_names
+    columns, rows_of = order_of_inputs(X, values, *asked)
+    members = tuple(rows_of)
     laws = data.laws
     laws = None if laws is None else [laws[k] for k in columns]
     order = canonical_order(X, values)

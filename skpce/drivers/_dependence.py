@@ -28,7 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._input_laws import InputLaw
-from ._design import Design
+from ._design import Design, root_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -95,14 +95,10 @@ def find_series(
 
 def _few_columns(coordinates: FloatArray) -> FloatArray:
     """Return outputs, each as large, in their directions of most variance."""
-    centred = coordinates - coordinates.mean(axis=0)
-    size = np.sqrt(np.square(centred).mean(axis=0))
-    scaled = centred[:, size > 0] / size[size > 0]
+    scaled = _scaled(coordinates)
     if scaled.shape[1] <= _MOST_COLUMNS:
-        return np.asarray(scaled)
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    chosen = vectors[:, -_MOST_COLUMNS:] * np.sqrt(values[-_MOST_COLUMNS:].clip(0))
-    return np.asarray(chosen)
+        return scaled
+    return root_of(scaled @ scaled.T)[:, -_MOST_COLUMNS:]
 
 
 def _in_words(

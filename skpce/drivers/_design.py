@@ -394,11 +394,15 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     """
     middle = (own.max(axis=0) + own.min(axis=0)) / 2.0
     squares, strata = numbers_of(np.square(own - middle).round(9)), numbers_of(others)
-    every = np.column_stack([own, others])
-    n_levels = [len(np.unique(column)) for column in every.T]
-    if not squares.any() or len(np.unique(every, axis=0)) == math.prod(n_levels):
+    if not squares.any() or is_complete(np.column_stack([own, others])):
         return True
     return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
+
+
+def is_complete(X: FloatArray) -> bool:
+    """Whether all combinations of the levels of the columns were tried."""
+    n_levels = [len(np.unique(column)) for column in X.T]
+    return len(np.unique(X, axis=0)) == math.prod(n_levels)
 
 
 def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
@@ -616,8 +620,13 @@ def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
     """Return the coordinates of rows in their direction of most variance."""
     if values.shape[1] <= len(values):
         return np.asarray(values @ np.linalg.eigh(values.T @ values)[1][:, -1])
-    sizes, vectors = np.linalg.eigh(values @ values.T)
-    return np.asarray(vectors[:, -1] * np.sqrt(max(sizes[-1], 0.0)))
+    return root_of(values @ values.T)[:, -1]
+
+
+def root_of(matrix: FloatArray) -> FloatArray:
+    """Return a matrix whose product with its transpose is the given one."""
+    sizes, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0.0)))
 
 
 def q2_with_interval(

@@ -81,6 +81,7 @@ from ._design import (
     first_of,
     mean_of,
     memory_of,
+    root_of,
     standardized,
     sum_of,
     waves_along,
@@ -1036,7 +1037,9 @@ class _Setting:
         if fit.covariances:
             free, turns = inputs.free_directions(own.values[:, 0], others, unit)
             residuals = free @ (free.T @ residuals)
-            roots = tuple(free @ _root(free.T @ one @ free) for one in fit.covariances)
+            roots = tuple(
+                free @ root_of(free.T @ one @ free) for one in fit.covariances
+            )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
         partners = []
@@ -1201,7 +1204,7 @@ class _Setting:
             for root, column in zip(roots, self.residuals.T, strict=True)
         ]
         length = np.sqrt([_unshrunken(*one) for one in zip(white, roots, strict=True)])
-        half = _root(np.array(white) @ np.array(white).T)
+        half = root_of(np.array(white) @ np.array(white).T)
         generator = np.random.default_rng([start, 4])
         normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
         drawn = normal @ half.T
@@ -1625,12 +1628,6 @@ def _unshrunken(white: FloatArray, root: FloatArray) -> float:
 def _lengths(vectors: FloatArray) -> FloatArray:
     """Return the lengths along the last axis, without a table of squares."""
     return np.asarray(np.sqrt(np.einsum("...k,...k->...", vectors, vectors)))
-
-
-def _root(matrix: FloatArray) -> FloatArray:
-    """Return a matrix whose product with its transpose is the given one."""
-    sizes, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0.0)))
 
 
 def _signs(number: int, n_units: int, start: int) -> FloatArray:

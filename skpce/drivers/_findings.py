@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +15,7 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
-from ._design import Design, find_constraint, first_of, standardized
+from ._design import Design, find_constraint, first_of, is_complete, standardized
 from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
 from ._shares import Shares, shares_of
 
@@ -84,11 +83,10 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     coordinates = _upright(coordinates)
-    order = order_of_inputs(X, coordinates, members, names)
-    place, given = np.argsort(order), members
+    given = members
+    order, members = order_of_inputs(X, coordinates, members, names)
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
-    members = [tuple(place[list(inputs)].tolist()) for inputs in members]
     n_settings = design.n_settings
     design = with_copies(design, X, coordinates)
     n_copies = n_settings - design.n_settings
@@ -163,8 +161,11 @@ def order_of_inputs(
     coordinates: FloatArray,
     members: Sequence[tuple[int, ...]],
     names: Sequence[str],
-) -> IndexArray:  # shape: (n_inputs,)
-    """Sort inputs by what no order of the columns, and no unit, changes."""
+) -> tuple[IndexArray, list[tuple[int, ...]]]:
+    """Sort inputs by what no order of the columns, and no unit, changes.
+
+    Returns their order, and the members of each row of the answer in it.
+    """
     standard, values = standardized(X), standardized(np.nan_to_num(coordinates))
     shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
     strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
@@ -173,7 +174,9 @@ def order_of_inputs(
     for name, inputs in zip(names, members, strict=True):
         for i in inputs:
             named[i] = name
-    return np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    order = np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    place = np.argsort(order)
+    return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
 
 def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
@@ -232,7 +235,9 @@ class _Evidence:
             problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
             parts.append((own_outputs, problem))
             results = [problem.test(row) for row in range(n_rows)]
-            if own.has_repeats and _has_all_settings(inputs):
+            # Labels of which all combinations were tried: no more settings exist.
+            are_labels = own.has_repeats and inputs.is_category.all()
+            if are_labels and is_complete(inputs.X):
                 results = [one.at_tried() for one in results]
             for row, result in enumerate(results):
                 for place, output in enumerate(own_outputs.tolist()):
@@ -311,14 +316,6 @@ class _Evidence:
         tens = np.ceil((times - 1.0) * counts / 10.0)
         more = np.where(known, 10.0 * tens, np.inf)
         return states, np.where(kind == 3, more, np.nan)
-
-
-def _has_all_settings(inputs: Inputs) -> bool:
-    """Whether inputs are labels of which all combinations were tried: no more exist."""
-    if not inputs.is_category.all():
-        return False
-    n_levels = [len(np.unique(column)) for column in inputs.X.T]
-    return len(np.unique(inputs.X, axis=0)) == math.prod(n_levels)
 
 
 def _named(

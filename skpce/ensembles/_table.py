@@ -693,8 +693,7 @@ def _check_law(name: str, law: Any) -> None:
     if not is_frozen(law) and not (isinstance(law, str) and law in NAMES):
         raise ValueError(
             f"The distribution of the input {name!r} must be None, a frozen one of "
-            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got "
-            f"{law!r}."
+            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
         )
 
 
