@@ -287,8 +287,8 @@ def labels_of_copies(
             near = np.concatenate(both)
             links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
     pairs = np.concatenate(links)
-    shape = n_members, n_members
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
+    entries = np.ones(len(pairs)), tuple(pairs.T)
+    graph = coo_matrix(entries, shape=(n_members, n_members))
     n_groups, labels = connected_components(graph, directed=False)
     if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
         return None

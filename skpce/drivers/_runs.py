@@ -51,9 +51,9 @@ from ..ensembles._table import (
     LIKE_A_NUMBER,
     Columns,
     Ensemble,
+    ReadInputs,
     entries_of_dicts,
     input_columns,
-    read_inputs,
     read_table,
 )
 from ._cautions import Caution, said
@@ -774,11 +774,9 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     found, y, more_notes, used = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    laws = _unless_chosen(found.columns, found.laws, inputs)
     read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
-    logarithms = tuple(map(str, asked.log))
-    data = Data(found.table, laws, found.levels, logarithms, y, read, like)
+    data = _data_of(found, inputs, asked, y, read, like)
     labels = asked.labels(every)
     if counted:  # one label, such as a seed, of the columns that count repeats
         columns = zip(
@@ -788,15 +786,22 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
 
 
-def _unless_chosen(
-    names: Iterable[Any], laws: Iterable[Any], stated: Any
-) -> dict[Any, Any]:
-    """Return the distributions that were stated, "auto" for others of numbers."""
+def _data_of(
+    found: ReadInputs,
+    stated: Any,
+    asked: Asked,
+    y: FloatArray,
+    read: Outputs,
+    like: Any,
+) -> Data:
+    """Return data with distributions that were stated, "auto" for other numbers."""
     given = stated if isinstance(stated, Mapping) else {}
-    return {
+    laws = {
         str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
-        for name, law in zip(names, laws, strict=True)
+        for name, law in zip(found.columns, found.laws, strict=True)
     }
+    logarithms = tuple(map(str, asked.log))
+    return Data(found.table, laws, found.levels, logarithms, y, read, like)
 
 
 def _outputs_of(
@@ -893,20 +898,13 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         if laws[name] is None and values.dtype.kind in "fiu":
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     columns = {name: values[used] for name, values in columns.items()}
-    found = read_inputs(columns, laws, log=asked.log, orders=orders)
+    found = ReadInputs(columns, laws, log=asked.log, orders=orders)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
-    data = Data(
-        found.table,
-        _unless_chosen(found.columns, found.laws, stated),
-        found.levels,
-        tuple(map(str, asked.log)),
-        y[used],
-        read,
-        X if is_table(X) and hasattr(X, "columns") else None,
-    )
+    like = X if is_table(X) and hasattr(X, "columns") else None
+    data = _data_of(found, stated, asked, y[used], read, like)
     setting = asked.setting(list(given))
     return Table(data, asked.labels(given), used, setting, tuple(notes))
 

@@ -444,7 +444,7 @@ def read_runs(
         told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."
         )
-    found = read_inputs(
+    found = ReadInputs(
         {name: values[used] for name, values in columns.items()},
         laws,
         log=log,
@@ -455,44 +455,37 @@ def read_runs(
     return found, y, (*told, *found.notes), used
 
 
-def read_inputs(
-    columns: Mapping[Any, NDArray[Any]],
-    laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
-    *,
-    log: Iterable[str] = (),
-    orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
-    what: str = "runs",
-    texts: Iterable[str] = (),  # outputs that were text
-) -> ReadInputs:
-    """Read the columns of inputs as numbers, without those that do not vary."""
-    found = ReadInputs(what, orders or {})
-    found.texts += texts
-    logarithms = set(log)
-    for name, values in columns.items():
-        found.add(name, values, laws[name], name in logarithms)
-    if not found.columns:
-        n_runs = len(next(iter(columns.values()), ()))
-        raise ValueError(
-            f"No input varies in the {n_runs} {what}; expected inputs or parameters "
-            "that do."
-        )
-    if found.texts:
-        found.notes.append(
-            f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
-        )
-    return found
-
-
 class ReadInputs:
-    """Inputs as they are read, one column after another."""
+    """Inputs as numbers, read from columns, without those that do not vary."""
 
-    def __init__(self, what: str, orders: Mapping[str, Sequence[Any]]) -> None:
-        self.what, self.orders = what, orders
+    def __init__(
+        self,
+        columns: Mapping[Any, NDArray[Any]],
+        laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
+        *,
+        log: Iterable[str] = (),
+        orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
+        what: str = "runs",
+        texts: Iterable[str] = (),  # outputs that were text
+    ) -> None:
+        self.what, self.orders = what, orders or {}
         self.columns: dict[str, FloatArray] = {}
         self.laws: list[Any] = []
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.notes: list[str] = []
-        self.texts: list[str] = []  # columns of text that are numbers
+        self.texts = list(texts)  # columns of text that are numbers
+        logarithms = set(log)
+        for name, values in columns.items():
+            self.add(name, values, laws[name], name in logarithms)
+        if not self.columns:
+            n_runs = len(next(iter(columns.values()), ()))
+            raise ValueError(
+                f"No input varies in the {n_runs} {what}; expected inputs or "
+                "parameters that do."
+            )
+        if self.texts:
+            told = ", ".join(self.texts)
+            self.notes.append(f"Text that reads as numbers is numbers: {told}.")
 
     @property
     def table(self) -> FloatArray:  # shape: (n_runs, n_inputs)
