@@ -441,20 +441,15 @@ class ResultRow:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found, values = self.result, None
-        if name == found._first_key:
-            values = found._labels
-        elif name in found.columns:
-            values = found.columns[name]
-        elif name in (found.answer, "supported"):
-            values = found.supported
-        elif name == "reasons":
-            values = found.reasons
+        found = self.result
+        known = {"reasons": found.reasons, "supported": found.supported}
+        known |= {found.answer: found.supported, **found.columns}
+        values = found._labels if name == found._first_key else known.get(name)
         if values is not None and len(values):
             value = values[self.place if len(values) > 1 else 0]
             return value.item() if isinstance(value, np.generic) else value
-        known = ", ".join([found._first_key, *found.columns])
-        raise AttributeError(f"The row has no {name!r}; it has {known}.")
+        names = ", ".join([found._first_key, *found.columns])
+        raise AttributeError(f"The row has no {name!r}; it has {names}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the frame shows of the label, by name.

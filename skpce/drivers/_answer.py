@@ -481,11 +481,8 @@ def make_answer(
         "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
-    known = ~np.isnan(columns["q2"])
-    supported = tuple(
-        State.DRIVES in row and is_known
-        for row, is_known in zip(findings.states, known.tolist(), strict=True)
-    )
+    drives = np.array([State.DRIVES in row for row in findings.states], dtype=bool)
+    supported = tuple((drives & ~np.isnan(found[0])).tolist())
     reasons = tuple(
         () if good else (reason_of(findings, output),)
         for output, good in enumerate(supported)

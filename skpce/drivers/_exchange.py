@@ -530,10 +530,9 @@ def smaller_rank(
     checked in ``lean/Core``.
     """
     number = len(drawn[0]) + 1
-    ranks = []
-    for own, others in zip(observed, drawn, strict=True):
-        values = _rounded(np.concatenate([own, others]))
-        ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
+    pairs = zip(observed, drawn, strict=True)
+    every = [_rounded(np.concatenate(pair)) for pair in pairs]
+    ranks = [number - stats.rankdata(one, method="min", axis=0) + 1 for one in every]
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
     if number > 1000:
@@ -560,11 +559,10 @@ def step_down(
     Step down: beside the strongest outputs the weaker ones compete among themselves.
     Statistics are ranked among those of all outputs, which have the same scale.
     """
-    ranks = []
-    for own, others in zip(observed, drawn, strict=True):
-        values = _rounded(np.concatenate([own, others]))
-        found = stats.rankdata(-values, method="max").reshape(values.shape)
-        ranks.append(found / values.size)
+    pairs = zip(observed, drawn, strict=True)
+    every = [_rounded(np.concatenate(pair)) for pair in pairs]
+    ranks = [stats.rankdata(-one, method="max").reshape(one.shape) for one in every]
+    ranks = [found / found.size for found in ranks]
     smaller = _of_both(*ranks)
     order = np.argsort(smaller[0], kind="stable")
     smaller = smaller[:, order]
@@ -1042,17 +1040,16 @@ class _Setting:
             )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
-        partners = []
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
         # Of so few settings of levels, products are confounded with others.
         confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
         alone = exchange.pooled or (roots and confounded)
-        for k in [] if alone else others.tolist():
-            leading = inputs.terms[k].leading
-            if leading.size:  # else the input is constant
-                leading = leading if unit is None else mean_of(leading, unit)
-                partners.append((k, leading))
+        partners = [
+            (k, leading if unit is None else mean_of(leading, unit))
+            for k in ([] if alone else others.tolist())
+            if (leading := inputs.terms[k].leading).size  # else the input is constant
+        ]
         return cls(
             problem,
             own,

@@ -270,12 +270,9 @@ class _Evidence:
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
                             asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = holm(np.array(list(asked.values())) * self.n_choices)
-        return {
-            key: float(p)
-            for key, p in zip(asked, adjusted, strict=True)
-            if p <= _OF_PAIRS
-        }
+        adjusted = holm(np.array(list(asked.values())) * self.n_choices).tolist()
+        found = zip(asked, adjusted, strict=True)
+        return {key: p_value for key, p_value in found if p_value <= _OF_PAIRS}
 
     def alike(
         self, drives: BoolArray, told_apart: BoolArray

@@ -856,10 +856,7 @@ def _all_columns(table: Any) -> dict[Any, NDArray[Any]]:
     entries = entries_of_dicts(table)
     found: dict[Any, NDArray[Any]] = {}
     for name in names_of(table):
-        if name in entries:
-            found |= entries[name]
-        else:
-            found[name] = np.asarray(table[name])
+        found |= entries[name] if name in entries else {name: np.asarray(table[name])}
     return found
 
 

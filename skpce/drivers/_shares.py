@@ -135,21 +135,19 @@ def shares_along(
     found = Shares.nothing(int(groups.max()) + 1, len(members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
     generator = np.random.default_rng(2)
-    drawn: list[FloatArray] = []
-    settled: list[BoolArray] = []
+    drawn: list[tuple[FloatArray, BoolArray]] = []
     for output in range(q2.shape[1]):
         own = values[:, groups == output]
         one = np.zeros(own.shape[1], dtype=np.int64)
         fit = _Fit(_fitted(X, laws, own, one), own, one, members, design)
         found.explained[output] = fit.explained[0]
         found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
-        own_draws, own_settled = fit.draws(generator)
-        drawn.append(own_draws)
-        settled.append(own_settled)
+        drawn.append(fit.draws(generator))
         known = fit.explained, q2[:, [output]], design
         missed[output] = _missed_beyond(fit.problem, own, one, *known)[0]
     estimate = np.stack([found.first[0], found.total[0]])
-    bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
+    draws, settled = zip(*drawn, strict=True)
+    bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
     bounds[1][~np.concatenate(settled, axis=1)] = 0.0
     found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
     found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
@@ -328,13 +326,11 @@ class _Fit:
         squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
         drawn = np.empty((len(squares), 2, n_outputs, n_rows))
         settled = np.empty((2, n_outputs, n_rows), dtype=bool)
-        n_sets = 0
         for place, inputs in enumerate(members):
             at = np.array(inputs)
             columns = at[0] + n_inputs * np.arange(2)
             if len(inputs) > 1:
-                columns = 3 * n_inputs + n_sets + len(sets) * np.arange(2)
-                n_sets += 1
+                columns = 3 * n_inputs + sets.index(inputs) + len(sets) * np.arange(2)
             drawn[:, :, :, place] = np.moveaxis(squares[:, :, columns], 2, 1)
             settled[0, :, place] = known[:, at].any(axis=1)
             settled[1, :, place] = known[:, n_inputs + at].any(axis=1)

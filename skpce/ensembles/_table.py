@@ -314,8 +314,7 @@ def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
         if any(isinstance(entry, Mapping) for entry in entries):
             found |= _flat(f"{name}.{key}", entries)
         else:
-            column = np.fromiter(entries, dtype=object, count=len(entries))
-            found[f"{name}.{key}"] = column
+            found[f"{name}.{key}"] = np.fromiter(entries, object, len(entries))
     return found
 
 
