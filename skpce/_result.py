@@ -263,7 +263,7 @@ class Result:
         lines = ["  ".join(row).rstrip() for row in zip(*columns[:shown], strict=True)]
         further = []
         if size > _PRINTED_ROWS:
-            further.append(_counted(size - _PRINTED_ROWS, "more row"))
+            further.append(with_number(size - _PRINTED_ROWS, "more row"))
         if shown < len(columns):
             further.append(f"the columns {', '.join(names[shown:])}")
         if further:
@@ -347,7 +347,8 @@ class Result:
         return [*lines, f"- ({left_out} more)"] if left_out else lines
 
 
-def _counted(number: int, noun: str) -> str:
+def with_number(number: int, noun: str) -> str:
+    """Return how many there are of a noun."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 

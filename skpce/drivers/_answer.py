@@ -321,12 +321,10 @@ training, in total variation: some of what differs may be the training.'
 
     def _share(self, name: str, output: int, i: int) -> str:
         """Return a share in percent, with its interval."""
-        table = self.drivers
-        low, high = (
-            100 * getattr(table, f"{name}_{end}")[output, i] for end in ("low", "high")
+        share, low, high = (
+            self.drivers.columns[name + end][output, i] for end in ("", "_low", "_high")
         )
-        value = percent(getattr(table, name)[output, i])
-        return f"{value} [{low:.0f}, {high:.0f}]"
+        return f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)

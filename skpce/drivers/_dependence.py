@@ -68,12 +68,12 @@ def find_series(
     their order has nothing that this input has not. One with few values is a factor
     of a design. The others are asked, if there are any.
     """
-    if not X.shape[1]:
-        return ""
     rows = ~np.isnan(coordinates).any(axis=1)
+    if not X.shape[1] or rows.sum() < _FEWEST_ROWS:
+        return ""
     X, outputs = X[rows], _few_columns(coordinates[rows])
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
-    if not asked.shape[1] or len(X) < _FEWEST_ROWS or not outputs.any():
+    if not asked.shape[1] or not outputs.any():
         return ""
     generator = np.random.default_rng(0)
     asked = (asked - asked.mean(axis=0)) / asked.std(axis=0)
@@ -410,10 +410,7 @@ def _discovered(log_p_values: FloatArray) -> BoolArray:
     n_tests = len(log_p_values)
     limits = np.log(_FALSE_DISCOVERIES * np.arange(1, n_tests + 1) / n_tests)
     passed = np.flatnonzero(np.sort(log_p_values) <= limits)
-    if not passed.size:
-        return np.zeros(n_tests, dtype=bool)
-    found: BoolArray = log_p_values <= limits[passed[-1]]
-    return found
+    return np.asarray(log_p_values <= (limits[passed[-1]] if passed.size else -np.inf))
 
 
 def with_copies(

@@ -502,15 +502,11 @@ def find_constraint(
     centred = X - X.mean(axis=0)
     scale = centred.std(axis=0)
     used = np.flatnonzero(scale > 0)
-    if len(used) < 2:
+    if len(used) < 2 or len(X) < len(used):
         return used[:0]
     table = centred[:, used] / scale[used]
-    if len(table) < len(used):
-        return used[:0]
     _, values, vectors = np.linalg.svd(table, full_matrices=False)
-    flat = np.flatnonzero(values < _TIED * np.sqrt(len(table)))
-    if not len(flat):
-        return used[:0]
+    flat = values < _TIED * np.sqrt(len(table))
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
     return np.asarray(used[weight > 1e-6])
 

@@ -29,8 +29,14 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     """Draw a panel for each output, the first four; return one axes, or a list."""
     drawn = [o for o in range(len(answer.q2)) if not np.isnan(answer.q2[o])]
     n_known, drawn = len(drawn), drawn[:MOST_PANELS] or [0]
-    inputs = min(len(answer.input_names), MOST_BARS + 1)
-    panels = _panels(len(drawn), inputs + 3, ax)
+    bars = min(len(answer.input_names), MOST_BARS + 1) + 3
+    if ax is not None:
+        panels = list(make_panels(len(drawn), bars, ax))
+    else:
+        plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
+        size = _WIDTH, 0.75 + len(drawn) * (0.35 + 0.27 * bars)
+        known: dict[str, Any] = {"layout": "constrained", "squeeze": False}
+        panels = list(plt.subplots(len(drawn), 1, figsize=size, **known)[1][:, 0])
     for output, panel in zip(drawn, panels, strict=True):
         _draw_panel(answer, output, panel)
     scale = "share of the variance between runs, in %"
@@ -40,17 +46,6 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     _draw_legend(panels[-1], answer.drivers, is_given=ax is not None)
     choose_fonts(*panels)
     return panels if len(panels) > 1 else panels[0]
-
-
-def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
-    if ax is not None:
-        return list(make_panels(n_panels, n_bars, ax))
-    plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
-    height = 0.75 + n_panels * (0.35 + 0.27 * n_bars)
-    _, axes = plt.subplots(
-        n_panels, 1, figsize=(_WIDTH, height), layout="constrained", squeeze=False
-    )
-    return list(axes[:, 0])
 
 
 def short_name(name: str, letters: int) -> str:

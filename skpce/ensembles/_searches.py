@@ -126,10 +126,9 @@ def from_study(
     )
     infinite = np.isinf(outputs)
     if infinite.any():
-        n_infinite = int(infinite.any(axis=1).sum())
         notes.append(
-            f"{n_infinite} of {len(complete)} complete trials have an infinite "
-            "objective, which counts as failed."
+            f"{infinite.any(axis=1).sum()} of {len(complete)} complete trials have an "
+            "infinite objective, which counts as failed."
         )
         outputs[infinite] = np.nan
     metrics = getattr(study, "metric_names", None)

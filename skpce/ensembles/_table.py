@@ -35,6 +35,7 @@ from .._checks import (
 from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import all_in_scipy
+from .._result import with_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +97,9 @@ class Ensemble:
     def __str__(self) -> str:
         names = opened(self.X).columns
         head = (
-            f"{len(self)} members, {_counted(self.X.shape[1], 'input')} "
+            f"{len(self)} members, {with_number(self.X.shape[1], 'input')} "
             f"({', '.join(map(str, names))}), "
-            f"{_counted(self.y.shape[1], 'output')}"
+            f"{with_number(self.y.shape[1], 'output')}"
         )
         if self.setting is not None:
             head += f", {len(np.unique(self.setting))} different settings"
@@ -138,10 +139,6 @@ _SHOWN = 8  # members that a notebook shows
 def _named(name: Any) -> str:
     """Return the name of a column; of one with two levels both."""
     return ": ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def from_frame(
