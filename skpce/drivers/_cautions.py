@@ -347,11 +347,9 @@ def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
 )
 def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
     p_values = seen.shares.lack_of_fit
-    level = _LACK / max(seen.outputs.n_groups, 1)
-    level = 0.0 if _are_equal(seen) else level
+    level = 0.0 if _are_equal(seen) else _LACK / max(seen.outputs.n_groups, 1)
     for output in np.flatnonzero(p_values < level).tolist():
-        name = seen.outputs.names[output]
-        yield {"output": name, "p_value": float(p_values[output])}
+        yield {"output": seen.outputs.names[output], "p_value": float(p_values[output])}
 
 
 @caution(

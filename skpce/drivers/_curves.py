@@ -176,8 +176,7 @@ def _found(
     design = answer.design.of_rows(rows[order])
     X, values = X[order][:, columns], values[order]
     X = X[first_of(design.setting)][design.setting]
-    varies = np.flatnonzero(data.read.spread(values) > 0)
-    outputs = np.unique(groups[varies])
+    outputs = np.unique(groups[data.read.spread(values) > 0])
     used = np.flatnonzero(np.isin(groups, outputs))
     used = used[np.argsort(groups[used], kind="stable")]
     own = np.searchsorted(outputs, groups[used])

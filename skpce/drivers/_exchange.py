@@ -267,10 +267,9 @@ class Inputs:
     ) -> float:
         """Add up squared correlations of the first terms with the others', times n."""
         own = joined([self.terms[k] for k in members]).values[:, 0]
-        first = [self.terms[k].values[:, :1] for k in others.tolist()]
-        table = np.hstack(first).T
+        table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(table @ own / len(own)).sum())
+        return float(n_units * np.square(table.T @ own / len(own)).sum())
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
@@ -323,8 +322,7 @@ class Inputs:
         table = np.hstack([self.terms[k].values for k in others.tolist()])
         if len(own) < len(table) and unit is not None:
             table = mean_of(table, unit)
-        size = np.maximum(own.std(axis=0), 1e-9)
-        found = (own / size).T @ table / len(table)
+        found = (own / np.maximum(own.std(axis=0), 1e-9)).T @ table / len(table)
         n_units = len(table) if unit is None else int(unit.max()) + 1
         return float(n_units * np.square(found).max(initial=0.0))
 

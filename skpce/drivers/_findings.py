@@ -402,16 +402,12 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
 
 def percent(share: float) -> str:
     """Return a share in percent, for a table."""
-    if 0.0 < share < 0.005:
-        return "<1 %"
-    return f"{100.0 * share:.0f} %"
+    return "<1 %" if 0.0 < share < 0.005 else f"{100.0 * share:.0f} %"
 
 
 def percent_in_words(share: float) -> str:
     """Return a share in percent, for a sentence: none is nothing, and none is all."""
-    if share < 0.005:
-        return "less than 1 %"
-    return f"{100.0 * share:.0f} %"
+    return "less than 1 %" if share < 0.005 else f"{100.0 * share:.0f} %"
 
 
 def between(low: float, high: float) -> str:
