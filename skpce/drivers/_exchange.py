@@ -56,7 +56,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy import linalg, stats
@@ -539,13 +538,13 @@ def smaller_rank(
                 tail_of_draws(float(own[0, output]), others[:, output])
                 for own, others in zip(observed, drawn, strict=True)
             ]
-            found[output] = min(found[output], _of_both(*tails))
+            found[output] = min(found[output], float(_of_both(*tails)))
     return np.asarray(found)
 
 
-def _of_both(alone: Any, pairs: Any) -> Any:
+def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
     """Return the smaller of two p-values, or ranks, each with its part of the level."""
-    return np.minimum(alone / ALONE, pairs / (1.0 - ALONE))
+    return np.asarray(np.minimum(alone / ALONE, pairs / (1.0 - ALONE)))
 
 
 def step_down(
