@@ -157,8 +157,10 @@ class Outputs:
     def slices(self) -> tuple[slice, ...]:
         """Columns of y of each group."""
         found = () if self.geometry is None else self.geometry.layout.slices
-        n, real = self.n_parts, () if self.real is None else self.real.slices
-        return (*found, *(slice(n + own.start, n + own.stop) for own in real))
+        if self.real is not None:
+            n, real = self.n_parts, self.real.slices
+            found += tuple(slice(n + own.start, n + own.stop) for own in real)
+        return found
 
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).

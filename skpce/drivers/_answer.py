@@ -756,10 +756,9 @@ def sentences_of(
     """
     every = range(len(outputs))
     words = [_Words(findings, names, o, negligible) for o in every]
-    sentences = [one.sentence for one in words]
     subjects: dict[str, list[str]] = {}
-    for text, name in zip(sentences, outputs, strict=True):
-        subjects.setdefault(text, []).append(name)
+    for one, name in zip(words, outputs, strict=True):
+        subjects.setdefault(one.sentence, []).append(name)
     if len(subjects) <= _MOST_SENTENCES:
         return tuple(_with_subject(text, own) for text, own in subjects.items())
     sets = [tuple(map(str, findings.states[o])) for o in every]
@@ -767,7 +766,7 @@ def sentences_of(
     return tuple(
         _range_sentence([words[o] for o in own], [outputs[o] for o in own])
         if len(own) > 1
-        else _with_subject(sentences[own[0]], [outputs[own[0]]])
+        else _with_subject(words[own[0]].sentence, [outputs[own[0]]])
         for own in alike
     )
 

@@ -527,9 +527,10 @@ def smaller_rank(
     checked in ``lean/Core``.
     """
     number = len(drawn[0]) + 1
-    pairs = zip(observed, drawn, strict=True)
-    every = [_rounded(np.concatenate(pair)) for pair in pairs]
-    ranks = [number - stats.rankdata(one, method="min", axis=0) + 1 for one in every]
+    ranks = []
+    for pair in zip(observed, drawn, strict=True):
+        values = _rounded(np.concatenate(pair))
+        ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
     if number > 1000:

@@ -102,7 +102,7 @@ def shares_of(
     With blocks: of the variance within these.
     """
     values = _within_blocks(values, design)
-    fit = _Fit(_fitted(X, laws, values, groups), values, groups, members, design)
+    fit = _Fit(X, _fitted(X, laws, values, groups), values, groups, members, design)
     q2 = fit.left_out(unit)
     noise, lack_of_fit = fit.repeats()
     first, total = fit.simultaneous()
@@ -139,7 +139,7 @@ def shares_along(
     for output in range(q2.shape[1]):
         own = values[:, groups == output]
         one = np.zeros(own.shape[1], dtype=np.int64)
-        fit = _Fit(_fitted(X, laws, own, one), own, one, members, design)
+        fit = _Fit(X, _fitted(X, laws, own, one), own, one, members, design)
         found.explained[output] = fit.explained[0]
         found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
         drawn.append(fit.draws(generator))
@@ -178,20 +178,12 @@ def of_few_runs(
 class _Fit:
     """A fit of all inputs to outputs, and what follows for the rows of the answer."""
 
+    X: FloatArray  # shape: (n_rows, n_inputs)
     problem: FittedProblem
     values: FloatArray  # shape: (n_rows, n_coordinates)
     groups: IndexArray  # shape: (n_coordinates,), numbers of the outputs
     members: Sequence[tuple[int, ...]]  # inputs of each row of the answer
     design: Design
-
-    @property
-    def n_inputs(self) -> int:
-        return len(self.problem.basis.laws)
-
-    @cached_property
-    def samples(self) -> Samples:
-        assert self.problem.samples is not None
-        return self.problem.samples
 
     @cached_property
     def expansion(self) -> Expansion:
@@ -243,7 +235,7 @@ class _Fit:
         """Return the share that two inputs have together only, of the variance of y."""
         n_rows = len(self.members)
         found = np.zeros((self.expansion.n_groups, n_rows, n_rows))
-        if not 1 < self.n_inputs <= _MOST_PAIRED:
+        if not 1 < self.X.shape[1] <= _MOST_PAIRED:
             return found
         row_of = {own[0]: row for row, own in enumerate(self.members) if len(own) == 1}
         try:
@@ -259,7 +251,7 @@ class _Fit:
 
     def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)
         """Return Q² of runs whose units are left out of fits, and its interval."""
-        X, laws = self.samples.inputs, self.problem.basis.laws
+        X, laws = self.X, self.problem.basis.laws
         values, groups = self.values, self.groups
         order = units_by_inputs(X, values, unit)
         fold = deal_folds(order, unit)
@@ -285,7 +277,7 @@ class _Fit:
             return nothing, nothing
         inside = values - mean_of(values, setting)[setting]
         within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
-        design = self.problem.basis.evaluate(self.samples.inputs)
+        design = self.problem.basis.evaluate(self.X)
         misses = mean_of(values - design @ self.problem.coefficients.T, setting)
         between = np.bincount(setting) @ _added(np.square(misses), groups) / n_settings
         widths = np.bincount(groups)
@@ -302,7 +294,8 @@ class _Fit:
         """Return shares with bounds that hold together, of both kinds."""
         n_coordinates = len(self.groups)
         is_kernel = isinstance(self.problem.basis, KernelBasis)
-        if self.n_inputs > _MOST_INPUTS or (is_kernel and n_coordinates > _MOST_DRAWN):
+        is_wide = is_kernel and n_coordinates > _MOST_DRAWN
+        if is_wide or self.X.shape[1] > _MOST_INPUTS:
             low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
             bounds = np.stack([self.estimate, low, high])
         elif n_coordinates > _MOST_DRAWN:
@@ -319,7 +312,7 @@ class _Fit:
         Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
         """
         problem, groups, members = self.problem, self.groups, self.members
-        n_outputs, n_rows, n_inputs = len(self.variance), len(members), self.n_inputs
+        n_outputs, n_rows, n_inputs = len(self.variance), len(members), self.X.shape[1]
         added, largest = (partial(one, groups=groups) for one in (_added, _largest))
         rows = RowSums(add=added, largest=largest)
         sets = [inputs for inputs in members if len(inputs) > 1]
@@ -335,7 +328,7 @@ class _Fit:
             settled[0, :, place] = known[:, at].any(axis=1)
             settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
         # The variance of the noise is drawn too: a scaled inverse chi-square.
-        free = max(len(self.samples.inputs), 8) * 0.75
+        free = max(len(self.X), 8) * 0.75
         factor = free / generator.chisquare(free, size=(len(squares), 1))
         # So are the variances of what each input does, over settings drawn too.
         vary = self._spread_of_squares()  # (n_outputs, n_inputs)
@@ -359,10 +352,10 @@ class _Fit:
         one.
         """
         problem, n_settings = self.problem, self.design.n_settings
-        shape = len(self.variance), self.n_inputs
+        shape = len(self.variance), self.X.shape[1]
         if isinstance(problem.basis, KernelBasis):
             return np.full(shape, 2.0 / n_settings)
-        design = problem.basis.evaluate(self.samples.inputs)
+        design = problem.basis.evaluate(self.X)
         active = problem.basis.multi_indices > 0
         found = np.zeros(shape)
         for place, some in enumerate(active.T):
@@ -384,7 +377,7 @@ class _Fit:
         variance, noise = self.variance, self.noise
         assert isinstance(solver, LearnedRidgeSolver)
         prior = solver.priors[0].or_nothing()
-        design = problem.basis.evaluate(self.samples.inputs) * solver.scales[0]
+        design = problem.basis.evaluate(self.X) * solver.scales[0]
         gram = design.T @ design
         np.einsum("ii->i", gram)[...] += prior.noise
         covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
