@@ -38,8 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _fail(message: str) -> NoReturn:
-    text = " ".join(message.split())
-    sys.stderr.write(f"skpce: error: {text}\n")
+    sys.stderr.write(f"skpce: error: {' '.join(message.split())}\n")
     raise SystemExit(_FAILED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any, cast
 
@@ -53,12 +54,16 @@ class _Term:
     code: IndexArray  # shape: (n_rows,), the level of each row
     n_levels: int
 
+    @cached_property
+    def levels(self) -> Any:
+        """A column of zeros and ones for each level; a sparse table."""
+        n_rows = len(self.code)
+        entries = np.ones(n_rows), self.code, np.arange(n_rows + 1)
+        return sparse.csr_array(entries, (n_rows, self.n_levels))
+
     def summed(self, values: FloatArray) -> FloatArray:
         """Add up over the rows of each level; columns are kept."""
-        if values.ndim == 1:
-            return np.asarray(np.bincount(self.code, values, self.n_levels), np.float64)
-        parts = [np.bincount(self.code, v, self.n_levels) for v in values.T]
-        return np.stack(parts, axis=1)
+        return np.asarray(self.levels.T @ values)
 
     @property
     def counts(self) -> FloatArray:
@@ -66,9 +71,7 @@ class _Term:
 
     def together(self, other: _Term) -> Any:
         """Count the rows of each pair of levels; a sparse table."""
-        ones = np.ones(len(self.code))
-        shape = self.n_levels, other.n_levels
-        return sparse.csr_array((ones, (self.code, other.code)), shape)
+        return sparse.csr_array(self.levels.T @ other.levels)
 
     def determines(self, other: _Term) -> bool:
         """Whether each level lies in one level of the other term."""
@@ -106,8 +109,7 @@ class _Table:
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the columns."""
-    gram = columns.T @ columns
-    values, vectors = np.linalg.eigh(gram)
+    values, vectors = np.linalg.eigh(columns.T @ columns)
     kept = values > 1e-10 * values.max()
     return np.asarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
 
@@ -236,13 +238,10 @@ def _pivot(table: _Table, place: int) -> _Pivot | None:
         coarsest = [
             t for t in finer if not any(o is not t and t.determines(o) for o in finer)
         ]
-        found = []
-        for cells in coarsest:
-            part = table.means_of(cells)
-            names = [t.name for t in part.terms]
-            found.append(_pivot(part, names.index(term.name)))
-        known = [one for one in found if one is not None]
-        return max(known, key=lambda one: one.p_value) if known else None
+        parts = [table.means_of(cells) for cells in coarsest]
+        places = [[t.name for t in part.terms].index(term.name) for part in parts]
+        found = filter(None, map(_pivot, parts, places))
+        return max(found, key=lambda one: one.p_value, default=None)
     largest = max((t.n_levels for t in others), default=0)
     rest = sum(t.n_levels for t in others) - largest
     if term.n_levels <= _EXACT and rest <= _EXACT:
@@ -253,8 +252,7 @@ def _pivot(table: _Table, place: int) -> _Pivot | None:
 def _error(table: _Table, explained: float, rank: int) -> tuple[float, int] | None:
     """Return the mean square of the error, and its degrees of freedom."""
     free = len(table.y) - rank
-    total = float(table.y @ table.y)
-    left = max(total - explained, 0.0)
+    left = max(float(table.y @ table.y) - explained, 0.0)
     if free < 1 or left <= 1e-12 * float(table.rest @ table.rest):
         return None
     return left / free, free
@@ -264,34 +262,22 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     """Eliminate the other terms, the largest first, which is diagonal."""
     y, fixed = table.y, table.fixed
     order = sorted(others, key=lambda t: -t.n_levels)
-    first, rest = order[:1], order[1:]
-    # Blocks: what is eliminated last, and the term itself.
-    kept = [*rest, term]
-    sizes = [fixed.shape[1], *(t.n_levels for t in kept)]
-    starts = np.cumsum([0, *sizes])
-    gram = np.zeros((starts[-1], starts[-1]))
-    right = np.concatenate([fixed.T @ y, *(t.summed(y) for t in kept)])
-    gram[: sizes[0], : sizes[0]] = fixed.T @ fixed
-    for i, one in enumerate(kept):
-        at = slice(starts[i + 1], starts[i + 2])
-        gram[at, : sizes[0]] = one.summed(fixed)
-        gram[: sizes[0], at] = gram[at, : sizes[0]].T
-        for j, two in enumerate(kept):
-            own = slice(starts[j + 1], starts[j + 2])
-            gram[at, own] = one.together(two).toarray()
+    # What is eliminated last, and the term itself.
+    levels = sparse.hstack([t.levels for t in (*order[1:], term)], format="csr")
+    sums = levels.T @ fixed
+    counts = (levels.T @ levels).toarray()
+    gram = np.block([[fixed.T @ fixed, sums.T], [sums, counts]])
+    right = np.concatenate([fixed.T @ y, levels.T @ y])
     explained, rank = 0.0, 0
-    for big in first:
+    for big in order[:1]:
         scale = 1.0 / np.sqrt(big.counts)[:, np.newaxis]
-        across = np.hstack(
-            [big.summed(fixed), *(big.together(t).toarray() for t in kept)]
-        )
-        across = across * scale
+        counts = (big.levels.T @ levels).toarray()
+        across = np.hstack([big.summed(fixed), counts]) * scale
         sums = big.summed(y) * scale[:, 0]
         gram -= across.T @ across
         right = right - across.T @ sums
         explained, rank = float(sums @ sums), big.n_levels
-    of_term = slice(starts[-2], None)
-    before = slice(0, starts[-2])
+    before, of_term = slice(0, -term.n_levels), slice(-term.n_levels, None)
     inverse, known = _pseudo_inverse(gram[before, before], len(y))
     rank += known
     solved = inverse @ right[before]
@@ -343,13 +329,7 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     outside = float(table.y @ table.y) - float(rest @ rest)
     if not terms:
         return outside, np.empty(0)
-    starts = np.cumsum([0, *(t.n_levels for t in terms)])
-    places = np.concatenate(
-        [t.code + start for t, start in zip(terms, starts[:-1], strict=True)]
-    )
-    rows = np.tile(np.arange(len(rest)), len(terms))
-    shape = len(rest), int(starts[-1])
-    design = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape)
+    design = sparse.hstack([t.levels for t in terms], format="csr")
     gram = sparse.csr_array(design.T @ design)
     sums = design.T @ fixed  # (n_levels, n_fixed)
     right = design.T @ rest
@@ -358,7 +338,7 @@ def _least_squares(table: _Table, terms: Sequence[_Term]) -> tuple[float, FloatA
     def apply(effects: FloatArray) -> FloatArray:
         return np.asarray(gram @ effects - sums @ (sums.T @ effects))
 
-    size = (int(starts[-1]),) * 2
+    size = gram.shape
     operator = LinearOperator(size, matvec=cast(Any, apply), dtype=np.float64)
     by_counts = LinearOperator(
         size, matvec=cast(Any, lambda v: np.ravel(v) / counts), dtype=np.float64
@@ -606,14 +586,14 @@ def variance_components(
     check_real(
         "variance_components", "confidence_level", confidence_level, low=0.5, high=1
     )
-    read = _read(table, score, random, fixed)
-    variance = _moments(read.table)
-    terms = read.table.terms
-    pivots = [_pivot(read.table, place) for place in range(len(terms))]
-    intervals = _intervals(read.table, pivots, variance, confidence_level)
+    scores, mean, sizes, factors = _read(table, score, random, fixed)
+    variance = _moments(scores)
+    terms = scores.terms
+    pivots = [_pivot(scores, place) for place in range(len(terms))]
+    intervals = _intervals(scores, pivots, variance, confidence_level)
     p_values = [np.nan if pivot is None else pivot.p_value for pivot in pivots]
     adjusted = holm(np.nan_to_num(np.array(p_values), nan=1.0))
-    n_rows = len(read.table.y)
+    n_rows = len(scores.y)
     shares = [np.square(t.counts / n_rows).sum() for t in terms]
     of_mean = variance * np.array([*shares, 1.0 / n_rows])  # of its squared error
     squared = float(of_mean.sum())
@@ -629,11 +609,11 @@ def variance_components(
         "of_error": of_mean / squared,
     }
     figures = {
-        "mean": read.mean,
+        "mean": mean,
         "mean_standard_error": float(np.sqrt(squared)),
         "n_rows": n_rows,
-        "sizes": read.sizes,
-        "factors": read.factors,
+        "sizes": sizes,
+        "factors": factors,
     }
     components = (*(t.name for t in terms), RESIDUAL)
     return VarianceComponents(
@@ -643,7 +623,7 @@ def variance_components(
         reasons=(*map(_why_not, p_values, adjusted), ()),
         facts=tuple(map(_fact, *(columns[name] for name in _IN_WORDS))),
         title=f"Components of the variance of {score}, {n_rows} rows",
-        notes=(*_notes(components, of_mean, figures), *_unnamed(read.table)),
+        notes=(*_notes(components, of_mean, figures), *_unnamed(scores)),
         figures=figures,
     )
 
@@ -665,19 +645,16 @@ def _fact(share: float, low: float, high: float, p_value: float) -> str:
 
 
 def _intervals(
-    table: _Table,
-    pivots: Sequence[_Pivot | None],
-    variance: FloatArray,
-    confidence: float,
+    table: _Table, pivots: Sequence[_Pivot | None], variance: FloatArray, level: float
 ) -> FloatArray:  # shape: (4, n_components): of components and of shares, low and high
     """Return ends that hold the estimates; NaN where nothing is left to compare to."""
-    half = (1.0 - confidence) / 2
+    half = (1.0 - level) / 2
     generator = np.random.default_rng(0)
     ends = np.full((4, len(variance)), np.nan)
     drawn = np.tile(variance, (_DRAWS, 1))
     for place, pivot in enumerate(pivots):
         if pivot is not None:
-            ends[:2, place] = pivot.interval(confidence)
+            ends[:2, place] = pivot.interval(level)
             drawn[:, place] = pivot.draws(generator)
             if not table.finer(place):  # its error is the residual
                 free = _free_of_residual(table, pivot.free)
@@ -692,10 +669,9 @@ def _intervals(
         if np.delete(can_be_nothing, place).all():
             ends[3, place] = 1.0
     ends[2:, np.isnan(ends[0])] = np.nan
-    share = variance / variance.sum()
-    for low, high, middle in ((0, 1, variance), (2, 3, share)):
-        ends[low] = np.minimum(ends[low], middle)
-        ends[high] = np.maximum(ends[high], middle)
+    middle = np.stack([variance, variance / variance.sum()])
+    ends[::2] = np.minimum(ends[::2], middle)
+    ends[1::2] = np.maximum(ends[1::2], middle)
     return ends
 
 
@@ -781,17 +757,15 @@ def _unnamed(table: _Table) -> Iterator[str]:
 # Reading
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A table of scores, and how the levels of its factors multiply."""
+def _read(
+    data: Any, score: str, random: Sequence[str], fixed: Sequence[str]
+) -> tuple[_Table, float, dict[str, int], tuple[tuple[str, ...], ...]]:
+    """Return a table of scores with their mean, and how the levels multiply.
 
-    table: _Table  # without the fixed effects, which may be large beside the others
-    mean: float
-    sizes: dict[str, int]  # levels of each random column, in each level above it
-    factors: tuple[tuple[str, ...], ...]  # columns of which the levels of terms are
-
-
-def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) -> _Read:
+    The table is without the fixed effects, which may be large beside the others. Sizes
+    are the levels of each random column in each level above it, factors the columns of
+    which the levels of terms are.
+    """
     runs = table_of(at_hand(data))
     known = names_of(runs)
     random_names, fixed_names = (
@@ -864,7 +838,7 @@ def _read(data: Any, score: str, random: Sequence[str], fixed: Sequence[str]) ->
     order = {name: sizes[name] for name in drawn}
     mean = float(y.mean())
     table = _Table(y - mean, _orthonormal(levels), terms)
-    return _Read(replace(table, y=table.rest), mean, order, factors)
+    return replace(table, y=table.rest), mean, order, factors
 
 
 def _refuse_unknown(names: Sequence[Any], known: Sequence[Any], what: str) -> None:

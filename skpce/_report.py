@@ -189,8 +189,7 @@ _ENDS = ("", "_low", "_high")
 
 def of_largest(variance: FloatArray, most: int) -> IndexArray:
     """Return the positions of the largest variances, in their order."""
-    order = np.argsort(-variance, kind="stable")
-    return np.sort(order[:most])
+    return np.sort(np.argsort(-variance, kind="stable")[:most])
 
 
 def _leading_inputs(total: FloatArray) -> IndexArray:
@@ -337,10 +336,10 @@ class ReportContent:
     @property
     def is_scaled(self) -> bool:
         """Whether the columns of an output are added up in units of their own."""
-        measured = None if self.verdict is None else self.verdict.figures
-        judged = (measured or {}).get("measured_as")
-        is_outputs = isinstance(judged, Outputs) and judged.is_scaled
-        return is_outputs and self.expansion.groups is not None
+        if self.verdict is None or self.expansion.groups is None:
+            return False
+        measured = self.verdict.figures.get("measured_as")
+        return isinstance(measured, Outputs) and measured.is_scaled
 
     @property
     def test_q2(self) -> FloatArray:
@@ -361,10 +360,9 @@ class ReportContent:
     @cached_property
     def answers(self) -> list[str]:
         """Say in a word whether something is shown to drive each step."""
-        judged = ["not judged"] * len(self.step_names)
+        judged: Any = "not judged"
         if self.verdict is not None:
-            words = {True: "driven", False: NOT_SUPPORTED}
-            judged = [words[good] for good in self.verdict.attributable]
+            judged = np.where(self.verdict.attributable, "driven", NOT_SUPPORTED)
         if self.is_real:
             choices, without = ~np.isnan(self.support.unexplained), NO_VARIANCE
         else:
@@ -447,23 +445,17 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
         return
     page.add_heading("Policies: members and surrogate")
     most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
-    n_samples = min(_MOST_DRAWS, most)
+    draws: dict[str, Any] = {"random_state": seed, "n_samples": min(_MOST_DRAWS, most)}
     if len(steps) < len(varying):
         page.add_text(
             f"The {len(steps)} decisions of the largest summed variance are shown."
         )
     for step in steps:
         display = PolicyDistributionDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            step=step,
-            random_state=seed,
-            n_samples=n_samples,
+            content.pipeline, content.y, step=step, **draws
         )
-        name = content.step_names[step]
-        page.add_figure(
-            display, f"{name}: test data beside the predictive distribution."
-        )
+        what = "test data beside the predictive distribution"
+        page.add_figure(display, f"{content.step_names[step]}: {what}.")
 
 
 _SPREAD = {
@@ -506,11 +498,11 @@ def add_spread(page: HtmlReport, content: ReportContent) -> None:
     page.add_columns(content.rows(columns), caption)
     page.add_text(text)
     drawn = content.drawn
-    keys = {name: some_of(labels, drawn) for name, labels in found.keys.items()}
+    keys, columns_drawn = (
+        dict(some_rows(table.items(), drawn)) for table in (found.keys, found.columns)
+    )
     display = StepVarianceDisplay(
-        replace(
-            found, keys=keys, columns=dict(some_rows(found.columns.items(), drawn))
-        ),
+        replace(found, keys=keys, columns=columns_drawn),
         unexplained=content.support.unexplained[drawn],
         supported=some_of(content.support.supported, drawn),
     )
@@ -530,11 +522,9 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
             surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
             for level in LEVELS
         ]
+        given = content.pipeline, content.reading.X, y
         display = CoverageDisplay.from_estimator(
-            *(content.pipeline, content.reading.X, y),
-            levels=LEVELS,
-            outputs=content.outputs,
-            **seed,
+            *given, levels=LEVELS, outputs=content.outputs, **seed
         )
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")

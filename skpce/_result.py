@@ -263,7 +263,7 @@ class Result:
         lines = ["  ".join(row).rstrip() for row in zip(*columns[:shown], strict=True)]
         further = []
         if size > _PRINTED_ROWS:
-            further.append(_counted(size - _PRINTED_ROWS, "more row"))
+            further.append(with_number(size - _PRINTED_ROWS, "more row"))
         if shown < len(columns):
             further.append(f"the columns {', '.join(names[shown:])}")
         if further:
@@ -324,10 +324,6 @@ class Result:
         head = head if self.supported[place] else f"NOT {head}"
         return f"{head} ({facts}){f', because {reasons}' if reasons else ''}."
 
-    def _is_error(self, name: str) -> bool:
-        """Whether a printed column stands behind another one as its error."""
-        return any(f"{shown}_standard_error" == name for shown in self.printed)
-
     def _printed_rows(self, row: ResultRow) -> list[str]:
         """Return a line for each of the leading labels of the second key."""
         if not self.printed:
@@ -336,20 +332,23 @@ class Result:
         columns = [np.broadcast_to(getattr(row, n), len(labels)) for n in self.printed]
         own = {n: np.atleast_1d(getattr(row, n)) for n in self.columns}
         own = {n: v for n, v in own.items() if v.shape == (len(labels),)}
+        # Errors stand behind their columns.
+        errors = {f"{name}_standard_error" for name in self.printed}
         lines = []
         for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
             pairs = zip(self.printed, columns, strict=True)
             cells = [
                 f"{name} {values[i]:z.3f}{error_in_words(own, name, i)}"
                 for name, values in pairs
-                if not self._is_error(name)
+                if name not in errors
             ]
             lines.append(f"- {labels[i]}: {', '.join(cells)}")
         left_out = len(labels) - len(lines)
         return [*lines, f"- ({left_out} more)"] if left_out else lines
 
 
-def _counted(number: int, noun: str) -> str:
+def with_number(number: int, noun: str) -> str:
+    """Return how many there are of a noun."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
@@ -443,20 +442,15 @@ class ResultRow:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found, values = self.result, None
-        if name == found._first_key:
-            values = found._labels
-        elif name in found.columns:
-            values = found.columns[name]
-        elif name in (found.answer, "supported"):
-            values = found.supported
-        elif name == "reasons":
-            values = found.reasons
+        found = self.result
+        known = {"reasons": found.reasons, "supported": found.supported}
+        known |= {found.answer: found.supported, **found.columns}
+        values = found._labels if name == found._first_key else known.get(name)
         if values is not None and len(values):
             value = values[self.place if len(values) > 1 else 0]
             return value.item() if isinstance(value, np.generic) else value
-        known = ", ".join([found._first_key, *found.columns])
-        raise AttributeError(f"The row has no {name!r}; it has {known}.")
+        names = ", ".join([found._first_key, *found.columns])
+        raise AttributeError(f"The row has no {name!r}; it has {names}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the frame shows of the label, by name.
@@ -471,8 +465,7 @@ class ResultRow:
         return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        label = self.result._labels[self.place]
-        return f"{label}: {self.result._words(self.place)}"
+        return f"{self.result._labels[self.place]}: {self.result._words(self.place)}"
 
     def __repr__(self) -> str:
         cells = ", ".join(f"{name}={v!r}" for name, v in self.to_dict().items())

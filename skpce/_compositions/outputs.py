@@ -153,6 +153,15 @@ class Outputs:
             found[np.ix_(rows, at)] = some.coordinates(values[np.ix_(rows, columns)])
         return found
 
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Columns of y of each group."""
+        found = () if self.geometry is None else self.geometry.layout.slices
+        if self.real is not None:
+            n, real = self.n_parts, self.real.slices
+            found += tuple(slice(n + own.start, n + own.stop) for own in real)
+        return found
+
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).
 
@@ -160,13 +169,7 @@ class Outputs:
         """
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         missing = np.isnan(values)
-        slices = () if self.geometry is None else self.geometry.layout.slices
-        if self.real is not None:
-            slices += tuple(
-                slice(self.n_parts + own.start, self.n_parts + own.stop)
-                for own in self.real.slices
-            )
-        has = np.stack([~missing[:, own].any(axis=1) for own in slices], axis=1)
+        has = np.stack([~missing[:, own].any(axis=1) for own in self.slices], axis=1)
         # A step without choice is judged beside the first group that has one.
         has[:, ~self.has_choice] = has[:, [self.has_choice.argmax()]]
         patterns, block = np.unique(has, axis=1, return_inverse=True)

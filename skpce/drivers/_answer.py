@@ -25,14 +25,7 @@ from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.columns import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
-from ._cautions import (
-    WORDS,
-    Caution,
-    cautions_in_words,
-    said,
-    tie_of,
-    without_doubles,
-)
+from ._cautions import WORDS, Caution, cautions_in_words, said, tie_of, without_doubles
 from ._cautions import listed as listed_in_words
 from ._design import Design
 from ._findings import (
@@ -328,12 +321,10 @@ training, in total variation: some of what differs may be the training.'
 
     def _share(self, name: str, output: int, i: int) -> str:
         """Return a share in percent, with its interval."""
-        table = self.drivers
-        low, high = (
-            100 * getattr(table, f"{name}_{end}")[output, i] for end in ("low", "high")
+        share, low, high = (
+            self.drivers.columns[name + end][output, i] for end in ("", "_low", "_high")
         )
-        value = percent(getattr(table, name)[output, i])
-        return f"{value} [{low:.0f}, {high:.0f}]"
+        return f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
 
     def _repr_html_(self) -> str:
         words = "".join(f"<p><b>{escape(text)}</b></p>" for text in self.sentences)
@@ -488,11 +479,8 @@ def make_answer(
         "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
-    known = ~np.isnan(columns["q2"])
-    supported = tuple(
-        State.DRIVES in row and is_known
-        for row, is_known in zip(findings.states, known.tolist(), strict=True)
-    )
+    drives = np.array([State.DRIVES in row for row in findings.states], dtype=bool)
+    supported = tuple((drives & ~np.isnan(found[0])).tolist())
     reasons = tuple(
         () if good else (reason_of(findings, output),)
         for output, good in enumerate(supported)
@@ -694,8 +682,7 @@ n_inputs)
     inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
     log = [log] if isinstance(log, str) else listed(log, "log")
     asked = Asked(
-        *(inputs, outputs, steps, tuple(log)),
-        *(replicate, blocks, groups, order),
+        *(inputs, outputs, steps, tuple(log)), *(replicate, blocks, groups, order)
     )
     runs = read_runs(data, y, asked)
     found = runs.data
@@ -713,11 +700,8 @@ n_inputs)
         )
     places = tuple(one.of_rows(runs.rows) for one in findings.cautions)
     findings = replace(findings, cautions=places)
-    return make_answer(
-        *(findings, names, found.read, found),
-        negligible=negligible,
-        cautions=runs.cautions,
-    )
+    given = findings, names, found.read, found
+    return make_answer(*given, negligible=negligible, cautions=runs.cautions)
 
 
 def _rows(
@@ -734,7 +718,16 @@ def _rows(
     for name, given in (together or {}).items():
         members = [str(m) for m in ([given] if isinstance(given, str) else given)]
         for member in members:
-            _check_member(member, str(name), known, used)
+            if member not in known:
+                raise ValueError(
+                    f"together has {member!r} in {str(name)!r}, which is no input that "
+                    f"varies: expected some of {list(known)}."
+                )
+            if member in used:
+                raise ValueError(
+                    f"together has {member!r} in {used[member]!r} and in "
+                    f"{str(name)!r}; expected each input in one group."
+                )
             used[member] = str(name)
         if not members:
             raise ValueError(f"together has no input in {name!r}; expected some.")
@@ -750,21 +743,6 @@ def _rows(
     return list(rows.values()), list(rows)
 
 
-def _check_member(
-    member: str, group: str, known: Sequence[str], used: Mapping[str, str]
-) -> None:
-    if member not in known:
-        raise ValueError(
-            f"together has {member!r} in {group!r}, which is no input that varies: "
-            f"expected some of {list(known)}."
-        )
-    if member in used:
-        raise ValueError(
-            f"together has {member!r} in {used[member]!r} and in {group!r}; expected "
-            "each input in one group."
-        )
-
-
 # Words
 
 
@@ -777,31 +755,19 @@ def sentences_of(
     with ranges in place of intervals.
     """
     every = range(len(outputs))
-    words = [_Words(findings, names, o, negligible).sentence for o in every]
-    found = _with_subjects(words, outputs)
-    if len(found) <= _MOST_SENTENCES:
-        return found
+    words = [_Words(findings, names, o, negligible) for o in every]
+    subjects: dict[str, list[str]] = {}
+    for one, name in zip(words, outputs, strict=True):
+        subjects.setdefault(one.sentence, []).append(name)
+    if len(subjects) <= _MOST_SENTENCES:
+        return tuple(_with_subject(text, own) for text, own in subjects.items())
     sets = [tuple(map(str, findings.states[o])) for o in every]
     alike = [[o for o in every if sets[o] == own] for own in dict.fromkeys(sets)]
     return tuple(
-        text
+        _range_sentence([words[o] for o in own], [outputs[o] for o in own])
+        if len(own) > 1
+        else _with_subject(words[own[0]].sentence, [outputs[own[0]]])
         for own in alike
-        for text in (
-            _with_subjects([words[o] for o in own], [outputs[o] for o in own])
-            if len(own) == 1
-            else [_range_sentence(findings, names, outputs, own, negligible)]
-        )
-    )
-
-
-def _with_subjects(words: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
-    """Put the names of outputs into sentences; those of one wording share it."""
-    alike: dict[str, list[str]] = {}
-    for text, name in zip(words, outputs, strict=True):
-        alike.setdefault(text, []).append(name)
-    return tuple(
-        _with_capitals(text).replace("\0", listed_in_words(names))
-        for text, names in alike.items()
     )
 
 
@@ -812,9 +778,10 @@ _OWN_WORDS = re.compile(
 )
 
 
-def _with_capitals(text: str) -> str:
-    """Begin sentences with capitals, where they do not begin with a name."""
-    return _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
+def _with_subject(text: str, outputs: Sequence[str]) -> str:
+    """Put in the names of outputs; begin with capitals, where not with a name."""
+    text = _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
+    return text.replace("\0", listed_in_words(outputs))
 
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -856,16 +823,12 @@ class _Words:
         parts += [self._nothing(), self._tied(), self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
-    @property
-    def order(self) -> list[int]:
-        """Rows by their total share, the largest first."""
-        total = self.findings.shares.total[0, self.output]
-        return np.argsort(-np.nan_to_num(total), kind="stable").tolist()
-
     def rows(self, state: State) -> list[int]:
-        """Return the rows of a state, the largest total first."""
+        """Return the rows of a state, the largest total share first."""
+        total = self.findings.shares.total[0, self.output]
+        order = np.argsort(-np.nan_to_num(total), kind="stable").tolist()
         states = self.findings.states[self.output]
-        return [i for i in self.order if states[i] is state]
+        return [i for i in order if states[i] is state]
 
     def _drivers(self) -> str:
         drivers = self.rows(State.DRIVES)
@@ -935,8 +898,8 @@ class _Words:
 
     def _tied(self) -> str:
         """Name inputs that these data cannot tell apart, or that nothing tests."""
-        parts = [f"{listed_in_words(names)} {why}." for names, why in self._untold()]
-        return " ".join(parts)
+        told = self._untold()
+        return " ".join(f"{listed_in_words(names)} {why}." for names, why in told)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}
@@ -1013,19 +976,13 @@ class _Words:
         )
 
 
-def _range_sentence(
-    findings: Findings,
-    names: Sequence[str],
-    outputs: Sequence[str],
-    alike: Sequence[int],
-    negligible: float,
-) -> str:
+def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
     """Say what several outputs with the same states have in common."""
-    subject = listed_in_words([outputs[o] for o in alike])
-    rows = list(alike)
-    total = findings.shares.total[0][rows]
+    findings, names = words[0].findings, words[0].names
+    subject, alike = listed_in_words(outputs), [one.output for one in words]
+    total = findings.shares.total[0][alike]
     order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
-    states = findings.states[rows[0]]
+    states = findings.states[alike[0]]
     if np.isnan(total).all():
         return f"{subject} have no choice, or do not vary between the runs."
     drivers = [i for i in order if states[i] is State.DRIVES]
@@ -1036,19 +993,16 @@ def _range_sentence(
         of_what = f"variance of {subject}{findings.design.within_blocks}"
         head = f"{names[drivers[0]]} drives {ranges[0]} of the {of_what}"
         text = f"{listed_in_words([head, *parts[1:]], len(parts))}."
+    below = f"not matter (below {percent(words[0].negligible)}"
     for state, one, several in (
         (State.SPREAD, "acts on their spread", "act on their spread"),
-        (
-            State.NOTHING,
-            f"does not matter (below {percent(negligible)})",
-            f"do not matter (below {percent(negligible)} each)",
-        ),
+        (State.NOTHING, f"does {below})", f"do {below} each)"),
         (State.OPEN, "is not settled", "are not settled"),
     ):
         some = [names[i] for i in order if states[i] is state]
         if some:
             text += f" {said(some, one, several)}."
-    left = [rest_of(findings, o)[0] for o in rows]
+    left = [rest_of(findings, o)[0] for o in alike]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."
     return text

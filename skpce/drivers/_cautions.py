@@ -192,8 +192,7 @@ def _are_equal(seen: Seen) -> bool:
     """Whether repeats have equal outputs, and say nothing of the noise."""
     first = first_of(seen.design.setting)[seen.design.setting]
     own = seen.coordinates
-    equal = np.array_equal(own, own[first], equal_nan=True)
-    return seen.design.has_repeats and equal
+    return seen.design.has_repeats and np.array_equal(own, own[first], equal_nan=True)
 
 
 @caution(
@@ -348,16 +347,13 @@ def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
 )
 def _lack_of_fit(seen: Seen) -> Iterator[Figures]:
     p_values = seen.shares.lack_of_fit
-    level = _LACK / max(seen.outputs.n_groups, 1)
-    level = 0.0 if _are_equal(seen) else level
+    level = 0.0 if _are_equal(seen) else _LACK / max(seen.outputs.n_groups, 1)
     for output in np.flatnonzero(p_values < level).tolist():
-        name = seen.outputs.names[output]
-        yield {"output": name, "p_value": float(p_values[output])}
+        yield {"output": seen.outputs.names[output], "p_value": float(p_values[output])}
 
 
 @caution(
-    "few runs",
-    "with {n} runs only inputs that explain most of the variance are found",
+    "few runs", "with {n} runs only inputs that explain most of the variance are found"
 )
 def _few_runs(seen: Seen) -> Iterator[Figures]:
     design = seen.design

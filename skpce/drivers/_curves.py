@@ -15,13 +15,7 @@ from .._result import Result
 from ._cautions import cautions_in_words, said
 from ._design import first_of
 from ._exchange import Inputs, Problem
-from ._findings import (
-    LEVEL,
-    State,
-    canonical_order,
-    order_of_inputs,
-    percent,
-)
+from ._findings import LEVEL, State, canonical_order, order_of_inputs, percent
 from ._runs import Data
 from ._shares import Shares, shares_along
 
@@ -173,17 +167,16 @@ def _found(
     findings = answer.findings
     groups = np.argsort(along)[data.read.group_of_coordinate]
     values, X = data.coordinates[rows], data.X[rows]
-    columns = order_of_inputs(X, values, findings.members, answer.input_names)
-    place = np.argsort(columns)
-    members = tuple(tuple(place[list(m)].tolist()) for m in findings.members)
+    asked = findings.members, answer.input_names
+    columns, rows_of = order_of_inputs(X, values, *asked)
+    members = tuple(rows_of)
     laws = data.laws
     laws = None if laws is None else [laws[k] for k in columns]
     order = canonical_order(X, values)
     design = answer.design.of_rows(rows[order])
     X, values = X[order][:, columns], values[order]
     X = X[first_of(design.setting)][design.setting]
-    varies = np.flatnonzero(data.read.spread(values) > 0)
-    outputs = np.unique(groups[varies])
+    outputs = np.unique(groups[data.read.spread(values) > 0])
     used = np.flatnonzero(np.isin(groups, outputs))
     used = used[np.argsort(groups[used], kind="stable")]
     own = np.searchsorted(outputs, groups[used])
@@ -239,14 +232,13 @@ def _as_curves(
         "state": np.where(drives, str(State.DRIVES), str(State.OPEN)).astype(object),
         "begins": np.array(_short(begins), dtype=object),
         "last": np.array(_short(ends), dtype=object),
-        "shown": [f"{row.sum()} of {len(axis)}" for row in shown],
+        "shown": np.array([f"{row.sum()} of {len(axis)}" for row in shown]),
         "p_value": columns["p_value"].min(axis=1),
         "largest": total[at_peak],
         "low": columns["total_low"][at_peak],
         "high": columns["total_high"][at_peak],
         "at": axis[peak],
     }
-    summary = {key: np.asarray(values) for key, values in summary.items()}
     order = np.lexsort((-summary["largest"], ~drives))
     table = Result(
         {"input": tuple(names[i] for i in order)},

@@ -28,7 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._input_laws import InputLaw
-from ._design import Design
+from ._design import Design, root_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -68,12 +68,12 @@ def find_series(
     their order has nothing that this input has not. One with few values is a factor
     of a design. The others are asked, if there are any.
     """
-    if not X.shape[1]:
-        return ""
     rows = ~np.isnan(coordinates).any(axis=1)
+    if not X.shape[1] or rows.sum() < _FEWEST_ROWS:
+        return ""
     X, outputs = X[rows], _few_columns(coordinates[rows])
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
-    if not asked.shape[1] or len(X) < _FEWEST_ROWS or not outputs.any():
+    if not asked.shape[1] or not outputs.any():
         return ""
     generator = np.random.default_rng(0)
     asked = (asked - asked.mean(axis=0)) / asked.std(axis=0)
@@ -95,14 +95,10 @@ def find_series(
 
 def _few_columns(coordinates: FloatArray) -> FloatArray:
     """Return outputs, each as large, in their directions of most variance."""
-    centred = coordinates - coordinates.mean(axis=0)
-    size = np.sqrt(np.square(centred).mean(axis=0))
-    scaled = centred[:, size > 0] / size[size > 0]
+    scaled = _scaled(coordinates)
     if scaled.shape[1] <= _MOST_COLUMNS:
-        return np.asarray(scaled)
-    values, vectors = np.linalg.eigh(scaled @ scaled.T)
-    chosen = vectors[:, -_MOST_COLUMNS:] * np.sqrt(values[-_MOST_COLUMNS:].clip(0))
-    return np.asarray(chosen)
+        return scaled
+    return root_of(scaled @ scaled.T)[:, -_MOST_COLUMNS:]
 
 
 def _in_words(
@@ -128,9 +124,10 @@ def _in_words(
             for k in sorted(lags)
         ):
             return ""
+    at = "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
     return (
         "runs depend on those before them in the order of the rows (correlation of "
-        f"{_at(lag)} {autocorrelation(outputs, lag):z.2f}, of inputs "
+        f"{at} {autocorrelation(outputs, lag):z.2f}, of inputs "
         f"{autocorrelation(table, lag):z.2f})"
     )
 
@@ -174,10 +171,6 @@ def _of_low_discrepancy(values: FloatArray, generator: np.random.Generator) -> b
         np.log(qmc.discrepancy(table, method="MD")) for table in (points, *shuffled)
     )
     return bool(given < np.mean(others) - _LARGE * np.std(others))
-
-
-def _at(lag: int) -> str:
-    return "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
 
 
 def autocorrelation(values: FloatArray, lag: int) -> float:
@@ -286,8 +279,6 @@ def labels_of_copies(
         # Two settings that have an output in common show that outputs repeat.
         if _distinct(outputs) == _distinct(joint):
             links.append(equal_rows(joint))
-    elif not few.any():
-        links += [equal_rows(inputs), too_near(inputs), too_near(joint)]
     else:
         links.append(equal_rows(inputs))
         if not few.all():
@@ -296,8 +287,8 @@ def labels_of_copies(
             near = np.concatenate(both)
             links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
     pairs = np.concatenate(links)
-    shape = n_members, n_members
-    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
+    entries = np.ones(len(pairs)), tuple(pairs.T)
+    graph = coo_matrix(entries, shape=(n_members, n_members))
     n_groups, labels = connected_components(graph, directed=False)
     if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
         return None
@@ -419,10 +410,7 @@ def _discovered(log_p_values: FloatArray) -> BoolArray:
     n_tests = len(log_p_values)
     limits = np.log(_FALSE_DISCOVERIES * np.arange(1, n_tests + 1) / n_tests)
     passed = np.flatnonzero(np.sort(log_p_values) <= limits)
-    if not passed.size:
-        return np.zeros(n_tests, dtype=bool)
-    found: BoolArray = log_p_values <= limits[passed[-1]]
-    return found
+    return np.asarray(log_p_values <= (limits[passed[-1]] if passed.size else -np.inf))
 
 
 def with_copies(

@@ -170,18 +170,15 @@ class Design:
         """
         rows = np.asarray(X, dtype=np.float64)
         labels = numbers_of(rows) if replicate is None else numbers_of(replicate)
-        blocks = None if blocks is None or _is_one(blocks) else numbers_of(blocks)
+        blocks = None if blocks is None else numbers_of(blocks)
+        if blocks is not None and not blocks.any():  # one label says nothing
+            blocks = None
         places = None
         if groups is None and order is not None and order is not False:
             places = _positions(order, blocks)
+        groups = None if groups is None else numbers_of(groups)
         return cls(
-            len(rows),
-            labels,
-            blocks,
-            None if groups is None else numbers_of(groups),
-            places,
-            counter,
-            order is not None,
+            len(rows), labels, blocks, groups, places, counter, order is not None
         )
 
     @property
@@ -196,19 +193,12 @@ class Design:
 
     def of_rows(self, rows: IndexArray) -> Design:
         """Return the design of some of the members."""
-        blocks, groups, repeat = (
-            None if labels is None else _by_appearance(labels[rows])
-            for labels in (self.blocks, self.groups, self.repeat)
-        )
-        return replace(
-            self,
-            n_rows=len(rows),
-            setting=_by_appearance(self.setting[rows]),
-            blocks=blocks,
-            groups=groups,
-            repeat=repeat,
-            order=None if self.order is None else _without_ties(self.order[rows]),
-        )
+        kept: dict[str, Any] = {}
+        for name in ("setting", "blocks", "groups", "repeat"):
+            labels = getattr(self, name)
+            kept[name] = None if labels is None else _by_appearance(labels[rows])
+        order = None if self.order is None else _without_ties(self.order[rows])
+        return replace(self, n_rows=len(rows), order=order, **kept)
 
     @property
     def recurring(self) -> IndexArray | None:  # shape: (n_rows,)
@@ -382,8 +372,7 @@ class Design:
             what += "they have in common within them"
         elif self.order is not None:
             what = "blocks of the series change their signs"
-            if self.series_has_blocks:
-                assert self.blocks is not None
+            if self.blocks is not None and self.series_has_blocks:
                 what = f"means of {self.blocks.max() + 1} blocks are taken out, {what}"
         elif self.blocks is not None:
             what = f"exchanged within {self.blocks.max() + 1} blocks"
@@ -405,22 +394,21 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     """
     middle = (own.max(axis=0) + own.min(axis=0)) / 2.0
     squares, strata = numbers_of(np.square(own - middle).round(9)), numbers_of(others)
-    every = np.column_stack([own, others])
-    n_levels = [len(np.unique(column)) for column in every.T]
-    if not squares.any() or len(np.unique(every, axis=0)) == math.prod(n_levels):
+    if not squares.any() or is_complete(np.column_stack([own, others])):
         return True
     return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
+
+
+def is_complete(X: FloatArray) -> bool:
+    """Whether all combinations of the levels of the columns were tried."""
+    n_levels = [len(np.unique(column)) for column in X.T]
+    return len(np.unique(X, axis=0)) == math.prod(n_levels)
 
 
 def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
     """Return the logarithm of how many orders labels have in their strata."""
     both = np.bincount(numbers_of(np.column_stack([strata, labels])))
     return float(gammaln(np.bincount(strata) + 1.0).sum() - gammaln(both + 1.0).sum())
-
-
-def _is_one(labels: Any) -> bool:
-    """Whether all labels are one, which says nothing."""
-    return len(np.unique(numbers_of(labels))) == 1
 
 
 def _positions(order: Any, blocks: IndexArray | None) -> FloatArray:
@@ -514,15 +502,11 @@ def find_constraint(
     centred = X - X.mean(axis=0)
     scale = centred.std(axis=0)
     used = np.flatnonzero(scale > 0)
-    if len(used) < 2:
+    if len(used) < 2 or len(X) < len(used):
         return used[:0]
     table = centred[:, used] / scale[used]
-    if len(table) < len(used):
-        return used[:0]
     _, values, vectors = np.linalg.svd(table, full_matrices=False)
-    flat = np.flatnonzero(values < _TIED * np.sqrt(len(table)))
-    if not len(flat):
-        return used[:0]
+    flat = values < _TIED * np.sqrt(len(table))
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
     return np.asarray(used[weight > 1e-6])
 
@@ -632,8 +616,13 @@ def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
     """Return the coordinates of rows in their direction of most variance."""
     if values.shape[1] <= len(values):
         return np.asarray(values @ np.linalg.eigh(values.T @ values)[1][:, -1])
-    sizes, vectors = np.linalg.eigh(values @ values.T)
-    return np.asarray(vectors[:, -1] * np.sqrt(max(sizes[-1], 0.0)))
+    return root_of(values @ values.T)[:, -1]
+
+
+def root_of(matrix: FloatArray) -> FloatArray:
+    """Return a matrix whose product with its transpose is the given one."""
+    sizes, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0.0)))
 
 
 def q2_with_interval(
@@ -668,9 +657,14 @@ def standardized(values: FloatArray) -> FloatArray:
     return np.asarray(centred / np.where(size > 0, size, 1.0))
 
 
-def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:
-    """Return the mean of the rows of each label."""
+def sum_of(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """Return the sum of the rows of each label."""
     sums = np.zeros((labels.max() + 1, *values.shape[1:]))
     np.add.at(sums, labels, values)
+    return sums
+
+
+def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:
+    """Return the mean of the rows of each label."""
     counts = np.bincount(labels).reshape(-1, *[1] * (values.ndim - 1))
-    return np.asarray(sums / counts)
+    return np.asarray(sum_of(values, labels) / counts)

@@ -75,7 +75,7 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     is_even = bool(x.min() > 0 and model.basis_.laws[place].is_logarithmic)
     points = np.geomspace if is_even else np.linspace
     grid = np.unique(x) if levels else points(x.min(), x.max(), _POINTS)
-    columns = _columns_of(data, output)
+    columns = list(range(data.y.shape[1]))[data.read.slices[output]]
     rows = np.unique(np.linspace(0, len(x) - 1, _MOST_RUNS).astype(int))
     tables = np.repeat(data.X[rows][np.newaxis], len(grid), axis=0)
     tables[:, :, place] = grid[:, np.newaxis]
@@ -102,18 +102,6 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
         levels,
         is_driver,
     )
-
-
-def _columns_of(data: Data, output: int) -> list[int]:
-    """Return the columns of y of an output."""
-    read, n_parts = data.read, data.read.n_parts
-    slices = () if read.geometry is None else read.geometry.layout.slices
-    if read.real is not None:
-        slices += tuple(
-            slice(n_parts + own.start, n_parts + own.stop) for own in read.real.slices
-        )
-    own = slices[output]
-    return list(range(own.start, own.stop))
 
 
 def draw_effects(effects: list[Effect]) -> Any:

@@ -55,6 +55,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from scipy import linalg, stats
@@ -79,7 +80,9 @@ from ._design import (
     first_of,
     mean_of,
     memory_of,
+    root_of,
     standardized,
+    sum_of,
     waves_along,
 )
 
@@ -197,8 +200,7 @@ def terms_of_input(values: FloatArray, is_category: bool) -> Terms:
         return Terms(found, weights, n_levels - 1)
     ranks = (2.0 * stats.rankdata(values) - 1.0) / n_rows - 1.0
     degree = min(_DEGREES, n_levels - 1)
-    powers = np.polynomial.legendre.legvander(ranks, degree)
-    q, r = np.linalg.qr(powers)
+    q, r = np.linalg.qr(np.polynomial.legendre.legvander(ranks, degree))
     found = q[:, 1:] * np.sqrt(n_rows) * np.sign(np.diag(r))[1:]
     weights = np.power(_DECAY, np.arange(degree, dtype=np.float64))
     return Terms(found, weights, min(_LEADING, degree))
@@ -210,16 +212,19 @@ def joined(members: Sequence[Terms]) -> Terms:
         return members[0]
     values = [one.values for one in members]
     weights = [one.weights for one in members]
-    for i, one in enumerate(members):
-        for other in members[i + 1 :]:
-            product = one.leading[:, :, None] * other.leading[:, None, :]
-            product = product.reshape(len(product), -1)
-            values.append(product - product.mean(axis=0))
-            weights.append(np.full(product.shape[1], _DECAY))
+    for one, other in combinations(members, 2):
+        product = products_of(one.leading, other.leading)
+        values.append(product - product.mean(axis=0))
+        weights.append(np.full(product.shape[1], _DECAY))
     order = np.argsort(-np.concatenate(weights), kind="stable")
     table = np.hstack(values)[:, order]
     n_leading = sum(one.n_leading for one in members)
     return Terms(table, np.concatenate(weights)[order], min(n_leading, len(order)))
+
+
+def products_of(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the products of each column of a table with each of another one."""
+    return (left[:, :, np.newaxis] * right[:, np.newaxis, :]).reshape(len(left), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +251,8 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        number = np.where(categorical_inputs(laws), n_functions, _FIT_DEGREES)
-        n_functions = np.minimum(n_functions, number)
+        few = np.minimum(n_functions, _FIT_DEGREES)
+        n_functions = np.where(categorical_inputs(laws), n_functions, few)
         tables = tables_of(laws, X, n_functions)
         own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
         return cls(X, is_category, laws, tables, n_functions, tuple(own))
@@ -261,10 +266,9 @@ class Inputs:
     ) -> float:
         """Add up squared correlations of the first terms with the others', times n."""
         own = joined([self.terms[k] for k in members]).values[:, 0]
-        first = [self.terms[k].values[:, :1] for k in others.tolist()]
-        table = np.hstack(first).T
+        table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(table @ own / len(own)).sum())
+        return float(n_units * np.square(table.T @ own / len(own)).sum())
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
@@ -282,11 +286,7 @@ class Inputs:
             n_first = table.shape[1] if self.is_category[k] else 1
             first.append(table[:, :n_first])
             second.append(table[:, n_first:])
-        products = [
-            (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
-            for i, one in enumerate(first)
-            for other in first[i + 1 :]
-        ]
+        products = [products_of(*pair) for pair in combinations(first, 2)]
         columns = np.ones((len(own), 1))
         nothing = found = linalg.null_space(columns.T)
         arranged = False
@@ -321,8 +321,7 @@ class Inputs:
         table = np.hstack([self.terms[k].values for k in others.tolist()])
         if len(own) < len(table) and unit is not None:
             table = mean_of(table, unit)
-        size = np.maximum(own.std(axis=0), 1e-9)
-        found = (own / size).T @ table / len(table)
+        found = (own / np.maximum(own.std(axis=0), 1e-9)).T @ table / len(table)
         n_units = len(table) if unit is None else int(unit.max()) + 1
         return float(n_units * np.square(found).max(initial=0.0))
 
@@ -332,8 +331,7 @@ class NullFit:
     """A fit of outputs to some inputs: residuals, rows left out one by one."""
 
     residuals: FloatArray  # shape: (n_rows, n_coordinates)
-    explains: bool  # whether anything was found
-    weights: FloatArray  # shape: (n_inputs,), learned; of the first prior
+    weights: FloatArray  # shape: (n_inputs,), learned; 0 where nothing was found
     # Covariances of residuals by the priors, and the prior of each coordinate.
     covariances: tuple[FloatArray, ...] = ()  # shapes: (n_rows, n_rows)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
@@ -355,36 +353,34 @@ def fit_others(
     With ``smooth`` as a model of an input: low degrees, no interactions, and residuals
     of the fit itself.
     """
-    degrees = _MODEL_DEGREES if smooth else _FIT_DEGREES
     contrasts = categorical_inputs(inputs.laws)[others]
-    limit = np.where(contrasts, inputs.n_functions[others], degrees)
-    n_functions = np.minimum(inputs.n_functions[others], limit)
+    n_functions = inputs.n_functions[others]
+    if smooth:
+        few = np.minimum(n_functions, _MODEL_DEGREES)
+        n_functions = np.where(contrasts, n_functions, few)
     most = int(n_functions.max(initial=0))
     tables = inputs.tables[others][:, :most]
     if smooth:
-        keep = np.arange(most) < n_functions[:, np.newaxis]
-        tables = tables * keep[:, :, np.newaxis]
+        tables = tables * (np.arange(most) < n_functions[:, None])[:, :, None]
     if unit is not None and unit.max() + 1 < len(unit):
         moved = np.moveaxis(tables, 2, 0)
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
     n_rows = len(centred)
-    alone = centred * (n_rows / max(n_rows - 1, 1))
-    found, explains = alone.copy(), False
+    found = centred * (n_rows / max(n_rows - 1, 1))
     weights = np.zeros(len(others))
     if not len(others) or not most:
-        return NullFit(found, False, weights)
-    labels = np.unique(groups)
-    parts = [np.flatnonzero(groups == label) for label in labels]
-    if len(labels) > _MOST_PRIORS:
-        parts = [np.arange(len(groups))]
+        return NullFit(found, weights)
+    prior_of = np.unique(groups, return_inverse=True)[1]
+    if prior_of.max() >= _MOST_PRIORS:
+        prior_of[:] = 0
     order = 1 if smooth else _FIT_ORDER
     rows = np.arange(n_rows) if setting is None else first_of(setting)
     rows = rows[spread(len(rows), _SEARCH_ROWS)]
-    covariances, prior_of = [], np.zeros(len(groups), dtype=np.int64)
+    covariances = []
     with one_thread_if_small(n_rows**2):
-        for place, part in enumerate(parts):
-            prior_of[part] = place
+        for place in range(prior_of.max() + 1):
+            part = np.flatnonzero(prior_of == place)
             if with_covariances:
                 covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
@@ -397,7 +393,6 @@ def fit_others(
             prior = learn_prior(*asked).or_nothing()
             if not prior.weights.any():
                 continue
-            explains = True
             weights = prior.weights
             given = prior, tables, centred[:, part], smooth, setting
             found[:, part] = _residuals(*given)
@@ -405,7 +400,7 @@ def fit_others(
                 inverse = _inverse(prior, tables)
                 size = np.diag(inverse)
                 covariances[-1] = inverse / np.outer(size, size)
-    return NullFit(found, explains, weights, tuple(covariances), prior_of)
+    return NullFit(found, weights, tuple(covariances), prior_of)
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -442,8 +437,7 @@ def _residuals(
     smooth: bool,
     setting: IndexArray | None,
 ) -> FloatArray:
-    n_rows = len(centred)
-    if n_rows <= _KERNEL_ROWS:
+    if len(centred) <= _KERNEL_ROWS:
         inverse = _inverse(prior, tables)
         if smooth:
             return np.asarray(prior.noise * (inverse @ centred))
@@ -476,8 +470,7 @@ def _products(
     listed: IndexArray, tables: FloatArray
 ) -> FloatArray:  # shape: (n_rows, n_terms)
     """Evaluate products of the functions of a table."""
-    n_rows = tables.shape[2]
-    found = np.ones((n_rows, len(listed)))
+    found = np.ones((tables.shape[2], len(listed)))
     for i, exponents in enumerate(listed.T):
         some = np.flatnonzero(exponents)
         found[:, some] *= tables[i, exponents[some] - 1].T
@@ -487,15 +480,13 @@ def _products(
 def bounded(
     residuals: FloatArray,  # shape: (n_units, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,)
-    most: float = 3.0,
 ) -> FloatArray:
-    """Shorten rows that are longer than so many deviations, in each group."""
+    """Shorten rows that are longer than three deviations, in each group."""
     found = residuals - np.median(residuals, axis=0)
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    size = np.sqrt(np.add.reduceat(np.square(found), starts, axis=1))
+    size = _sizes(found, groups)
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.where(unit > 0, unit, np.sqrt(np.square(size).mean(axis=0)))
-    bound = np.where(unit > 0, most * unit, np.inf)
+    bound = np.where(unit > 0, 3.0 * unit, np.inf)
     factor = np.ones_like(size)
     np.divide(bound, size, out=factor, where=size > bound)
     found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
@@ -537,10 +528,10 @@ def smaller_rank(
     """
     number = len(drawn[0]) + 1
     ranks = []
-    for own, others in zip(observed, drawn, strict=True):
-        values = _rounded(np.concatenate([own, others]))
+    for pair in zip(observed, drawn, strict=True):
+        values = _rounded(np.concatenate(pair))
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
-    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
+    smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
     if number > 1000:
         for output in np.flatnonzero(found * number < _EXCEEDED).tolist():
@@ -548,9 +539,13 @@ def smaller_rank(
                 tail_of_draws(float(own[0, output]), others[:, output])
                 for own, others in zip(observed, drawn, strict=True)
             ]
-            both = min(tails[0] / ALONE, tails[1] / (1.0 - ALONE))
-            found[output] = min(found[output], both)
+            found[output] = min(found[output], float(_of_both(*tails)))
     return np.asarray(found)
+
+
+def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
+    """Return the smaller of two p-values, or ranks, each with its part of the level."""
+    return np.asarray(np.minimum(alone / ALONE, pairs / (1.0 - ALONE)))
 
 
 def step_down(
@@ -562,12 +557,11 @@ def step_down(
     Step down: beside the strongest outputs the weaker ones compete among themselves.
     Statistics are ranked among those of all outputs, which have the same scale.
     """
-    ranks = []
-    for own, others in zip(observed, drawn, strict=True):
-        values = _rounded(np.concatenate([own, others]))
-        found = stats.rankdata(-values, method="max").reshape(values.shape)
-        ranks.append(found / values.size)
-    smaller = np.minimum(ranks[0] / ALONE, ranks[1] / (1.0 - ALONE))
+    pairs = zip(observed, drawn, strict=True)
+    every = [_rounded(np.concatenate(pair)) for pair in pairs]
+    ranks = [stats.rankdata(-one, method="max").reshape(one.shape) for one in every]
+    ranks = [found / found.size for found in ranks]
+    smaller = _of_both(*ranks)
     order = np.argsort(smaller[0], kind="stable")
     smaller = smaller[:, order]
     least = np.minimum.accumulate(smaller[:, ::-1], axis=1)[:, ::-1]
@@ -701,9 +695,8 @@ def sizes_of_signs(
     product = scaled[np.newaxis, :, :, np.newaxis] * residuals[:, :, np.newaxis, :]
     flat = product.reshape(*product.shape[:2], -1)
     if unit is not None:
-        sums = np.zeros((len(flat), int(unit.max()) + 1, flat.shape[2]))
-        np.add.at(np.moveaxis(sums, 1, 0), unit, np.moveaxis(flat, 1, 0))
-        flat = sums
+        sums = sum_of(np.moveaxis(flat, 1, 0), unit)
+        flat = np.ascontiguousarray(np.moveaxis(sums, 0, 1))
     turned = np.swapaxes(flat, 1, 2)
     small = flat.shape[2] <= flat.shape[1]
     whole = turned @ flat if small else flat @ turned
@@ -826,8 +819,7 @@ class Problem:
     @cached_property
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
-        centred = self.values - self.values.mean(axis=0)
-        return _few_coordinates(centred, self.groups)
+        return _few_coordinates(self.values - self.values.mean(axis=0), self.groups)
 
     @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
@@ -843,27 +835,26 @@ class Problem:
         """Test an input, or a group of inputs, for each output."""
         members = self.members[row]
         setting = self.setting(members)
-        n_outputs = self.n_outputs
-        nothing = tuple(np.zeros(0, dtype=np.int64) for _ in range(n_outputs))
+        spread = np.ones(self.n_outputs)
+        resting = [np.zeros(0, dtype=np.int64)] * self.n_outputs
         if setting is None:
-            ones, steady = np.ones(n_outputs), (False,) * n_outputs
-            why = self._why_not(members)
-            return Tested(ones, ones, why, resting=nothing, unsteady=steady)
+            why, steady = self._why_not(members), (False,) * self.n_outputs
+            return Tested(spread, spread, why, resting=tuple(resting), unsteady=steady)
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
         unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
         location = np.maximum(location, differs)
-        resting = list(nothing)
-        spread = np.ones(n_outputs)
         if setting.exchange.kind != "signs":
             for output, few, alone in setting.without_outlying(location):
                 again = alone.p_values(self.n_draws)[0]
                 if again > location[output]:
                     location[output] = again
-                    resting[output] = _rows_of(setting, few)
+                    members_of = np.isin(setting.exchange.unit, few)
+                    resting[output] = np.flatnonzero(members_of)
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
-                left = setting.spread_left(self.n_draws)
+                rest = replace(setting, residuals=setting.left_over())
+                left = rest.spread_p_values(self.n_draws)
                 spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
@@ -987,20 +978,21 @@ class _Setting:
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
         inputs, design = problem.inputs, problem.design
         others = inputs.without(members)
-        own = joined([inputs.terms[k] for k in members])
+        own = whole = joined([inputs.terms[k] for k in members])
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
-            if design.series_has_blocks:
-                assert design.blocks is not None
+            if design.blocks is not None and design.series_has_blocks:
                 values = without_means(values, design.blocks)
                 own = own.centred(design.blocks)
             exchange = _of_series(design, values, own)
         if exchange.kind == "none" or not own.values.size:
             return None
         values = _without_blocks(design, exchange, values)
-        unit = _unit_of(design, exchange)
+        # Units over which means are taken; None where each row is one.
+        is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
+        unit = None if is_each else exchange.unit
         inside = values if unit is None else values - mean_of(values, unit)[unit]
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
@@ -1014,53 +1006,48 @@ class _Setting:
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
-            left = equal_within(values, exchange.strata)
-            fit = NullFit(left, True, np.zeros(len(others)))
+            fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
         else:
-            fit = fit_others(
-                *(inputs, others, values, groups, unit),
-                with_covariances=arranged,
-                setting=of_series,
-            )
+            given = inputs, others, values, groups, unit
+            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
             of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
             of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
-        is_left = False
         if exchange.strata is not None:
             own = own.centred(exchange.strata)
-            if is_correlated(inputs.dependence(own.values, others, unit)):
+            is_left = is_correlated(inputs.dependence(own.values, others, unit))
+            if is_left:
                 rows = exchange.strata if unit is None else exchange.strata[unit]
                 own, tied = _left_of(inputs.centred(rows), others, own, unit)
-                own, is_left = own.centred(exchange.strata), True
+                own = own.centred(exchange.strata)
         else:
-            whole = joined([inputs.terms[k] for k in members]).values
             same = unit if unit is not None else of_series
-            if is_correlated(inputs.dependence(whole, others, same)):
+            is_left = is_correlated(inputs.dependence(whole.values, others, same))
+            if is_left:
                 own, tied = _left_of(inputs, others, own, unit)
-                is_left = True
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
-            first = own.values[:, 0]
-            free, turns = inputs.free_directions(first, others, unit)
+            free, turns = inputs.free_directions(own.values[:, 0], others, unit)
             residuals = free @ (free.T @ residuals)
-            roots = tuple(free @ _root(free.T @ one @ free) for one in fit.covariances)
+            roots = tuple(
+                free @ root_of(free.T @ one @ free) for one in fit.covariances
+            )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
-        partners = []
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
         # Of so few settings of levels, products are confounded with others.
         confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
         alone = exchange.pooled or (roots and confounded)
-        for k in [] if alone else others.tolist():
-            leading = inputs.terms[k].leading
-            if leading.size:  # else the input is constant
-                leading = leading if unit is None else mean_of(leading, unit)
-                partners.append((k, leading))
+        partners = [
+            (k, leading if unit is None else mean_of(leading, unit))
+            for k in ([] if alone else others.tolist())
+            if (leading := inputs.terms[k].leading).size  # else the input is constant
+        ]
         return cls(
             problem,
             own,
@@ -1102,9 +1089,7 @@ class _Setting:
         return self.residuals[:, :, None] * self._partner_columns()[:, None, :]
 
     def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
-        if self.too_many_products:
-            return np.zeros((self.n_units, 0))
-        columns = [table for _, table in self.partners]
+        columns = [] if self.too_many_products else [t for _, t in self.partners]
         return np.hstack([np.zeros((self.n_units, 0)), *columns])
 
     @property
@@ -1200,10 +1185,9 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        table = self._partner_columns()
-        whole = (self.lead[:, :, None] * table[:, None, :]).reshape(self.n_units, -1)
+        whole = products_of(self.lead, self._partner_columns())
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
-        pairs = pairs.reshape(self.own.n_leading, table.shape[1], *alone.shape[1:])
+        pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
 
     def residuals_of_draws(self, number: int, start: int) -> FloatArray:
@@ -1215,7 +1199,7 @@ class _Setting:
             for root, column in zip(roots, self.residuals.T, strict=True)
         ]
         length = np.sqrt([_unshrunken(*one) for one in zip(white, roots, strict=True)])
-        half = _root(np.array(white) @ np.array(white).T)
+        half = root_of(np.array(white) @ np.array(white).T)
         generator = np.random.default_rng([start, 4])
         normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
         drawn = normal @ half.T
@@ -1251,12 +1235,8 @@ class _Setting:
         """Return scores where the contributions of units have other signs."""
 
         def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
-            flat = terms[:, :, np.newaxis] * table[:, np.newaxis, :]
-            flat = flat.reshape(len(flat), -1)
-            if unit is not None:
-                sums = np.zeros((int(unit.max()) + 1, flat.shape[1]))
-                np.add.at(sums, unit, flat)
-                flat = sums
+            flat = products_of(terms, table)
+            flat = flat if unit is None else sum_of(flat, unit)
             found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
             return np.swapaxes(found, 0, 1)
 
@@ -1352,16 +1332,14 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        unit = unit if self.n_units < len(unit) else np.arange(len(unit))
         own, lead = self.own.values[unit], self.lead[unit]
         for output, partner in enumerate(self._best_partners().tolist()):
             columns = self.rows[:, self.groups == output]
             detected, steady = _by_label(own, self.own.weights, columns, label)
             if partner >= 0:
                 table = self.partners[partner][1][unit]
-                product = (lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
                 weights = np.repeat(self.lead_weights, table.shape[1])
-                other = _by_label(product, weights, columns, label)
+                other = _by_label(products_of(lead, table), weights, columns, label)
                 detected = min(2.0 * min(detected, other[0]), 1.0)
                 pair = len(self.partners) * other[1] / (1.0 - ALONE)
                 steady = min(steady / ALONE, pair, 1.0)
@@ -1398,8 +1376,8 @@ class _Setting:
         return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
 
     def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = max(int(self.work), self.own.values.size)
-        block = max(_BLOCK * 8 // max(each, 1), 64)
+        each = max(int(self.work), self.own.values.size, 1)
+        block = max(_BLOCK * 8 // each, 64)
         drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
         return rank(self.observed, (alone, pairs))
@@ -1444,7 +1422,7 @@ class _Setting:
         is left in where the spread follows the input: in small samples a fit takes
         most of the noise away where there is most of it.
         """
-        left = self._left_over()
+        left = self.left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
         if self.exchange.strata is None:
             follows &= self._is_larger_at_terms(left)
@@ -1467,15 +1445,14 @@ class _Setting:
             self.residuals if strata is None else equal_within(self.residuals, strata)
         )
 
-    def _left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+    def left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
+        """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
         best = self._best_partners()
         for partner in np.unique(best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                table = self.partners[partner][1]
-                product = self.lead[:, :, None] * table[:, None, :]
-                design.append(product.reshape(self.n_units, -1))
+                design.append(products_of(self.lead, self.partners[partner][1]))
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
@@ -1515,40 +1492,21 @@ class _Setting:
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
         """Return p-values by the tails of the statistics, Bonferroni among them."""
-        alone = self._tail(self.own.values, self.own.weights, residuals, None, signs)
+        alone = self._tail(self.own, residuals, None, signs)
         if not self.partners or self.too_many_products:
             return alone
-        each = np.stack(
-            [
-                self._tail(self.lead, self.lead_weights, residuals, table, signs)
-                for _, table in self.partners
-            ]
-        )
-        best = np.minimum(len(each) * each.min(axis=0), 1.0)
-        both = np.minimum(alone / ALONE, best / (1.0 - ALONE))
-        return np.minimum(both, 1.0)
+        lead = self.own.first(self.own.n_leading)
+        each = [self._tail(lead, residuals, t, signs) for _, t in self.partners]
+        best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
+        return np.minimum(_of_both(alone, best), 1.0)
 
     def _tail(
-        self,
-        terms: FloatArray,
-        weights: FloatArray,
-        residuals: FloatArray,
-        table: FloatArray | None,  # leading terms of a partner
-        signs: bool,
+        self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
-        """Return the tail of squared scores of terms, and of their products."""
+        """Return the tail of squared scores of terms, times those of a partner."""
+        terms, weights = own.values, own.weights
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
         strata = self.exchange.within
-
-        def tails(seen: FloatArray, given: FloatArray) -> FloatArray:
-            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
-            value = np.einsum("oac,a->o", scores, weights)
-            if signs:
-                sizes = sizes_of_signs(terms, weights, given, unit)
-            else:
-                sizes = sizes_of_exchange(terms, weights, given, strata)
-            return tail_of_mixture(value, sizes)
-
         found = np.ones(self.n_outputs)
         for outputs, columns in _by_width(self.groups, self.n_units * terms.shape[1]):
             pair = []
@@ -1558,12 +1516,15 @@ class _Setting:
                     part = part[:, :, :, None] * table[:, None, :]
                     part = part.reshape(*part.shape[:2], -1)
                 pair.append(part)
-            found[outputs] = tails(*pair)
+            seen, given = pair
+            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
+            value = np.einsum("oac,a->o", scores, weights)
+            if signs:
+                sizes = sizes_of_signs(terms, weights, given, unit)
+            else:
+                sizes = sizes_of_exchange(terms, weights, given, strata)
+            found[outputs] = tail_of_mixture(value, sizes)
         return found
-
-    def spread_left(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Test the size of what the input leaves of the residuals."""
-        return replace(self, residuals=self._left_over()).spread_p_values(n_draws)
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""
@@ -1629,7 +1590,7 @@ class _Setting:
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = (self.lead[:, :, None] * table[:, None, :]).reshape(len(own), -1)
+            product = products_of(self.lead, table)
             weights = np.repeat(self.lead_weights, table.shape[1])
             product = product - product.mean(axis=0)
             alone = np.hstack([own, table])
@@ -1644,7 +1605,7 @@ class _Setting:
                 partners=(),
                 exchange=replace(self.exchange, kind="rows"),
             )
-            of_signs = other._left_over()
+            of_signs = other.left_over()
             found[place] = np.maximum(
                 other._of_tails(left, signs=False), other._of_tails(of_signs, True)
             )
@@ -1664,12 +1625,6 @@ def _lengths(vectors: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.einsum("...k,...k->...", vectors, vectors)))
 
 
-def _root(matrix: FloatArray) -> FloatArray:
-    """Return a matrix whose product with its transpose is the given one."""
-    sizes, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(sizes, 0.0)))
-
-
 def _signs(number: int, n_units: int, start: int) -> FloatArray:
     """Draw signs; shape (number, n_units)."""
     generator = np.random.default_rng([start, 3])
@@ -1686,21 +1641,6 @@ def _without_blocks(
     if design.blocks_cross(exchange.unit) or (np.bincount(first) > 1).any():
         return without_means(values, design.blocks)
     return values
-
-
-def _unit_of(design: Design, exchange: Exchange) -> IndexArray | None:
-    """Return units over which means are taken; None where each row is a unit."""
-    if exchange.kind == "rows" or exchange.strata is not None:
-        return exchange.unit if exchange.n_units < design.n_rows else None
-    return None
-
-
-def _rows_of(setting: _Setting, units: IndexArray) -> IndexArray:
-    """Return the members of units."""
-    unit = setting.exchange.unit
-    if setting.n_units == len(unit):
-        return units
-    return np.flatnonzero(np.isin(unit, units))
 
 
 def _sizes(
@@ -1734,8 +1674,7 @@ def _by_label(
     terms, residuals = without_means(terms, label), without_means(residuals, label)
     counts = np.bincount(label)
     n_rows, n_labels = len(label), len(counts)
-    slopes = np.zeros((n_labels, terms.shape[1], residuals.shape[1]))
-    np.add.at(slopes, label, terms[:, :, np.newaxis] * residuals[:, np.newaxis, :])
+    slopes = sum_of(terms[:, :, np.newaxis] * residuals[:, np.newaxis, :], label)
     slopes /= np.maximum(np.square(terms).mean(axis=0), 1e-6)[:, np.newaxis]
     slopes /= counts[:, np.newaxis, np.newaxis]
     mean = np.tensordot(counts / n_rows, slopes, axes=1)
@@ -1815,25 +1754,19 @@ def _left_of(
     targets = own.values
     one = np.zeros(targets.shape[1], dtype=np.int64)
     fit = fit_others(inputs, others, targets, one, unit, smooth=True)
-    if not fit.explains:
+    if not fit.weights.any():
         return own, ()
     left = fit.residuals - fit.residuals.mean(axis=0)
     size = np.square(targets - targets.mean(axis=0)).sum(axis=0)
-    shares = np.square(left).sum(axis=0)
-    known = 1.0 - shares[0] / max(size[0], 1e-300)
-    tied: tuple[int, ...] = ()
-    if known > _TIED:
-        weight = fit.weights / fit.weights.sum()
-        chosen = np.flatnonzero(weight > 0.1)
-        tied = tuple(int(others[k]) for k in chosen)
-    return Terms(left, own.weights, own.n_leading), tied
+    known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
+    tied = others[fit.weights / fit.weights.sum() > 0.1].tolist()
+    return replace(own, values=left), tuple(tied) if known > _TIED else ()
 
 
 def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
     """Return blocks of a series; none where it remembers for long."""
     assert design.order is not None
-    both = standardized(values), own.values[:, :1]
-    memory = memory_of(*both, order=design.order)
+    memory = memory_of(standardized(values), own.values[:, :1], order=design.order)
     labels = design.series_blocks(3 * memory if memory > 1 else 1)
     kind = "signs" if labels.max() + 1 >= 10 else "none"
     return Exchange(kind, labels)

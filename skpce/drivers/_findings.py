@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +15,7 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
-from ._design import Design, find_constraint, first_of, standardized
+from ._design import Design, find_constraint, first_of, is_complete, standardized
 from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
 from ._shares import Shares, shares_of
 
@@ -84,11 +83,10 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     coordinates = _upright(coordinates)
-    order = order_of_inputs(X, coordinates, members, names)
-    place, given = np.argsort(order), members
+    given = members
+    order, members = order_of_inputs(X, coordinates, members, names)
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
-    members = [tuple(place[list(inputs)].tolist()) for inputs in members]
     n_settings = design.n_settings
     design = with_copies(design, X, coordinates)
     n_copies = n_settings - design.n_settings
@@ -110,7 +108,7 @@ def find_drivers(
     told_apart[:, _rows_of(tied, members)] = False
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
-    pairs = evidence.named_pairs(drives, design)
+    pairs = evidence.named_pairs(drives)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
@@ -125,16 +123,8 @@ def find_drivers(
     shares.unknown(of_blocks)
     for output, i, j in alike:
         untold[output, [i, j]] = True
-    states, more = _states(
-        drives,
-        on_spread & ~drives,
-        untold,
-        shares,
-        location,
-        design,
-        evidence.counts,
-        negligible,
-    )
+    kinds = drives, on_spread & ~drives, untold
+    states, more = evidence.states(kinds, location, negligible)
     shares.not_shown(~drives)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
@@ -171,13 +161,12 @@ def order_of_inputs(
     coordinates: FloatArray,
     members: Sequence[tuple[int, ...]],
     names: Sequence[str],
-) -> IndexArray:  # shape: (n_inputs,)
-    """Sort inputs by what no order of the columns, and no unit, changes."""
-    standard, values = (
-        centred / np.where(scale > 0, scale, 1.0)
-        for table in (X, np.nan_to_num(coordinates))
-        for centred, scale in [(table - table.mean(axis=0), table.std(axis=0))]
-    )
+) -> tuple[IndexArray, list[tuple[int, ...]]]:
+    """Sort inputs by what no order of the columns, and no unit, changes.
+
+    Returns their order, and the members of each row of the answer in it.
+    """
+    standard, values = standardized(X), standardized(np.nan_to_num(coordinates))
     shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
     strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
     levels = [len(np.unique(column)) for column in X.T]
@@ -185,7 +174,9 @@ def order_of_inputs(
     for name, inputs in zip(names, members, strict=True):
         for i in inputs:
             named[i] = name
-    return np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    order = np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    place = np.argsort(order)
+    return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
 
 def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
@@ -206,6 +197,7 @@ class _Evidence:
     shares: Shares
     counts: IndexArray  # shape: (n_outputs,), members of each output
     parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
+    design: Design
     n_choices: int
 
     @classmethod
@@ -243,7 +235,9 @@ class _Evidence:
             problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
             parts.append((own_outputs, problem))
             results = [problem.test(row) for row in range(n_rows)]
-            if own.has_repeats and _has_all_settings(inputs):
+            # Labels of which all combinations were tried: no more settings exist.
+            are_labels = own.has_repeats and inputs.is_category.all()
+            if are_labels and is_complete(inputs.X):
                 results = [one.at_tried() for one in results]
             for row, result in enumerate(results):
                 for place, output in enumerate(own_outputs.tolist()):
@@ -252,15 +246,12 @@ class _Evidence:
             at_tried = all(one.exchange.scope == "tried" for one in results)
             unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
-            part = shares_of(*data, unit, own, members)
-            shares.put(own_outputs, part)
-        return cls(tested, shares, counts, parts, n_choices)
+            shares.put(own_outputs, shares_of(*data, unit, own, members))
+        return cls(tested, shares, counts, parts, design, n_choices)
 
-    def named_pairs(
-        self, drives: BoolArray, design: Design
-    ) -> dict[tuple[int, int, int], float]:
+    def named_pairs(self, drives: BoolArray) -> dict[tuple[int, int, int], float]:
         """Test the pairs of inputs that drive, each from both sides."""
-        if design.series:
+        if self.design.series:
             return {}
         asked: dict[tuple[int, int, int], float] = {}
         for own, problem in self.parts:
@@ -279,12 +270,9 @@ class _Evidence:
                         if drives[output, i]:
                             key = output, min(i, j), max(i, j)
                             asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = holm(np.array(list(asked.values())) * self.n_choices)
-        return {
-            key: float(p)
-            for key, p in zip(asked, adjusted, strict=True)
-            if p <= _OF_PAIRS
-        }
+        adjusted = holm(np.array(list(asked.values())) * self.n_choices).tolist()
+        found = zip(asked, adjusted, strict=True)
+        return {key: p_value for key, p_value in found if p_value <= _OF_PAIRS}
 
     def alike(
         self, drives: BoolArray, told_apart: BoolArray
@@ -301,13 +289,30 @@ class _Evidence:
                     found += [(output, i, j) for output in own[both].tolist()]
         return found
 
+    def states(
+        self, kinds: Sequence[BoolArray], p_values: FloatArray, negligible: float
+    ) -> tuple[list[list[State]], FloatArray]:
+        """Return states, and how many more runs would settle those that are open.
 
-def _has_all_settings(inputs: Inputs) -> bool:
-    """Whether inputs are labels of which all combinations were tried: no more exist."""
-    if not inputs.is_category.all():
-        return False
-    n_levels = [len(np.unique(column)) for column in inputs.X.T]
-    return len(np.unique(inputs.X, axis=0)) == math.prod(n_levels)
+        Of what drives, what acts on the spread, and what cannot be told apart.
+        """
+        drives, on_spread, tied = kinds
+        shares, counts = self.shares, self.counts[:, np.newaxis]
+        high = shares.total[2]
+        left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
+        may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
+        nothing = may_be_nothing & (high < negligible) & (not self.design.series)
+        kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
+        every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
+        states = [[every[k] for k in row] for row in kind.tolist()]
+        needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
+        seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
+        times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
+        times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
+        known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
+        tens = np.ceil((times - 1.0) * counts / 10.0)
+        more = np.where(known, 10.0 * tens, np.inf)
+        return states, np.where(kind == 3, more, np.nan)
 
 
 def _named(
@@ -392,49 +397,17 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     return np.lexsort([key.round(9) for key in keys])
 
 
-def _states(
-    drives: BoolArray,
-    on_spread: BoolArray,
-    tied: BoolArray,
-    shares: Shares,
-    p_values: FloatArray,
-    design: Design,
-    counts: IndexArray,
-    negligible: float,
-) -> tuple[list[list[State]], FloatArray]:
-    """Return states, and how many more runs would settle those that are open."""
-    high = shares.total[2]
-    left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
-    may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
-    nothing = may_be_nothing & (high < negligible) & (not design.series)
-    kinds = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
-    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-    states = [[every[kind] for kind in row] for row in kinds.tolist()]
-    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
-    seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-    times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
-    times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
-    known = (times <= _MANY_TIMES) & ~tied & (counts > 0)[:, np.newaxis]
-    tens = np.ceil((times - 1.0) * counts[:, np.newaxis] / 10.0)
-    more = np.where(known, 10.0 * tens, np.inf)
-    return states, np.where(kinds == 3, more, np.nan)
-
-
 # Figures in words
 
 
 def percent(share: float) -> str:
     """Return a share in percent, for a table."""
-    if 0.0 < share < 0.005:
-        return "<1 %"
-    return f"{100.0 * share:.0f} %"
+    return "<1 %" if 0.0 < share < 0.005 else f"{100.0 * share:.0f} %"
 
 
 def percent_in_words(share: float) -> str:
     """Return a share in percent, for a sentence: none is nothing, and none is all."""
-    if share < 0.005:
-        return "less than 1 %"
-    return f"{100.0 * share:.0f} %"
+    return "less than 1 %" if share < 0.005 else f"{100.0 * share:.0f} %"
 
 
 def between(low: float, high: float) -> str:

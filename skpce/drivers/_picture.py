@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 MOST_BARS, MOST_PANELS, LETTERS = 12, 4, 18
 
 # In all, and alone; Okabe and Ito's palette, and greys that differ in print.
-_COLORS = {
-    State.DRIVES: ("#9CC9E6", "#0072B2"),
-    State.SPREAD: ("#F5D590", "#E69F00"),
-}
+_COLORS = {State.DRIVES: ("#9CC9E6", "#0072B2"), State.SPREAD: ("#F5D590", "#E69F00")}
 _OTHER = "#D9D9D9", "#8A8A8A"
 _REST = "#BFBFBF"
 _WIDTH = 5.4  # inches: ten points stay legible on a page of 400 pixels
@@ -32,8 +29,14 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     """Draw a panel for each output, the first four; return one axes, or a list."""
     drawn = [o for o in range(len(answer.q2)) if not np.isnan(answer.q2[o])]
     n_known, drawn = len(drawn), drawn[:MOST_PANELS] or [0]
-    inputs = min(len(answer.input_names), MOST_BARS + 1)
-    panels = _panels(len(drawn), inputs + 3, ax)
+    bars = min(len(answer.input_names), MOST_BARS + 1) + 3
+    if ax is not None:
+        panels = list(make_panels(len(drawn), bars, ax))
+    else:
+        plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
+        size = _WIDTH, 0.75 + len(drawn) * (0.35 + 0.27 * bars)
+        known: dict[str, Any] = {"layout": "constrained", "squeeze": False}
+        panels = list(plt.subplots(len(drawn), 1, figsize=size, **known)[1][:, 0])
     for output, panel in zip(drawn, panels, strict=True):
         _draw_panel(answer, output, panel)
     scale = "share of the variance between runs, in %"
@@ -45,39 +48,25 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     return panels if len(panels) > 1 else panels[0]
 
 
-def _panels(n_panels: int, n_bars: int, ax: Any) -> list[Any]:
-    if ax is not None:
-        return list(make_panels(n_panels, n_bars, ax))
-    plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
-    height = 0.75 + n_panels * (0.35 + 0.27 * n_bars)
-    _, axes = plt.subplots(
-        n_panels, 1, figsize=(_WIDTH, height), layout="constrained", squeeze=False
-    )
-    return list(axes[:, 0])
-
-
-def short_name(name: str, letters: int, lines: int = 2) -> str:
-    """Return a name on short lines, which begin after ``_``, ``.`` and ``/``.
+def short_name(name: str, letters: int) -> str:
+    """Return a name on two short lines, which begin after ``_``, ``.`` and ``/``.
 
     Of one that is too long the beginning and the end: names of one file begin alike.
     """
     open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
-    text = label(open_, letters, lines).replace(" \0", "").replace("\0", "")
+    text = label(open_, letters, 2).replace(" \0", "").replace("\0", "")
     if not text.endswith(" …"):
         return text
-    most = (letters if lines > 1 else letters // 2) - 2
-    most = max(most * len(name) // width_in_letters(name), 1)
-    end = name[-most:]
+    end = name[-max((letters - 2) * len(name) // width_in_letters(name), 1) :]
     whole = re.search(r"[\W_](?=[^\W_])", end)  # of a word that is cut, nothing
     end = label(end[whole.end() :] if whole else end, 2 * letters, 1)
-    head = text.split("\n")[0] if lines > 1 else label(name[:most], 2 * letters, 1)
-    return f"{head}\n… {end}" if lines > 1 else f"{head} … {end}"
+    head = text.split("\n")[0]
+    return f"{head}\n… {end}"
 
 
 def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     table = answer.drivers
-    total = np.nan_to_num(table.total[output])
-    order = np.argsort(-total, kind="stable")
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
     shown = order[:MOST_BARS].tolist()
     names = [short_name(answer.input_names[i], LETTERS) for i in shown]
     for at, i in enumerate(shown):

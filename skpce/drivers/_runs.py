@@ -51,9 +51,9 @@ from ..ensembles._table import (
     LIKE_A_NUMBER,
     Columns,
     Ensemble,
+    ReadInputs,
     entries_of_dicts,
     input_columns,
-    read_inputs,
     read_table,
 )
 from ._cautions import Caution, said
@@ -331,22 +331,21 @@ class Data:
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
-        distribution = self.distribution
-        if distribution is None and self.is_category.any():
-            distribution = tuple(
-                "categorical" if c else "auto" for c in self.is_category
-            )
-        given: dict[str, Any] = {}
-        if distribution is not None:
-            given["distribution"] = distribution
+        law: Any = self.distribution
+        if law is None:
+            law = "auto"
+            if self.is_category.any():
+                law = tuple("categorical" if c else law for c in self.is_category)
         if self.read.are_compositions:
             assert self.read.geometry is not None
             layout = self.read.geometry.layout
             steps = dict(zip(layout.step_names, layout.widths, strict=True))
             mask = self.read.geometry.mask
-            model: Any = CompositionalPCESurrogate(steps=steps, mask=mask, **given)
+            model: Any = CompositionalPCESurrogate(
+                steps=steps, mask=mask, distribution=law
+            )
         else:
-            model = PolynomialChaosRegressor(**given)
+            model = PolynomialChaosRegressor(distribution=law)
         with warnings.catch_warnings():  # the answer says which outputs do not vary
             warnings.simplefilter("ignore", ConstantTargetWarning)
             return model.fit(self.table_of(self.X), self._targets())
@@ -362,9 +361,7 @@ class Data:
 
     def table_of(self, X: FloatArray) -> Any:
         """Return inputs as what the estimator was fitted to."""
-        if self.like is None:
-            return X
-        return make_frame(self.names, X.T, like=self._kind)
+        return X if self.like is None else make_frame(self.names, X.T, like=self._kind)
 
     @property
     def _kind(self) -> Any:
@@ -473,8 +470,7 @@ SAY_REPLICATE = (
 def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
     """Return whether inputs are equal within groups of several runs."""
     first = np.unique(groups, return_index=True)[1]
-    is_same = bool((X[first[groups]] == X).all())
-    return is_same and len(first) < len(groups)
+    return bool((X[first[groups]] == X).all()) and len(first) < len(groups)
 
 
 def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
@@ -775,34 +771,37 @@ def read_table_of(table: Any, asked: Asked) -> Table:
             )
     counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
-    runs = read_table(
+    found, y, more_notes, used = read_table(
         *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
     )
-    found = runs.inputs
-    laws = _unless_chosen(found.columns, found.laws, inputs)
-    read = read_outputs(runs.y, "explain", steps=steps, outputs=widths, may_fail=True)
+    read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
-    logarithms = tuple(map(str, asked.log))
-    data = Data(found.table, laws, found.levels, logarithms, runs.y, read, like)
-    told = (*notes, *runs.notes)
+    data = _data_of(found, inputs, asked, y, read, like)
     labels = asked.labels(every)
     if counted:  # one label, such as a seed, of the columns that count repeats
         columns = zip(
             *(np.asarray(every[name]).tolist() for name in counted), strict=True
         )
         labels["replicate"] = np.array([repr(row) for row in columns])
-    return Table(data, labels, runs.used, asked.setting(known), told)
+    return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
 
 
-def _unless_chosen(
-    names: Iterable[Any], laws: Iterable[Any], stated: Any
-) -> dict[Any, Any]:
-    """Return the distributions that were stated, "auto" for others of numbers."""
+def _data_of(
+    found: ReadInputs,
+    stated: Any,
+    asked: Asked,
+    y: FloatArray,
+    read: Outputs,
+    like: Any,
+) -> Data:
+    """Return data with distributions that were stated, "auto" for other numbers."""
     given = stated if isinstance(stated, Mapping) else {}
-    return {
+    laws = {
         str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
-        for name, law in zip(names, laws, strict=True)
+        for name, law in zip(found.columns, found.laws, strict=True)
     }
+    logarithms = tuple(map(str, asked.log))
+    return Data(found.table, laws, found.levels, logarithms, y, read, like)
 
 
 def _outputs_of(
@@ -857,10 +856,7 @@ def _all_columns(table: Any) -> dict[Any, NDArray[Any]]:
     entries = entries_of_dicts(table)
     found: dict[Any, NDArray[Any]] = {}
     for name in names_of(table):
-        if name in entries:
-            found |= entries[name]
-        else:
-            found[name] = np.asarray(table[name])
+        found |= entries[name] if name in entries else {name: np.asarray(table[name])}
     return found
 
 
@@ -899,20 +895,13 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         if laws[name] is None and values.dtype.kind in "fiu":
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     columns = {name: values[used] for name, values in columns.items()}
-    found = read_inputs(columns, laws, log=asked.log, orders=orders)
+    found = ReadInputs(columns, laws, log=asked.log, orders=orders)
     notes = found.notes
     if not used.all():
         n_left = int((~used).sum())
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
-    data = Data(
-        found.table,
-        _unless_chosen(found.columns, found.laws, stated),
-        found.levels,
-        tuple(map(str, asked.log)),
-        y[used],
-        read,
-        X if is_table(X) and hasattr(X, "columns") else None,
-    )
+    like = X if is_table(X) and hasattr(X, "columns") else None
+    data = _data_of(found, stated, asked, y[used], read, like)
     setting = asked.setting(list(given))
     return Table(data, asked.labels(given), used, setting, tuple(notes))
 
@@ -1100,17 +1089,13 @@ def _ensemble_of(
             wanted = known_names(asked.inputs, known, "inputs", noun)
             counted = replicate_columns(asked.replicate, known)
             wanted += [name for name in counted if name not in wanted]
-        return _said_here(lambda: from_study(data, wanted)), _adaptive(data)
+        sampler = type(getattr(data, "sampler", None)).__name__
+        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")  # by earlier results
+        cautions = (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
+        return _said_here(lambda: from_study(data, wanted)), cautions
     if hasattr(data, "cv_results_") or _is_results(data):
         return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
     return None, ()
-
-
-def _adaptive(study: Any) -> tuple[Caution, ...]:
-    """Return a caution where a sampler looked at earlier results."""
-    sampler = type(getattr(study, "sampler", None)).__name__
-    is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
-    return (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
 
 
 def _said_here(read: Callable[[], Ensemble]) -> Ensemble:

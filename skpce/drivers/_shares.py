@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import stats
@@ -102,26 +102,19 @@ def shares_of(
     With blocks: of the variance within these.
     """
     values = _within_blocks(values, design)
-    centred = values - values.mean(axis=0)
-    variance = np.bincount(groups, np.square(centred).mean(axis=0)).astype(np.float64)
-    problem = _fitted(X, laws, values, groups)
-    q2 = _left_out(X, laws, values, groups, unit)
-    noise, lack_of_fit = _repeats(problem, values, groups, design.setting)
-    expansion = Expansion(problem.basis, problem.coefficients)
-    expansion = expansion.grouped(groups)
-    explained = _explained(problem, expansion, groups, variance)
-    given = problem, expansion, groups, members, explained, variance
-    first, total = _simultaneous(*given, design.n_settings)
+    fit = _Fit(X, _fitted(X, laws, values, groups), values, groups, members, design)
+    q2 = fit.left_out(unit)
+    noise, lack_of_fit = fit.repeats()
+    first, total = fit.simultaneous()
     few = of_few_runs(values, groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(problem, values, groups, explained, q2, design)
+    missed = _missed_beyond(fit.problem, values, groups, fit.explained, q2, design)
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     nothing = q2[0] <= 0  # is predicted of runs left out: then there is no upper end
     first[2, nothing] = total[2, nothing] = 1.0
     if len(members) == 1:  # no other input takes part in anything
         first = total.copy()
-    pairs = _pairs(expansion, members, explained)
-    return Shares(first, total, pairs, explained, q2, noise, lack_of_fit)
+    return Shares(first, total, fit.pairs(), fit.explained, q2, noise, lack_of_fit)
 
 
 def shares_along(
@@ -142,26 +135,19 @@ def shares_along(
     found = Shares.nothing(int(groups.max()) + 1, len(members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
     generator = np.random.default_rng(2)
-    drawn: list[FloatArray] = []
-    settled: list[BoolArray] = []
+    drawn: list[tuple[FloatArray, BoolArray]] = []
     for output in range(q2.shape[1]):
         own = values[:, groups == output]
         one = np.zeros(own.shape[1], dtype=np.int64)
-        variance = np.atleast_1d(np.square(own - own.mean(axis=0)).mean(axis=0).sum())
-        problem = _fitted(X, laws, own, one)
-        expansion = Expansion(problem.basis, problem.coefficients).grouped(one)
-        explained = _explained(problem, expansion, one, variance)
-        shares = _variances(expansion, members) * explained[:, np.newaxis]
-        found.explained[output] = explained[0]
-        found.first[0, output], found.total[0, output] = shares[:, 0]
-        given = problem, one, members, variance, design.n_settings, generator
-        own_draws, own_settled = _drawn(*given)
-        drawn.append(own_draws)
-        settled.append(own_settled)
-        known = explained, q2[:, [output]], design
-        missed[output] = _missed_beyond(problem, own, one, *known)[0]
+        fit = _Fit(X, _fitted(X, laws, own, one), own, one, members, design)
+        found.explained[output] = fit.explained[0]
+        found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
+        drawn.append(fit.draws(generator))
+        known = fit.explained, q2[:, [output]], design
+        missed[output] = _missed_beyond(fit.problem, own, one, *known)[0]
     estimate = np.stack([found.first[0], found.total[0]])
-    bounds = _bands(np.concatenate(drawn, axis=2), estimate, (1, 2, 3))
+    draws, settled = zip(*drawn, strict=True)
+    bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
     bounds[1][~np.concatenate(settled, axis=1)] = 0.0
     found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
     found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
@@ -188,33 +174,235 @@ def of_few_runs(
     return np.asarray(largest > _MOST_OF_VARIANCE * squares.sum(axis=0))
 
 
-def _noise_of(
-    problem: FittedProblem, groups: IndexArray, variance: FloatArray
-) -> FloatArray:  # shape: (n_outputs,)
-    """Return the variance of the noise, as learned; of a shared prior, as left over."""
-    assert isinstance(problem.solver, LearnedRidgeSolver)
-    if len(variance) > _MOST_PRIORS:
-        left = np.asarray(problem.fit.scaled_residuals)
-        return np.asarray(_added(np.square(left), groups).mean(axis=0))
-    share = np.array([prior.or_nothing().noise for prior in problem.solver.priors])
-    return np.asarray(variance * share[problem.solver.prior_of[: len(variance)]])
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A fit of all inputs to outputs, and what follows for the rows of the answer."""
 
+    X: FloatArray  # shape: (n_rows, n_inputs)
+    problem: FittedProblem
+    values: FloatArray  # shape: (n_rows, n_coordinates)
+    groups: IndexArray  # shape: (n_coordinates,), numbers of the outputs
+    members: Sequence[tuple[int, ...]]  # inputs of each row of the answer
+    design: Design
 
-def _explained(
-    problem: FittedProblem,
-    expansion: Expansion,
-    groups: IndexArray,
-    variance: FloatArray,
-) -> FloatArray:  # shape: (n_outputs,)
-    """Return the share of the variance that the fit does not take for noise.
+    @cached_property
+    def expansion(self) -> Expansion:
+        every = Expansion(self.problem.basis, self.problem.coefficients)
+        return every.grouped(self.groups)
 
-    Q² of runs left out is smaller: it is of fits to fewer runs, and counts what these
-    have not learned yet as not explained. Inputs of real trainings explain more
-    (``benchmarks.exact_truth``).
-    """
-    noise = _noise_of(problem, groups, variance)
-    fitted = np.asarray(expansion.sobol_indices().total_variance)
-    return np.asarray(fitted / np.maximum(fitted + noise, 1e-300))
+    @cached_property
+    def variance(self) -> FloatArray:  # shape: (n_outputs,)
+        squares = np.square(self.values - self.values.mean(axis=0)).mean(axis=0)
+        return np.bincount(self.groups, squares).astype(np.float64)
+
+    @cached_property
+    def noise(self) -> FloatArray:  # shape: (n_outputs,)
+        """Variance of the noise, as learned; of a shared prior, as left over."""
+        solver = self.problem.solver
+        assert isinstance(solver, LearnedRidgeSolver)
+        if len(self.variance) > _MOST_PRIORS:
+            left = np.asarray(self.problem.fit.scaled_residuals)
+            return np.asarray(_added(np.square(left), self.groups).mean(axis=0))
+        share = np.array([prior.or_nothing().noise for prior in solver.priors])
+        return np.asarray(self.variance * share[solver.prior_of[: len(self.variance)]])
+
+    @cached_property
+    def explained(self) -> FloatArray:  # shape: (n_outputs,)
+        """Share of the variance that the fit does not take for noise.
+
+        Q² of runs left out is smaller: it is of fits to fewer runs, and counts what
+        these have not learned yet as not explained. Inputs of real trainings explain
+        more (``benchmarks.exact_truth``).
+        """
+        fitted = np.asarray(self.expansion.sobol_indices().total_variance)
+        return np.asarray(fitted / np.maximum(fitted + self.noise, 1e-300))
+
+    @cached_property
+    def estimate(self) -> FloatArray:  # shape: (2, n_outputs, n_rows)
+        """Shares of each row of the answer, alone and in all."""
+        indices = self.expansion.sobol_indices()
+        single = np.stack([indices.first_order, indices.total_order])
+        found = np.empty((2, self.expansion.n_groups, len(self.members)))
+        for place, inputs in enumerate(self.members):
+            if len(inputs) == 1:
+                found[:, :, place] = single[:, :, inputs[0]]
+            else:
+                found[0, :, place] = self.expansion.closed_sobol_index(inputs)
+                found[1, :, place] = self.expansion.total_sobol_index(inputs)
+        return np.nan_to_num(found) * self.explained[:, np.newaxis]
+
+    def pairs(self) -> FloatArray:  # shape: (n_outputs, n_rows, n_rows)
+        """Return the share that two inputs have together only, of the variance of y."""
+        n_rows = len(self.members)
+        found = np.zeros((self.expansion.n_groups, n_rows, n_rows))
+        if not 1 < self.X.shape[1] <= _MOST_PAIRED:
+            return found
+        row_of = {own[0]: row for row, own in enumerate(self.members) if len(own) == 1}
+        try:
+            indices = self.expansion.interaction_indices(2)
+        except NoTermsError:  # more of them matter than are listed
+            return found
+        for place, subset in enumerate(indices.subsets):
+            if len(subset) == 2 and set(subset) <= set(row_of):
+                i, j = (row_of[one] for one in subset)
+                values = np.nan_to_num(indices.values[:, place]) * self.explained
+                found[:, i, j] = found[:, j, i] = values
+        return found
+
+    def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)
+        """Return Q² of runs whose units are left out of fits, and its interval."""
+        X, laws = self.X, self.problem.basis.laws
+        values, groups = self.values, self.groups
+        order = units_by_inputs(X, values, unit)
+        fold = deal_folds(order, unit)
+        predicted = np.empty_like(values)
+        for number in range(int(fold.max()) + 1):
+            out = fold == number
+            kept = _fitted(X[~out], laws, values[~out], groups)
+            predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
+        centred = values - values.mean(axis=0)
+        errors, deviations = (
+            _added(np.square(table), groups) for table in (values - predicted, centred)
+        )
+        return np.asarray(
+            np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
+        )
+
+    def repeats(self) -> tuple[FloatArray, FloatArray]:
+        """Return the share of noise between repeats, and the p-value of lack of fit."""
+        values, groups, setting = self.values, self.groups, self.design.setting
+        nothing = np.full(int(groups.max()) + 1, np.nan)
+        n_rows, n_settings = len(values), int(setting.max()) + 1
+        if n_settings >= n_rows or n_settings < 3:
+            return nothing, nothing
+        inside = values - mean_of(values, setting)[setting]
+        within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
+        design = self.problem.basis.evaluate(self.X)
+        misses = mean_of(values - design @ self.problem.coefficients.T, setting)
+        between = np.bincount(setting) @ _added(np.square(misses), groups) / n_settings
+        widths = np.bincount(groups)
+        ratio = between / np.maximum(within, 1e-300)
+        degrees = n_settings * widths, (n_rows - n_settings) * widths
+        found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
+        noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
+        return (
+            noise,
+            lack_of_fit,
+        )  # of copies, whose outputs are equal, nothing is known
+
+    def simultaneous(self) -> tuple[FloatArray, FloatArray]:
+        """Return shares with bounds that hold together, of both kinds."""
+        n_coordinates = len(self.groups)
+        is_kernel = isinstance(self.problem.basis, KernelBasis)
+        is_wide = is_kernel and n_coordinates > _MOST_DRAWN
+        if is_wide or self.X.shape[1] > _MOST_INPUTS:
+            low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
+            bounds = np.stack([self.estimate, low, high])
+        elif n_coordinates > _MOST_DRAWN:
+            bounds = self.by_moments()
+        else:
+            shares, settled = self.draws(np.random.default_rng(2))
+            bounds = _bands(shares, self.estimate)
+            bounds[1][~settled] = 0.0
+        return bounds[:, 0], bounds[:, 1]
+
+    def draws(self, generator: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        """Return draws of the shares of both kinds, and which of them are not 0.
+
+        Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
+        """
+        problem, groups, members = self.problem, self.groups, self.members
+        n_outputs, n_rows, n_inputs = len(self.variance), len(members), self.X.shape[1]
+        added, largest = (partial(one, groups=groups) for one in (_added, _largest))
+        rows = RowSums(add=added, largest=largest)
+        sets = [inputs for inputs in members if len(inputs) > 1]
+        squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
+        drawn = np.empty((len(squares), 2, n_outputs, n_rows))
+        settled = np.empty((2, n_outputs, n_rows), dtype=bool)
+        for place, inputs in enumerate(members):
+            at = np.array(inputs)
+            columns = at[0] + n_inputs * np.arange(2)
+            if len(inputs) > 1:
+                columns = 3 * n_inputs + sets.index(inputs) + len(sets) * np.arange(2)
+            drawn[:, :, :, place] = np.moveaxis(squares[:, :, columns], 2, 1)
+            settled[0, :, place] = known[:, at].any(axis=1)
+            settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
+        # The variance of the noise is drawn too: a scaled inverse chi-square.
+        free = max(len(self.X), 8) * 0.75
+        factor = free / generator.chisquare(free, size=(len(squares), 1))
+        # So are the variances of what each input does, over settings drawn too.
+        vary = self._spread_of_squares()  # (n_outputs, n_inputs)
+        shape = 1.0 / np.maximum(vary, 1e-6)
+        moved = generator.gamma(shape, 1.0 / shape, size=(len(squares), *vary.shape))
+        every = squares[:, :, : 2 * n_inputs].reshape(*squares.shape[:2], 2, n_inputs)
+        shift = (every.mean(axis=2) * (moved - 1.0)).sum(axis=2)
+        moved_rows = np.stack(
+            [moved[:, :, np.array(inputs)].mean(axis=2) for inputs in members], axis=2
+        )
+        drawn *= moved_rows[:, np.newaxis]
+        whole_drawn = np.maximum(squares[:, :, -1] + shift, 0.0) + self.noise * factor
+        shares = drawn / np.maximum(whole_drawn, 1e-300)[:, np.newaxis, :, np.newaxis]
+        return np.clip(shares, 0.0, 1.0), settled
+
+    def _spread_of_squares(self) -> FloatArray:  # shape: (n_outputs, n_inputs)
+        """Return relative variances of the variance of all terms of an input.
+
+        Of the settings, which are a sample: the variance of what an input does differs
+        between samples by its kurtosis. Of terms that are not listed: that of a normal
+        one.
+        """
+        problem, n_settings = self.problem, self.design.n_settings
+        shape = len(self.variance), self.X.shape[1]
+        if isinstance(problem.basis, KernelBasis):
+            return np.full(shape, 2.0 / n_settings)
+        design = problem.basis.evaluate(self.X)
+        active = problem.basis.multi_indices > 0
+        found = np.zeros(shape)
+        for place, some in enumerate(active.T):
+            if some.any():
+                effect = design[:, some] @ problem.coefficients[:, some].T
+                squares = _added(np.square(effect - effect.mean(axis=0)), self.groups)
+                mean = squares.mean(axis=0)
+                scale = np.where(mean > 0, mean, 1.0)
+                found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
+        return found
+
+    def by_moments(self) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
+        """Return bounds by mean and variance of the squares, for very many outputs.
+
+        Given the prior, coefficients are normal, with one covariance times the variance
+        of the noise. Bonferroni over the shares of an output.
+        """
+        problem, solver, groups = self.problem, self.problem.solver, self.groups
+        variance, noise = self.variance, self.noise
+        assert isinstance(solver, LearnedRidgeSolver)
+        prior = solver.priors[0].or_nothing()
+        design = problem.basis.evaluate(self.X) * solver.scales[0]
+        gram = design.T @ design
+        np.einsum("ii->i", gram)[...] += prior.noise
+        covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
+        active = problem.basis.multi_indices > 0
+        order = active.sum(axis=1)
+        reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(self.members)))
+        found = np.stack([self.estimate] * 3)
+        widths = np.bincount(groups)
+        for place, inputs in enumerate(self.members):
+            own = active[:, list(inputs)]
+            for kind, some in enumerate((own.sum(axis=1) == order, own.any(axis=1))):
+                some = some & (order > 0)
+                part = covariance[np.ix_(some, some)]
+                means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
+                slopes = np.einsum("ct,ct->c", means @ part, means)
+                slope = _added(slopes[np.newaxis], groups)[0]
+                extra = np.trace(part) * noise
+                spread = 4.0 * slope * noise / widths
+                spread += 2.0 * np.square(part).sum() * np.square(noise) / widths
+                half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
+                middle = self.estimate[kind, :, place]
+                low, high = middle - half, middle + half + extra / variance
+                found[1, kind, :, place] = np.clip(low, 0.0, 1.0)
+                found[2, kind, :, place] = np.clip(high, 0.0, 1.0)
+        return found
 
 
 def _fitted(
@@ -227,34 +415,9 @@ def _fitted(
         return solve_samples(solver, basis, samples, groups)
     few = Samples(X, rotated(values, groups), samples.weights)
     basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
-    solver = LearnedRidgeSolver(
-        *(solver.scales, solver.noise, np.zeros(n_outputs, np.int64)),
-        *(True, False, solver.priors),
-    )
+    known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
+    solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
-
-
-def _left_out(
-    X: FloatArray,
-    laws: Sequence[InputLaw],
-    values: FloatArray,
-    groups: IndexArray,
-    unit: IndexArray,
-) -> FloatArray:  # shape: (3, n_outputs)
-    """Return Q² of runs whose units are left out of fits, and its interval."""
-    order = units_by_inputs(X, values, unit)
-    fold = deal_folds(order, unit)
-    predicted = np.empty_like(values)
-    for number in range(int(fold.max()) + 1):
-        out = fold == number
-        kept = _fitted(X[~out], laws, values[~out], groups)
-        predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
-    centred = values - values.mean(axis=0)
-    errors, deviations = (
-        _added(np.square(table), groups) for table in (values - predicted, centred)
-    )
-    q2 = q2_with_interval(errors, deviations, order, unit)
-    return np.asarray(np.nan_to_num(q2))
 
 
 def _missed_beyond(
@@ -313,176 +476,6 @@ def noise_share(
     return np.asarray(np.where(whole > 0, within / np.where(whole > 0, whole, 1), 0))
 
 
-def _repeats(
-    problem: FittedProblem,
-    values: FloatArray,
-    groups: IndexArray,
-    setting: IndexArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the share of the noise between repeats, and the p-value of lack of fit."""
-    nothing = np.full(int(groups.max()) + 1, np.nan)
-    n_rows, n_settings = len(values), int(setting.max()) + 1
-    if n_settings >= n_rows or n_settings < 3:
-        return nothing, nothing
-    inside = values - mean_of(values, setting)[setting]
-    within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
-    assert problem.samples is not None
-    fitted = problem.basis.evaluate(problem.samples.inputs) @ problem.coefficients.T
-    misses = mean_of(values - fitted, setting)
-    counts = np.bincount(setting)
-    between = counts @ _added(np.square(misses), groups) / n_settings
-    widths = np.bincount(groups)
-    ratio = between / np.maximum(within, 1e-300)
-    degrees = n_settings * widths, (n_rows - n_settings) * widths
-    found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
-    noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
-    return noise, lack_of_fit  # of copies, whose outputs are equal, nothing is known
-
-
-def _simultaneous(
-    problem: FittedProblem,
-    expansion: Expansion,
-    groups: IndexArray,
-    members: Sequence[tuple[int, ...]],
-    explained: FloatArray,
-    variance: FloatArray,
-    n_settings: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return shares with bounds that hold together, of both kinds."""
-    estimate = _variances(expansion, members) * explained[:, np.newaxis]
-    n_inputs = len(problem.basis.laws)
-    is_kernel = isinstance(problem.basis, KernelBasis)
-    if n_inputs > _MOST_INPUTS or (is_kernel and len(groups) > _MOST_DRAWN):
-        low, high = np.zeros_like(estimate), np.ones_like(estimate)
-        first, total = np.stack([estimate, low, high], axis=1)
-        return first, total
-    if len(groups) > _MOST_DRAWN:
-        return _by_moments(problem, groups, members, estimate, variance)
-    generator = np.random.default_rng(2)
-    shares, settled = _drawn(problem, groups, members, variance, n_settings, generator)
-    bounds = _bands(shares, estimate)
-    bounds[1][~settled] = 0.0
-    return bounds[:, 0], bounds[:, 1]
-
-
-def _drawn(
-    problem: FittedProblem,
-    groups: IndexArray,
-    members: Sequence[tuple[int, ...]],
-    variance: FloatArray,  # shape: (n_outputs,)
-    n_settings: int,
-    generator: np.random.Generator,
-) -> tuple[FloatArray, BoolArray]:
-    """Return draws of the shares of both kinds, and which of them are not 0.
-
-    Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
-    """
-    n_outputs, n_rows = len(variance), len(members)
-    n_inputs = len(problem.basis.laws)
-    added, largest = (partial(one, groups=groups) for one in (_added, _largest))
-    rows = RowSums(add=added, largest=largest)
-    sets = [inputs for inputs in members if len(inputs) > 1]
-    squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
-    drawn = np.empty((len(squares), 2, n_outputs, n_rows))
-    settled = np.empty((2, n_outputs, n_rows), dtype=bool)
-    n_sets = 0
-    for place, inputs in enumerate(members):
-        at = np.array(inputs)
-        columns = at[0] + n_inputs * np.arange(2)
-        if len(inputs) > 1:
-            columns = 3 * n_inputs + n_sets + len(sets) * np.arange(2)
-            n_sets += 1
-        drawn[:, :, :, place] = np.moveaxis(squares[:, :, columns], 2, 1)
-        settled[0, :, place] = known[:, at].any(axis=1)
-        settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
-    noise = _noise_of(problem, groups, variance)
-    # The variance of the noise is drawn too: a scaled inverse chi-square.
-    free = max(len(problem.samples.inputs) if problem.samples else 0, 8) * 0.75
-    factor = free / generator.chisquare(free, size=(len(squares), 1))
-    # So are the variances of what each input does, over settings that were drawn too.
-    vary = _spread_of_squares(problem, groups, n_settings)  # (n_outputs, n_inputs)
-    shape = 1.0 / np.maximum(vary, 1e-6)
-    moved = generator.gamma(shape, 1.0 / shape, size=(len(squares), *vary.shape))
-    every = squares[:, :, : 2 * n_inputs].reshape(*squares.shape[:2], 2, n_inputs)
-    shift = (every.mean(axis=2) * (moved - 1.0)).sum(axis=2)
-    moved_rows = np.stack(
-        [moved[:, :, np.array(inputs)].mean(axis=2) for inputs in members], axis=2
-    )
-    drawn *= moved_rows[:, np.newaxis]
-    whole_drawn = np.maximum(squares[:, :, -1] + shift, 0.0) + noise * factor
-    shares = drawn / np.maximum(whole_drawn, 1e-300)[:, np.newaxis, :, np.newaxis]
-    return np.clip(shares, 0.0, 1.0), settled
-
-
-def _spread_of_squares(
-    problem: FittedProblem, groups: IndexArray, n_settings: int
-) -> FloatArray:  # shape: (n_outputs, n_inputs)
-    """Return relative variances of the variance of all terms of an input.
-
-    Of the settings, which are a sample: the variance of what an input does differs
-    between samples by its kurtosis. Of terms that are not listed: that of a normal one.
-    """
-    assert problem.samples is not None
-    if isinstance(problem.basis, KernelBasis):
-        shape = int(groups.max()) + 1, len(problem.basis.laws)
-        return np.full(shape, 2.0 / n_settings)
-    design = problem.basis.evaluate(problem.samples.inputs)
-    active = problem.basis.multi_indices > 0
-    found = np.zeros((int(groups.max()) + 1, active.shape[1]))
-    for place, some in enumerate(active.T):
-        if some.any():
-            effect = design[:, some] @ problem.coefficients[:, some].T
-            squares = _added(np.square(effect - effect.mean(axis=0)), groups)
-            mean = squares.mean(axis=0)
-            scale = np.where(mean > 0, mean, 1.0)
-            found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
-    return found
-
-
-def _by_moments(
-    problem: FittedProblem,
-    groups: IndexArray,
-    members: Sequence[tuple[int, ...]],
-    estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
-    variance: FloatArray,  # shape: (n_outputs,)
-) -> tuple[FloatArray, FloatArray]:
-    """Return bounds by mean and variance of the squares, for very many outputs.
-
-    Given the prior, coefficients are normal, with one covariance times the variance of
-    the noise. Bonferroni over the shares of an output.
-    """
-    solver, samples = problem.solver, problem.samples
-    assert isinstance(solver, LearnedRidgeSolver)
-    assert samples is not None
-    prior = solver.priors[0].or_nothing()
-    design = problem.basis.evaluate(samples.inputs) * solver.scales[0]
-    gram = design.T @ design
-    np.einsum("ii->i", gram)[...] += prior.noise
-    covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
-    noise = _noise_of(problem, groups, variance)
-    active = problem.basis.multi_indices > 0
-    order = active.sum(axis=1)
-    reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(members)))
-    found = np.stack([estimate, estimate, estimate], axis=1)
-    widths = np.bincount(groups)
-    for place, inputs in enumerate(members):
-        own = active[:, list(inputs)]
-        for kind, some in enumerate((own.sum(axis=1) == order, own.any(axis=1))):
-            some = some & (order > 0)
-            part = covariance[np.ix_(some, some)]
-            means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
-            slope = _added(np.einsum("ct,ct->c", means @ part, means)[None], groups)[0]
-            extra = np.trace(part) * noise
-            spread = 4.0 * slope * noise / widths
-            spread = spread + 2.0 * np.square(part).sum() * np.square(noise) / widths
-            half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
-            middle = estimate[kind, :, place]
-            low, high = middle - half, middle + half + extra / variance
-            found[kind, 1, :, place] = np.clip(low, 0.0, 1.0)
-            found[kind, 2, :, place] = np.clip(high, 0.0, 1.0)
-    return found[0], found[1]
-
-
 def _bands(
     shares: FloatArray,  # shape: (n_draws, 2, n_outputs, n_rows)
     estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
@@ -520,40 +513,3 @@ def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
 
 def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(table, starts_of(groups), axis=-1))
-
-
-def _variances(
-    expansion: Expansion, members: Sequence[tuple[int, ...]]
-) -> FloatArray:  # shape: (2, n_outputs, n_rows)
-    """Return shares of the expansion, of each row of the answer alone and in all."""
-    indices = expansion.sobol_indices()
-    single = np.stack([indices.first_order, indices.total_order])
-    found = np.empty((2, expansion.n_groups, len(members)))
-    for place, inputs in enumerate(members):
-        if len(inputs) == 1:
-            found[:, :, place] = single[:, :, inputs[0]]
-        else:
-            found[0, :, place] = expansion.closed_sobol_index(inputs)
-            found[1, :, place] = expansion.total_sobol_index(inputs)
-    return np.nan_to_num(found)
-
-
-def _pairs(
-    expansion: Expansion, members: Sequence[tuple[int, ...]], explained: FloatArray
-) -> FloatArray:  # shape: (n_outputs, n_rows, n_rows)
-    """Return the share that two inputs have together only, of the variance of y."""
-    found = np.zeros((expansion.n_groups, len(members), len(members)))
-    n_inputs = expansion.n_inputs
-    if not 1 < n_inputs <= _MOST_PAIRED:
-        return found
-    row_of = {own[0]: row for row, own in enumerate(members) if len(own) == 1}
-    try:
-        indices = expansion.interaction_indices(2)
-    except NoTermsError:  # more of them matter than are listed
-        return found
-    for place, subset in enumerate(indices.subsets):
-        if len(subset) == 2 and set(subset) <= set(row_of):
-            i, j = (row_of[one] for one in subset)
-            values = np.nan_to_num(indices.values[:, place]) * explained
-            found[:, i, j] = found[:, j, i] = values
-    return found

@@ -98,8 +98,7 @@ def sample_inputs(
     }
     for name, law in distributions.items():
         _check_input(name, law)
-    generator = make_generator(random_state)
-    points = _points(method, n, len(distributions), generator)
+    points = _points(method, n, len(distributions), make_generator(random_state))
     columns = {
         name: _values(law, column)
         for (name, law), column in zip(distributions.items(), points.T, strict=True)

@@ -179,11 +179,8 @@ def _cannot_ask(complete: Sequence[Any], values: Sequence[float]) -> str:
         )
     if len({v for v in values if v == v}) < 2:
         return "The objective is the same in all trials"
-    settings: dict[str, set[Any]] = {}
-    for trial in having:
-        for name, value in trial.params.items():
-            settings.setdefault(name, set()).add(value)
-    if all(len(different) < 2 for different in settings.values()):
+    settings = {pair for trial in having for pair in trial.params.items()}
+    if len(settings) == len({name for name, _ in settings}):
         return "No parameter varies in the trials"
     return ""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import Ensemble, build
+from ._table import Ensemble, build, refuse_no_input
 
 
 def from_study(
@@ -126,16 +126,15 @@ def from_study(
     )
     infinite = np.isinf(outputs)
     if infinite.any():
-        n_infinite = int(infinite.any(axis=1).sum())
         notes.append(
-            f"{n_infinite} of {len(complete)} complete trials have an infinite "
-            "objective, which counts as failed."
+            f"{infinite.any(axis=1).sum()} of {len(complete)} complete trials have an "
+            "infinite objective, which counts as failed."
         )
         outputs[infinite] = np.nan
     metrics = getattr(study, "metric_names", None)
     if metrics is None:
-        metrics = [f"objective{i}" for i in range(outputs.shape[1])]
-        metrics = metrics if len(metrics) > 1 else ["objective"]
+        n = outputs.shape[1]
+        metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
     if len(set(metrics)) < len(metrics):
         raise ValueError(
             f"Two objectives of study have one name: {list(metrics)}; expected names "
@@ -263,10 +262,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def from_cv_results(
-    cv_results: Any,
-    *,
-    splits: str = "mean",
-    log: Sequence[str] = (),
+    cv_results: Any, *, splits: str = "mean", log: Sequence[str] = ()
 ) -> Ensemble:
     """Read an ensemble from the results of a search of scikit-learn.
 
@@ -342,12 +338,7 @@ def from_cv_results(
                 "search. Rename the parameter."
             )
         columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
-    log = listed(log, "log")
-    unknown = [name for name in log if not isinstance(name, str) or name not in columns]
-    if unknown:
-        raise ValueError(
-            f"log has {unknown[0]!r}, which is no input: expected {list(columns)}."
-        )
+    refuse_no_input(log, columns)
     return build(
         columns,
         {  # a search knows which of its parameters are numbers
@@ -397,13 +388,11 @@ def _candidates(name: str, values: Any) -> NDArray[Any]:
 
 def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:
     """Return the test scores of each scorer, an array of candidates for each split."""
-    middle = "mean" if splits == "mean" else "split"
+    middle, pattern = ("mean", "mean") if splits == "mean" else ("split", r"split\d+")
     found: dict[str, list[FloatArray]] = {}
     for name, values in results.items():
         start, separator, scorer = name.partition("_test_")
-        if separator and re.fullmatch(
-            "mean" if middle == "mean" else r"split\d+", start
-        ):
+        if separator and re.fullmatch(pattern, start):
             found.setdefault(scorer, []).append(np.asarray(values, dtype=np.float64))
     if not found:
         raise ValueError(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._checks import (
     FEWEST_MEMBERS,
+    BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
@@ -34,6 +35,7 @@ from .._checks import (
 from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import all_in_scipy
+from .._result import with_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +97,9 @@ class Ensemble:
     def __str__(self) -> str:
         names = opened(self.X).columns
         head = (
-            f"{len(self)} members, {_counted(self.X.shape[1], 'input')} "
+            f"{len(self)} members, {with_number(self.X.shape[1], 'input')} "
             f"({', '.join(map(str, names))}), "
-            f"{_counted(self.y.shape[1], 'output')}"
+            f"{with_number(self.y.shape[1], 'output')}"
         )
         if self.setting is not None:
             head += f", {len(np.unique(self.setting))} different settings"
@@ -137,10 +139,6 @@ _SHOWN = 8  # members that a notebook shows
 def _named(name: Any) -> str:
     """Return the name of a column; of one with two levels both."""
     return ": ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def from_frame(
@@ -214,14 +212,8 @@ def from_frame(
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
     frame = at_hand(frame)
-    given = opened(frame)
-    *columns, read = _columns_of(given, inputs, outputs, replicate, log)
-    return build(
-        *columns,
-        **read,
-        replicated=replicate is not None,
-        like=frame,
-    )
+    *columns, read = _columns_of(opened(frame), inputs, outputs, replicate, log)
+    return build(*columns, **read, replicated=replicate is not None, like=frame)
 
 
 class Columns(dict[Any, Any]):
@@ -241,7 +233,7 @@ def read_table(
     log: Sequence[str] = (),
     leave_out: Any,
     may_agree: Collection[Any] = (),  # outputs that may be the same in all runs
-) -> Runs:
+) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
     """Read the columns of a frame, or of a dict of columns, as arrays."""
     columns, laws, values, read = _columns_of(table, inputs, outputs, leave_out, log)
     return read_runs(columns, laws, values, may_agree=may_agree, **read)
@@ -319,8 +311,7 @@ def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
         if any(isinstance(entry, Mapping) for entry in entries):
             found |= _flat(f"{name}.{key}", entries)
         else:
-            column = np.fromiter(entries, dtype=object, count=len(entries))
-            found[f"{name}.{key}"] = column
+            found[f"{name}.{key}"] = np.fromiter(entries, object, len(entries))
     return found
 
 
@@ -367,21 +358,16 @@ def _refuse_columns(
                 f"The column {name!r} is given for two purposes; expected one of "
                 "inputs, outputs and replicate."
             )
+    refuse_no_input(log, laws)
+
+
+def refuse_no_input(log: Any, inputs: Collection[Any]) -> None:
+    """Raise ``ValueError`` for a name of which a logarithm is asked, and no input."""
     for name in listed(log, "log"):
-        if not isinstance(name, Hashable) or name not in laws:
+        if not isinstance(name, Hashable) or name not in inputs:
             raise ValueError(
-                f"log has {name!r}, which is no input: expected {list(laws)}."
+                f"log has {name!r}, which is no input: expected {list(inputs)}."
             )
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """What a table of runs holds, as arrays."""
-
-    inputs: ReadInputs
-    y: FloatArray  # shape: (n_runs, n_outputs), NaN where a run failed
-    notes: tuple[str, ...]
-    used: NDArray[np.bool_]  # shape: (n_rows,), rows of the table that are runs
 
 
 def build(
@@ -397,15 +383,15 @@ def build(
 ) -> Ensemble:
     """Make an ensemble of columns; see ``read_runs``."""
     kind = None if hasattr(like, "iloc") else like  # rows have other labels here
-    runs = read_runs(columns, laws, outputs, what=what, **read)
-    found, X = runs.inputs, runs.inputs.table
+    found, y, notes, _ = read_runs(columns, laws, outputs, what=what, **read)
+    X = found.table
     return Ensemble(
         make_frame(found.columns, X.T, like=kind),
-        make_frame(outputs, runs.y.T, like=kind),
+        make_frame(outputs, y.T, like=kind),
         tuple(found.laws),
         _settings(X, what) if replicated else None,
         found.levels,
-        runs.notes,
+        notes,
         order,
         tuple(name for name in found.columns if name in set(read.get("log", ()))),
     )
@@ -421,8 +407,12 @@ def read_runs(
     notes: Sequence[str] = (),
     what: str = "runs",
     may_agree: Collection[Any] = (),
-) -> Runs:
-    """Read columns as numbers."""
+) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
+    """Read columns as numbers.
+
+    Returns inputs, outputs (NaN where a run failed), notes, and which rows of the table
+    are runs.
+    """
     read = {name: numbers_of_text(values) for name, values in outputs.items()}
     of_text = {name: values for name, values in read.items() if values is not None}
     given = {**outputs, **of_text}
@@ -450,7 +440,7 @@ def read_runs(
         told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."
         )
-    found = read_inputs(
+    found = ReadInputs(
         {name: values[used] for name, values in columns.items()},
         laws,
         log=log,
@@ -458,47 +448,40 @@ def read_runs(
         what=what,
         texts=map(_shown, of_text),
     )
-    return Runs(found, y, (*told, *found.notes), used)
-
-
-def read_inputs(
-    columns: Mapping[Any, NDArray[Any]],
-    laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
-    *,
-    log: Iterable[str] = (),
-    orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
-    what: str = "runs",
-    texts: Iterable[str] = (),  # outputs that were text
-) -> ReadInputs:
-    """Read the columns of inputs as numbers, without those that do not vary."""
-    found = ReadInputs(what, orders or {})
-    found.texts += texts
-    logarithms = set(log)
-    for name, values in columns.items():
-        found.add(name, values, laws[name], name in logarithms)
-    if not found.columns:
-        n_runs = len(next(iter(columns.values()), ()))
-        raise ValueError(
-            f"No input varies in the {n_runs} {what}; expected inputs or parameters "
-            "that do."
-        )
-    if found.texts:
-        found.notes.append(
-            f"Text that reads as numbers is numbers: {', '.join(found.texts)}."
-        )
-    return found
+    return found, y, (*told, *found.notes), used
 
 
 class ReadInputs:
-    """Inputs as they are read, one column after another."""
+    """Inputs as numbers, read from columns, without those that do not vary."""
 
-    def __init__(self, what: str, orders: Mapping[str, Sequence[Any]]) -> None:
-        self.what, self.orders = what, orders
+    def __init__(
+        self,
+        columns: Mapping[Any, NDArray[Any]],
+        laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
+        *,
+        log: Iterable[str] = (),
+        orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
+        what: str = "runs",
+        texts: Iterable[str] = (),  # outputs that were text
+    ) -> None:
+        self.what, self.orders = what, orders or {}
         self.columns: dict[str, FloatArray] = {}
         self.laws: list[Any] = []
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.notes: list[str] = []
-        self.texts: list[str] = []  # columns of text that are numbers
+        self.texts = list(texts)  # columns of text that are numbers
+        logarithms = set(log)
+        for name, values in columns.items():
+            self.add(name, values, laws[name], name in logarithms)
+        if not self.columns:
+            n_runs = len(next(iter(columns.values()), ()))
+            raise ValueError(
+                f"No input varies in the {n_runs} {what}; expected inputs or "
+                "parameters that do."
+            )
+        if self.texts:
+            told = ", ".join(self.texts)
+            self.notes.append(f"Text that reads as numbers is numbers: {told}.")
 
     @property
     def table(self) -> FloatArray:  # shape: (n_runs, n_inputs)
@@ -699,8 +682,7 @@ def _check_law(name: str, law: Any) -> None:
     if not is_frozen(law) and not (isinstance(law, str) and law in NAMES):
         raise ValueError(
             f"The distribution of the input {name!r} must be None, a frozen one of "
-            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got "
-            f"{law!r}."
+            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
         )
 
 

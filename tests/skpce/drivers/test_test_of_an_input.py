@@ -152,9 +152,7 @@ def test_drawn_p_values_agree_with_tails():
     y = 0.15 * X[:, 0] + np.random.default_rng(9).normal(size=80)
     setting = problem_of(X, y).setting((2,))
     alone = setting._alone_of_exchange(20_000)[0]
-    tail = setting._tail(
-        setting.own.values, setting.own.weights, setting.residuals, None, False
-    )[0]
+    tail = setting._tail(setting.own, setting.residuals, None, False)[0]
     assert tail == pytest.approx(alone, rel=0.15, abs=0.01)
 
 
