@@ -71,7 +71,7 @@ _FIRST_NOISE, _FIRST_ORDER = -0.5, 1.0
 
 # Where it ends with so much noise it begins once more, with decays of this logit: a
 # high frequency has no slope to be found by from low degrees.
-_MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
+MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
 
 #: Prior variance of the mean: it is free.
 INTERCEPT = 100.0
@@ -557,9 +557,8 @@ def learn_prior(
     if not observations:  # no target varies
         return replace(search.start(), log_evidence=-np.inf)
     found = search.run(search.start() if start is None else start, n_steps)
-    if start is None and found.noise > _MUCH_NOISE:
-        other = search.run(search.start(_SLOW_DECAY, _ORDER_MEAN), n_steps)
-        found = max(found, other, key=lambda prior: prior.log_evidence)
+    if start is None and found.noise > MUCH_NOISE:
+        found = search.better(found)
     return found
 
 
@@ -658,6 +657,11 @@ class Search:
             )
             gain = float(self.null() - found.fun)
         return replace(self.prior(found.x * units), log_evidence=gain)
+
+    def better(self, found: TermPrior) -> TermPrior:
+        """Begin once more with slow decays, and return what is more likely."""
+        other = self.run(self.start(_SLOW_DECAY, _ORDER_MEAN), _MOST_STEPS)
+        return max(found, other, key=lambda prior: prior.log_evidence)
 
     def units(self) -> FloatArray:
         """Return units of the parameters in which second derivatives are alike."""

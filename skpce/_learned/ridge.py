@@ -44,6 +44,7 @@ from .._solvers.ridge import (
 from .kernel_basis import Basis, KernelBasis
 from .prior import (
     INTERCEPT,
+    MUCH_NOISE,
     AllTerms,
     ListedTerms,
     Observations,
@@ -243,8 +244,13 @@ def learn_terms(
                     laws, few.inputs[part], n_functions, listed, largest_order
                 )
                 first = observations_of(own[part], few.weights[part])
-                prior = learn_prior(some, n_functions, contrasts, first)
-                prior = learn_prior(*search, known, prior)
+                begun = learn_prior(some, n_functions, contrasts, first)
+                prior = learn_prior(*search, known, begun)
+                if prior.noise > MUCH_NOISE > begun.noise:
+                    again = Search(some, n_functions, contrasts, first).better(begun)
+                    if again is not begun:
+                        other = learn_prior(*search, known, again)
+                        prior = max(prior, other, key=lambda one: one.log_evidence)
             learned.append(prior)
     priors = [prior.shrunk() for prior in learned]
     noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
