@@ -40,7 +40,7 @@ from scipy.optimize import minimize
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
 
 #: Drivers take a fit for noise alone below this log evidence for more:
-#: one in twenty ensembles of noise has so much (30 or 60 samples of eight inputs), and
+#: one in ten ensembles of noise has so much (30 or 60 samples of eight inputs), and
 #: nearly all have in which half of the variance of 60 samples is not noise.
 LEAST_EVIDENCE = 2.7
 
@@ -57,17 +57,19 @@ _WEIGHT_SPREAD = (1.5, 2.0)
 _DECAY_MEAN, _DECAY_SPREAD = -0.5, (0.7, 1.5)
 _EXPONENT_MEAN, _EXPONENT_SPREAD = np.array([0.2]), np.array([0.4])  # of its logarithm
 _ORDER_MEAN, _ORDER_SPREAD = -1.0, 0.5  # for each input beyond the first
-_NOISE_MEAN, _NOISE_SPREAD = np.array([-1.5]), np.array([2.0])
+
+# The variance of the noise is exponential with this mean. Under a normal prior of its
+# logarithm few samples have ends of little noise that are likely and predict worse.
+_NOISE_MEAN = 0.5
 
 # Bounds of the logarithms of weights, exponent and noise, and of the logits of decays.
 _WEIGHT_BOUNDS, _DECAY_BOUNDS, _EXPONENT_BOUNDS = (-12.0, 3.0), (-7.0, 3.0), (-0.5, 1.2)
 _ORDER_BOUNDS, _NOISE_BOUNDS = (-8.0, 3.0), (-18.0, 2.0)
 
 # Where the search begins: the logarithm of the noise, and that of the weight of an
-# order for each input beyond the first. Begun with small weights of high orders, it
-# ends before strong interactions of three inputs (``benchmarks.exact_truth``); begun
-# with little noise, it ends where what is noise is fitted.
-_FIRST_NOISE, _FIRST_ORDER = -0.5, 1.0
+# order for each input beyond the first. Begun with small weights of high orders, or
+# with much noise, it ends before strong interactions (``benchmarks.exact_truth``).
+_FIRST_NOISE, _FIRST_ORDER = -1.5, 1.0
 
 # Where it ends with so much noise it begins once more, with decays of this logit: a
 # high frequency has no slope to be found by from low degrees.
@@ -684,7 +686,7 @@ class Search:
         for each in self.observations:
             empty = np.zeros((int(each.rows.max()) + 1,) * 2)
             total += each.evidence(empty, noise)[0]
-        return total + _independent(np.zeros(1), _NOISE_MEAN, _NOISE_SPREAD)[0]
+        return total + _noise_prior(np.zeros(1))[0]
 
     def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the log posterior density and its gradient."""
@@ -710,7 +712,7 @@ class Search:
                 _common_mean(logits - _DECAY_MEAN, _DECAY_SPREAD),
                 _independent(exponent, _EXPONENT_MEAN, _EXPONENT_SPREAD),
                 _independent(orders, _ORDER_MEAN * more, 1.0 + _ORDER_SPREAD * more),
-                _independent(noise, _NOISE_MEAN, _NOISE_SPREAD),
+                _noise_prior(noise),
             ),
             strict=True,
         ):
@@ -751,3 +753,9 @@ def _independent(
     """Return the same of independent normal values."""
     standard = (values - mean) / spread
     return 0.5 * float(standard @ standard), standard / spread
+
+
+def _noise_prior(logarithm: FloatArray) -> tuple[float, FloatArray]:
+    """Return the same of the logarithm of the noise."""
+    scaled = np.exp(logarithm) / _NOISE_MEAN
+    return float((scaled - logarithm).sum()), scaled - 1.0
