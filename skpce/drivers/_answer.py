@@ -532,7 +532,7 @@ def _drivers_table(
         **shares.columns(),
         "partners": _texts(findings.partners, shape, partners),
         "more_runs": findings.more_runs,
-        "scope": _texts(findings.tested, shape, lambda one: one.exchange.scope),
+        "scope": _texts(findings.tested, shape, lambda one: one.scope),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns))
@@ -861,7 +861,7 @@ class _Words:
     def _scope(self) -> str:
         drivers = self.rows(State.DRIVES)
         tested = self.findings.tested[self.output]
-        tried = [self.names[i] for i in drivers if tested[i].exchange.scope == "tried"]
+        tried = [self.names[i] for i in drivers if tested[i].scope == "tried"]
         if not tried:
             return ""
         about = "this"

@@ -759,38 +759,21 @@ _Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArr
 _EXACT = 30
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Tested:
-    """P-values of one input, or group of inputs, for each output."""
+    """Test of one input, or group of inputs, for one output; without, as if constant.
 
-    location: FloatArray  # shape: (n_outputs,)
-    spread: FloatArray  # shape: (n_outputs,)
-    exchange: Exchange
+    The scope is that of :class:`Exchange`.
+    """
+
+    location: float = 1.0  # p-value of the mean
+    spread: float = 1.0  # p-value of the spread
+    scope: str = "beyond"
+    why_not: str = ""  # reason why nothing could be exchanged
     tied_to: tuple[int, ...] = ()  # inputs that it cannot be told apart from
-    resting: tuple[IndexArray, ...] = ()  # members that each answer rests on
+    resting: tuple[int, ...] = ()  # members that the answer rests on
     sees_pairs: bool = True
-    unsteady: tuple[bool, ...] = (False,)  # whether other seeds, or blocks, may differ
-
-    @classmethod
-    def nothing(cls) -> Tested:
-        """Return what is known of an output without choice or variance."""
-        one, none = np.ones(1), np.zeros(0, dtype=np.int64)
-        return cls(one, one, Exchange("rows", none), resting=(none,))
-
-    def at_tried(self) -> Tested:
-        """Return the same, said of the settings that were tried."""
-        return replace(self, exchange=replace(self.exchange, scope="tried"))
-
-    def of_output(self, place: int, order: IndexArray) -> Tested:
-        """Return the part of an output; ``order`` says which members the rows are."""
-        some = slice(place, place + 1)
-        return replace(
-            self,
-            location=self.location[some],
-            spread=self.spread[some],
-            resting=(order[self.resting[place]],),
-            unsteady=(self.unsteady[place],),
-        )
+    unsteady: bool = False  # whether other seeds, or blocks, may differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -831,26 +814,25 @@ class Problem:
             found[output] = len(counts) == 2 and counts.min() > _EXCEPTIONS
         return found
 
-    def test(self, row: int) -> Tested:
+    def test(self, row: int) -> list[Tested]:
         """Test an input, or a group of inputs, for each output."""
         members = self.members[row]
         setting = self.setting(members)
-        spread = np.ones(self.n_outputs)
-        resting = [np.zeros(0, dtype=np.int64)] * self.n_outputs
         if setting is None:
-            why, steady = self._why_not(members), (False,) * self.n_outputs
-            return Tested(spread, spread, why, resting=tuple(resting), unsteady=steady)
+            return [Tested(why_not=self._why_not(members))] * self.n_outputs
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
-        unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
+        unsteady = (differs > 0.05) & (location <= 0.05)
         location = np.maximum(location, differs)
+        spread = np.ones(self.n_outputs)
+        resting: list[tuple[int, ...]] = [()] * self.n_outputs
         if setting.exchange.kind != "signs":
             for output, few, alone in setting.without_outlying(location):
                 again = alone.p_values(self.n_draws)[0]
                 if again > location[output]:
                     location[output] = again
                     members_of = np.isin(setting.exchange.unit, few)
-                    resting[output] = np.flatnonzero(members_of)
+                    resting[output] = tuple(np.flatnonzero(members_of).tolist())
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
                 rest = replace(setting, residuals=setting.left_over())
@@ -859,19 +841,21 @@ class Problem:
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
-        known = setting.exchange, setting.tied_to, tuple(resting)
-        return Tested(location, spread, *known, not setting.too_many_products, unsteady)
+        known = setting.exchange.scope, "", setting.tied_to
+        sees_pairs = not setting.too_many_products
+        columns = location.tolist(), spread.tolist(), resting, unsteady.tolist()
+        return [
+            Tested(at, size, *known, rows, sees_pairs, differs)
+            for at, size, rows, differs in zip(*columns, strict=True)
+        ]
 
-    def _why_not(self, members: tuple[int, ...]) -> Exchange:
-        """Return an exchange of nothing, with its reason; of a constant, any."""
+    def _why_not(self, members: tuple[int, ...]) -> str:
+        """Say why nothing can be exchanged; of a constant there is nothing to say."""
         if not any(self.inputs.terms[k].values.size for k in members):
-            return Tested.nothing().exchange
+            return ""
         others = self.inputs.X[:, self.inputs.without(members)]
-        exchange = self.design.exchange(self.inputs.X[:, list(members)], others)
-        if exchange.kind == "none":
-            return exchange
-        why = "the series remembers for too long to divide it into blocks"
-        return Exchange("none", exchange.unit, why=why)
+        why = self.design.exchange(self.inputs.X[:, list(members)], others).why
+        return why or "the series remembers for too long to divide it into blocks"
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
@@ -99,12 +100,11 @@ def find_drivers(
         X, is_category, laws, coordinates, outputs, design, members, n_choices
     )
     tested, shares = evidence.tested, evidence.shares
-    p_values = [[(one.location[0], one.spread[0]) for one in row] for row in tested]
-    of_any = np.minimum(np.array(p_values) * n_choices, 1.0)
-    location, spread = np.moveaxis(of_any.reshape(*shares.total.shape[1:], 2), 2, 0)
-    told_apart = np.array(
-        [[not one.tied_to for one in row] for row in tested], dtype=bool
-    ).reshape(location.shape)
+    location, spread = (
+        np.minimum(evidence.of_tests(kind) * n_choices, 1.0)
+        for kind in (lambda one: one.location, lambda one: one.spread)
+    )
+    told_apart = evidence.of_tests(lambda one: not one.tied_to)
     told_apart[:, _rows_of(tied, members)] = False
     location[~told_apart] = 1.0
     adjusted, drives, on_spread = _named(location, spread, told_apart, design)
@@ -113,9 +113,9 @@ def find_drivers(
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
         adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
-        scopes = {tested[output][k].exchange.scope for k in (i, j)}
-        for k in both if "tried" in scopes else ():
-            tested[output][k] = tested[output][k].at_tried()
+        if "tried" in {tested[output][k].scope for k in (i, j)}:
+            for k in both:
+                tested[output][k] = replace(tested[output][k], scope="tried")
     alike = evidence.alike(drives, told_apart)
     of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
     untold = ~told_apart
@@ -128,7 +128,7 @@ def find_drivers(
     shares.not_shown(~drives)
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
-        *(drives, told_apart, alike, evidence.parts, tied, n_copies),
+        *(drives, alike, evidence.parts, tied, n_copies),
     )
     return Findings(
         states,
@@ -216,7 +216,7 @@ class _Evidence:
         n_outputs, n_rows = outputs.n_groups, len(members)
         patterns = _patterns(coordinates, outputs)
         n_tested = sum(len(own) for _, own, _ in patterns)
-        tested = [[Tested.nothing()] * n_rows for _ in range(n_outputs)]
+        tested = [[Tested()] * n_rows for _ in range(n_outputs)]
         shares = Shares.nothing(n_outputs, n_rows)
         counts = np.zeros(n_outputs, dtype=np.int64)
         parts = []
@@ -234,20 +234,26 @@ class _Evidence:
             n_hypotheses = 2 * n_tested * n_rows * n_choices
             problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
             parts.append((own_outputs, problem))
-            results = [problem.test(row) for row in range(n_rows)]
             # Labels of which all combinations were tried: no more settings exist.
             are_labels = own.has_repeats and inputs.is_category.all()
-            if are_labels and is_complete(inputs.X):
-                results = [one.at_tried() for one in results]
-            for row, result in enumerate(results):
-                for place, output in enumerate(own_outputs.tolist()):
-                    tested[output][row] = result.of_output(place, order)
+            all_tried = are_labels and is_complete(inputs.X)
+            for row in range(n_rows):
+                results = zip(own_outputs.tolist(), problem.test(row), strict=True)
+                for output, one in results:
+                    scope = "tried" if all_tried else one.scope
+                    places = tuple(order[list(one.resting)].tolist())
+                    tested[output][row] = replace(one, resting=places, scope=scope)
             # Of few settings only what is so at these can be known: runs are left out.
-            at_tried = all(one.exchange.scope == "tried" for one in results)
+            at_tried = all(one.scope == "tried" for one in tested[own_outputs[0]])
             unit = np.arange(len(order)) if at_tried else own.units
             data = inputs.X, inputs.laws, values, groups
             shares.put(own_outputs, shares_of(*data, unit, own, members))
         return cls(tested, shares, counts, parts, design, n_choices)
+
+    def of_tests(self, what: Callable[[Tested], Any]) -> NDArray[Any]:
+        """Return something of all tests; shape (n_outputs, n_rows)."""
+        found = [[what(one) for one in row] for row in self.tested]
+        return np.array(found).reshape(self.shares.total.shape[1:])
 
     def named_pairs(self, drives: BoolArray) -> dict[tuple[int, int, int], float]:
         """Test the pairs of inputs that drive, each from both sides."""

@@ -72,7 +72,7 @@ def verdict_by_hand(
         shares=shares,
         partners=[[()] * n_inputs for _ in names],
         more_runs=np.full(shape, np.nan),
-        tested=[[Tested.nothing()] * n_inputs for _ in names],
+        tested=[[Tested()] * n_inputs for _ in names],
         pair_p_values={},
         cautions=tuple(cautions),
         n_members=np.full(n_steps, N_MEMBERS),
