@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -57,7 +57,7 @@ from ..ensembles._table import (
     read_table,
 )
 from ._cautions import Caution, said
-from ._design import COUNTERS, Design, find_counter, numbers_of
+from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
 
 # Names of columns
 
@@ -469,7 +469,7 @@ SAY_REPLICATE = (
 
 def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
     """Return whether inputs are equal within groups of several runs."""
-    first = np.unique(groups, return_index=True)[1]
+    first = first_of(groups)
     return bool((X[first[groups]] == X).all()) and len(first) < len(groups)
 
 
@@ -504,7 +504,7 @@ def setting_of(table: Table) -> IndexArray | None:
         return None
     if table.setting is not True:
         found = numbered("replicate", table.setting, table.used)
-        _refuse_other_inputs(X, found)
+        refuse_other_inputs(X, found)
         return found
     rows, setting = np.unique(X, axis=0, return_inverse=True)
     if len(rows) < len(X):
@@ -531,36 +531,66 @@ def _hides_repeats(X: FloatArray, column: int) -> bool:
     return bool(counts.min() > 1 and len(counts) > 1)
 
 
-def _refuse_other_inputs(X: FloatArray, setting: IndexArray) -> None:
-    """Refuse runs of one setting whose inputs differ."""
-    first = np.unique(setting, return_index=True)[1]
-    reference = X[first[setting]]
-    differs = (np.abs(X - reference) > 1e-9 * np.abs(X).max(axis=0)).any(axis=1)
+def refuse_other_inputs(X: NDArray[Any], setting: IndexArray) -> None:
+    """Refuse rows of one setting whose inputs differ."""
+    first = first_of(setting)[setting]
+    reference = X[first]
+    same = (reference == X) | ((X != X) & (reference != reference))
+    if X.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
+        largest = np.abs(X).max(axis=0, initial=0.0, where=~np.isnan(X))
+        same |= np.abs(X - reference) <= 1e-9 * largest
+    differs = ~same.reshape(len(X), -1).all(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise ValueError(
-            f"Runs {int(first[setting[row]])} and {row} have one label in replicate= "
-            "and other inputs; expected the same: repeats share their inputs. For runs "
-            "that belong together but differ, give groups=."
+            f"Rows {int(first[row])} and {row} have one label in replicate= and other "
+            "inputs; expected the same: repeats share their inputs, before any "
+            "embedding that is random. For runs that belong together but differ, give "
+            "groups=."
         )
+
+
+def _one_each(
+    role: str, given: Any, used: BoolArray, expected: str
+) -> NDArray[Any]:  # shape: (n_used,)
+    """Return what was given for each row that is used; refuse gaps."""
+    if np.ma.is_masked(given):
+        raise ValueError(f"{role} is masked; expected {expected}.")
+    try:
+        values = np.asarray(given)
+    except ValueError:  # entries of different length
+        values = np.array(None)
+    if values.shape != used.shape:
+        raise ValueError(
+            f"{role} has shape {values.shape}; expected ({len(used)},), {expected}."
+        )
+    values = values[used]
+    entries = values.tolist()
+    has_nan = values.dtype.kind in "fmM"
+    missing = np.isnan(values) if has_nan else list(map(is_missing, entries))
+    if np.any(missing):
+        raise ValueError(
+            f"{role} is missing in {np.sum(missing)} of {len(entries)} runs; expected "
+            f"{expected}."
+        )
+    for entry in entries:
+        if not isinstance(entry, Hashable) or isinstance(entry, complex):
+            raise ValueError(f"{role} has the entry {entry!r}; expected {expected}.")
+    return values
 
 
 def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
     """Return labels of runs as numbers."""
-    values = np.asarray(given)
-    if values.shape != used.shape:
+    values = _one_each(role, given, used, "one label for each run")
+    if values.dtype.kind != "O":
+        return numbers_of(values)
+    found = numbers_of(values.astype(str))
+    if len(set(values.tolist())) > found.max(initial=-1) + 1:
         raise ValueError(
-            f"{role} has the shape {values.shape}; expected ({len(used)},), one label "
-            "for each run."
+            f"{role} has labels that differ and read alike, as 1 and '1' do; expected "
+            "labels of one kind."
         )
-    entries = values[used].tolist()
-    if any(map(is_missing, entries)):
-        raise ValueError(
-            f"{role} is missing in {sum(map(is_missing, entries))} of {len(entries)} "
-            "runs; expected a label for each."
-        )
-    labels = values[used].astype(str) if values.dtype.kind == "O" else values[used]
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
@@ -580,30 +610,25 @@ def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
 
 def positions(given: Any, used: BoolArray) -> FloatArray:
     """Return the place of each run in a series."""
-    values = np.asarray(given)
     expected = (
-        "expected a number or a date for each run, or False where the order of the "
-        "rows means nothing"
+        "a number or a date for each run, or False where the order of the rows means "
+        "nothing"
     )
-    if values.shape != used.shape:
-        raise ValueError(
-            f"order has the shape {values.shape}, and there are {len(used)} runs; "
-            f"{expected}."
-        )
-    values = values[used]
+    values = _one_each("order", given, used, expected)
     numbers = numbers_of_text(values)
-    values = values if numbers is None else numbers
-    if any(map(is_missing, values.tolist())):
-        raise ValueError(f"order is missing in some runs; {expected}.")
+    if numbers is not None:
+        values = _one_each("order", numbers, used[used], expected)
     if values.dtype.kind in "OU":
         values = values.astype(str)
         try:  # dates as text sort as they are only if they all read as dates
             values = values.astype("datetime64[us]")
         except ValueError:
             raise ValueError(
-                f"order has the entry {str(values[0])!r}; {expected}."
+                f"order has the entry {str(values[0])!r}; expected {expected}."
             ) from None
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.float64)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(f"order is infinite in some runs; expected {expected}.")
+    return numbers_of(values).astype(np.float64)
 
 
 # Tables

@@ -200,9 +200,9 @@ def compare_embeddings(
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
-    groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    groups = labels_of("groups", groups, y)
     refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
@@ -24,6 +24,7 @@ from ..._checks import (
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._result import Result
+from ...drivers._design import numbers_of
 from .members import labels_of
 
 # Dispersion between and within groups of members, and its jackknife.
@@ -350,8 +351,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    labels: Any = labels_of("replicate", replicate, y)
-    given = sum(values is not None for values in (labels, control, exact))
+    given = sum(values is not None for values in (replicate, control, exact))
     if given != 1:
         raise ValueError(
             f"Give exactly one of replicate=, control= and exact=; got {given} of them."
@@ -369,6 +369,7 @@ def variance_decomposition(
         standardize=standardize,
     )
     values = _table_of(y, "y", read)
+    labels = labels_of("replicate", replicate, y)
     figures = {
         "source": "exact" if exact is not None else "replicates",
         "n_members": len(values),
@@ -521,20 +522,19 @@ def _sums_of(
     )
 
 
-def _groups_of(replicate: NDArray[Any]) -> IndexArray:  # shape: (n_members,)
+def _groups_of(replicate: IndexArray) -> IndexArray:  # shape: (n_members,)
     """Number the groups of members; refuse labels without repeats."""
-    names, group = np.unique(replicate, return_inverse=True)
-    if len(names) == len(replicate):
+    group = numbers_of(replicate)
+    if group.max() + 1 == len(replicate):
         raise ValueError(
             "replicate has no repeats; expected at least two members with one label: "
             "where every member has its own, the noise of training cannot be separated "
             "from the effect of the inputs."
         )
-    if len(names) < 2:
+    if not group.any():
         raise ValueError(
-            f"replicate has one label only, {names.tolist()[0]!r}; the share of "
-            "training noise needs at least two labels (or control= for members of "
-            "equal inputs)."
+            "replicate has one label only; the share of training noise needs at least "
+            "two labels (or control= for members of equal inputs)."
         )
     return group
 

@@ -33,13 +33,12 @@ from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
 from ...drivers._design import deal_folds, numbers_of, q2_with_interval, units_by_inputs
 from ...drivers._findings import find_drivers
+from ...drivers._runs import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs
 from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
-    check_order,
-    check_replicates,
     given_shares,
     labels_of,
     make_splits,
@@ -190,10 +189,6 @@ def verdict(
         y, X = X.y, X.X
     check_boolean("verdict", "standardize", standardize)
     refuse_other_rows(X=X, y=y, order=order)
-    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
-    labels: dict[str, Any] = {
-        name: labels_of(name, given, y) for name, given in roles.items()
-    }
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps)
     table, y, read, steps = read_members(
         pipeline,
@@ -203,8 +198,14 @@ def verdict(
         mask=mask,
         standardize=standardize,
     )
-    check_order(order, len(table))
-    check_replicates(table, labels["replicate"])
+    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
+    labels: dict[str, Any] = {
+        name: labels_of(name, given, y) for name, given in roles.items()
+    }
+    if order is not None and order is not False:
+        order = positions(order, np.ones(len(table), dtype=bool))
+    if labels["replicate"] is not None:
+        refuse_other_inputs(np.asarray(table), labels["replicate"])
     shares = given_shares(noise_share, read)
     values = numeric(table)
     if values is None:  # equal numbers for equal rows of text
