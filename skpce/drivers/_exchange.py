@@ -105,12 +105,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted.reshape(np.shape(p_values))
 
 
-def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values of any shape by the procedure of Benjamini and Hochberg."""
-    flat = stats.false_discovery_control(np.ravel(p_values))
-    return np.asarray(flat).reshape(np.shape(p_values))
-
-
 # An input, or a group of inputs, as terms; residuals of a fit without it.
 
 
@@ -948,8 +942,7 @@ class _Setting:
     partners: tuple[tuple[int, FloatArray], ...]  # with their leading terms, by units
     exchange: Exchange
     tied_to: tuple[int, ...]
-    X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
-    far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
+    outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -1040,8 +1033,7 @@ class _Setting:
             tuple(partners),
             exchange,
             tied,
-            X,
-            np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups)),
+            _outlying(X, fit.residuals, groups) & ~problem.of_two_values,
             is_left,
             roots,
             fit.prior_of,
@@ -1058,14 +1050,10 @@ class _Setting:
     def n_outputs(self) -> int:
         return int(self.groups.max()) + 1
 
-    @property
-    def lead(self) -> FloatArray:  # shape: (n_units, n_leading)
+    @cached_property
+    def lead(self) -> Terms:
         """Terms that take part in products."""
-        return self.own.values[:, : self.own.n_leading]
-
-    @property
-    def lead_weights(self) -> FloatArray:  # shape: (n_leading,)
-        return self.own.weights[: self.own.n_leading]
+        return self.own.first(self.own.n_leading)
 
     @cached_property
     def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
@@ -1101,10 +1089,12 @@ class _Setting:
             return self
         columns = np.flatnonzero(np.isin(self.groups, outputs))
         groups = np.searchsorted(outputs, self.groups[columns])
-        residuals, far = self.residuals[:, columns], self.far[:, outputs]
-        prior_of = None if self.prior_of is None else self.prior_of[columns]
         return replace(
-            self, residuals=residuals, groups=groups, far=far, prior_of=prior_of
+            self,
+            residuals=self.residuals[:, columns],
+            groups=groups,
+            outlying=self.outlying[:, outputs],
+            prior_of=None if self.prior_of is None else self.prior_of[columns],
         )
 
     def without(self, rows: IndexArray) -> _Setting:
@@ -1120,8 +1110,7 @@ class _Setting:
             residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
             partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
-            X=self.X[keep],
-            far=self.far[keep],
+            outlying=self.outlying[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
 
@@ -1169,7 +1158,7 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        whole = products_of(self.lead, self._partner_columns())
+        whole = products_of(self.lead.values, self._partner_columns())
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
         pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
@@ -1224,7 +1213,7 @@ class _Setting:
             found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
             return np.swapaxes(found, 0, 1)
 
-        pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
+        pairs = scores(self.lead.values, self.products.reshape(self.n_units, -1))
         shape = *pairs.shape[:2], *self.products.shape[1:]
         alone = scores(self.own.values, self.residuals)
         return self._over_deviations(alone, pairs.reshape(shape))
@@ -1235,22 +1224,22 @@ class _Setting:
         """Return both statistics of scores."""
         alone, pairs = scores
         alone = np.tensordot(self.own.weights, np.square(alone), axes=1)
-        alone = _of_outputs(alone, self.groups)
+        alone = added(alone, self.groups)
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
-        pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
-        pairs = self.of_partners(_of_outputs(pairs, self.groups))
+        pairs = np.tensordot(self.lead.weights, np.square(pairs), axes=1)
+        pairs = self.of_partners(added(pairs, self.groups, axis=1))
         return alone, (pairs / self.expected).max(axis=2)
 
     @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
-        size = float(np.square(self.lead).mean(axis=0) @ self.lead_weights)
+        size = float(np.square(self.lead.values).mean(axis=0) @ self.lead.weights)
         if self.roots:
             columns = self.of_partners(np.ones(self.products.shape[2]))
             return np.outer(np.bincount(self.groups), columns) * size
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
-        sums = np.add.reduceat(sums, starts_of(self.groups), axis=0)
+        sums = added(sums, self.groups, axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
@@ -1275,7 +1264,7 @@ class _Setting:
             return np.asarray(np.square(squares).mean(axis=0) / size)
 
         largest = peaks(self.own.values).max() * peaks(self.residuals)
-        of_lead = peaks(self.lead).max(initial=0.0)
+        of_lead = peaks(self.lead.values).max(initial=0.0)
         for column in self._partner_columns().T:
             products = self.residuals * column[:, np.newaxis]
             np.maximum(largest, of_lead * peaks(products), out=largest)
@@ -1316,13 +1305,13 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        own, lead = self.own.values[unit], self.lead[unit]
+        own, lead = self.own.values[unit], self.lead.values[unit]
         for output, partner in enumerate(self._best_partners().tolist()):
             columns = self.rows[:, self.groups == output]
             detected, steady = _by_label(own, self.own.weights, columns, label)
             if partner >= 0:
                 table = self.partners[partner][1][unit]
-                weights = np.repeat(self.lead_weights, table.shape[1])
+                weights = np.repeat(self.lead.weights, table.shape[1])
                 other = _by_label(products_of(lead, table), weights, columns, label)
                 detected = min(2.0 * min(detected, other[0]), 1.0)
                 pair = len(self.partners) * other[1] / (1.0 - ALONE)
@@ -1413,7 +1402,10 @@ class _Setting:
         if not self.is_left and not follows.any():
             return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]
-        left[:, columns] = self._without_strata()[:, columns]
+        whole, strata = self.residuals, self.exchange.within
+        if strata is not None:  # whose means the terms do not see
+            whole = equal_within(whole, strata)
+        left[:, columns] = whole[:, columns]
         other = replace(self, residuals=left)
         if not other.is_affordable(n_draws):
             found = self._of_tails(left, signs=True)
@@ -1422,13 +1414,6 @@ class _Setting:
             found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
-    def _without_strata(self) -> FloatArray:  # shape: (n_units, n_coordinates)
-        """Take off the means of strata, which the terms do not see."""
-        strata = self.exchange.within
-        return (
-            self.residuals if strata is None else equal_within(self.residuals, strata)
-        )
-
     def left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
@@ -1436,7 +1421,7 @@ class _Setting:
         for partner in np.unique(best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                design.append(products_of(self.lead, self.partners[partner][1]))
+                design.append(products_of(self.lead.values, self.partners[partner][1]))
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
@@ -1454,11 +1439,11 @@ class _Setting:
         Where noise is small at the units that make the scores, an exchange asks for
         more than it needs to: as of designs that change one input at a time.
         """
-        size = _of_outputs(np.square(left), self.groups)
+        size = added(np.square(left), self.groups)
         share = size / np.maximum(size.mean(axis=0), 1e-300)
         own = np.square(self.own.values) @ self.own.weights
         larger = own @ share > own.sum()
-        lead = np.square(self.lead) @ self.lead_weights
+        lead = np.square(self.lead.values) @ self.lead.weights
         for output, partner in enumerate(self._best_partners().tolist()):
             if partner >= 0:
                 table = self.partners[partner][1]
@@ -1469,9 +1454,9 @@ class _Setting:
     def _best_partners(self) -> IndexArray:  # shape: (n_outputs,), -1: none
         if not self.products.shape[2]:
             return np.full(self.n_outputs, -1)
-        scores = np.tensordot(self.lead.T, self.products, axes=1)
-        scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
-        scores = np.add.reduceat(scores, starts_of(self.groups), axis=0)
+        scores = np.tensordot(self.lead.values.T, self.products, axes=1)
+        scores = np.tensordot(self.lead.weights, np.square(scores), axes=1)
+        scores = added(scores, self.groups, axis=0)
         return np.argmax(self.of_partners(scores) / self.expected, axis=1)
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
@@ -1479,8 +1464,7 @@ class _Setting:
         alone = self._tail(self.own, residuals, None, signs)
         if not self.partners or self.too_many_products:
             return alone
-        lead = self.own.first(self.own.n_leading)
-        each = [self._tail(lead, residuals, t, signs) for _, t in self.partners]
+        each = [self._tail(self.lead, residuals, t, signs) for _, t in self.partners]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         return np.minimum(_of_both(alone, best), 1.0)
 
@@ -1516,7 +1500,7 @@ class _Setting:
         size = bounded(size, np.arange(size.shape[1]))
         other = replace(
             self,
-            own=Terms(self.lead, self.lead_weights, 0),
+            own=self.lead,
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
@@ -1542,20 +1526,6 @@ class _Setting:
         ]
         return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 
-    @cached_property
-    def outlying(self) -> BoolArray:  # shape: (n_units, n_outputs)
-        """Units that lie far out, so that an answer may rest on them."""
-        middle = np.median(self.X, axis=0)
-        spread = 1.4826 * np.median(np.abs(self.X - middle), axis=0)
-        away = np.abs(self.X - middle) > _OUTLYING * spread
-        elsewhere = np.asarray((away & (spread > 0)).any(axis=1))
-        wild = (self.far > _FAR) & elsewhere[:, np.newaxis]
-        wild &= wild.mean(axis=0) <= _MOST_OUTLYING
-        largest = -np.partition(-self.far, _FEW - 1, axis=0)[_FEW - 1]
-        lone = self.far > np.maximum(_OUTLYING, largest - 1e-12)
-        lone &= lone.sum(axis=0) <= max(_FEW, _MOST_OUTLYING * len(lone))
-        return np.asarray(wild | lone)
-
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
     ) -> FloatArray:  # shape: (n_partners, n_outputs)
@@ -1574,8 +1544,8 @@ class _Setting:
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = products_of(self.lead, table)
-            weights = np.repeat(self.lead_weights, table.shape[1])
+            product = products_of(self.lead.values, table)
+            weights = np.repeat(self.lead.weights, table.shape[1])
             product = product - product.mean(axis=0)
             alone = np.hstack([own, table])
             if alone.shape[1] >= 0.5 * len(alone):
@@ -1630,19 +1600,33 @@ def _without_blocks(
 def _sizes(
     values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
-    squares = np.add.reduceat(np.square(values), starts_of(groups), axis=1)
-    return np.asarray(np.sqrt(squares))
+    return np.asarray(np.sqrt(added(np.square(values), groups)))
 
 
-def _in_deviations(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Return the sizes of rows for each output, in robust deviations.
+def _outlying(
+    X: FloatArray,  # shape: (n_units, n_own): values of the inputs that are tested
+    residuals: FloatArray,  # shape: (n_units, n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+) -> BoolArray:  # shape: (n_units, n_outputs)
+    """Return units that lie far out, so that an answer may rest on them.
 
-    Where most rows are equal these are 0: at least a third of the root mean square.
+    Sizes of rows are in robust deviations. Where most rows are equal these are 0: at
+    least a third of the root mean square.
     """
-    size = _sizes(values - np.median(values, axis=0), groups)
+    size = _sizes(residuals - np.median(residuals, axis=0), groups)
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.maximum(unit, np.sqrt(np.square(size).mean(axis=0)) / 3.0)
-    return np.asarray(size / np.where(unit > 0, unit, np.inf))
+    far = size / np.where(unit > 0, unit, np.inf)
+    middle = np.median(X, axis=0)
+    spread = 1.4826 * np.median(np.abs(X - middle), axis=0)
+    away = np.abs(X - middle) > _OUTLYING * spread
+    elsewhere = np.asarray((away & (spread > 0)).any(axis=1))
+    wild = (far > _FAR) & elsewhere[:, np.newaxis]
+    wild &= wild.mean(axis=0) <= _MOST_OUTLYING
+    largest = -np.partition(-far, _FEW - 1, axis=0)[_FEW - 1]
+    lone = far > np.maximum(_OUTLYING, largest - 1e-12)
+    lone &= lone.sum(axis=0) <= max(_FEW, _MOST_OUTLYING * len(lone))
+    return np.asarray(wild | lone)
 
 
 def _by_label(
@@ -1683,11 +1667,11 @@ def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:
     return np.asarray(residuals / np.where(size > 0, size, 1.0)[groups])
 
 
-def _of_outputs(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Add up the coordinates of each output, along the second axis."""
+def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
+    """Add up the coordinates of each output, which stand together along an axis."""
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, starts_of(groups), axis=1)
+    return np.add.reduceat(values, starts_of(groups), axis=axis)
 
 
 def starts_of(groups: IndexArray) -> IndexArray:

@@ -17,7 +17,7 @@ from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
 from ._design import Design, find_constraint, first_of, is_complete, standardized
-from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
+from ._exchange import Inputs, Problem, Tested, holm
 from ._shares import Shares, shares_of
 
 #: Family-wise error of all that an answer claims to drive, and what of it is kept for
@@ -126,6 +126,7 @@ def find_drivers(
     kinds = drives, on_spread & ~drives, untold
     states, more = evidence.states(kinds, location, negligible)
     shares.not_shown(~drives)
+    q_values = stats.false_discovery_control(location.ravel())
     seen = Seen(
         *(X, coordinates, outputs, design, names, members, tested, shares),
         *(drives, alike, evidence.parts, tied, n_copies),
@@ -133,7 +134,7 @@ def find_drivers(
     return Findings(
         states,
         adjusted,
-        np.minimum(benjamini_hochberg(location), adjusted),
+        np.minimum(q_values.reshape(location.shape), adjusted),
         shares,
         _partners(pairs, drives.shape),
         more,

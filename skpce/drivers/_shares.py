@@ -22,7 +22,7 @@ from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import rotated, starts_of, without_means
+from ._exchange import added, rotated, starts_of, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -108,8 +108,7 @@ def shares_of(
     first, total = fit.simultaneous()
     few = of_few_runs(values, groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(fit.problem, values, groups, fit.explained, q2, design)
-    total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    total[2] = np.minimum(total[2] + fit.missed(q2)[:, np.newaxis], 1.0)
     nothing = q2[0] <= 0  # is predicted of runs left out: then there is no upper end
     first[2, nothing] = total[2, nothing] = 1.0
     if len(members) == 1:  # no other input takes part in anything
@@ -143,8 +142,7 @@ def shares_along(
         found.explained[output] = fit.explained[0]
         found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
         drawn.append(fit.draws(generator))
-        known = fit.explained, q2[:, [output]], design
-        missed[output] = _missed_beyond(fit.problem, own, one, *known)[0]
+        missed[output] = fit.missed(q2[:, [output]])[0]
     estimate = np.stack([found.first[0], found.total[0]])
     draws, settled = zip(*drawn, strict=True)
     bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
@@ -167,7 +165,7 @@ def of_few_runs(
     groups: IndexArray,  # shape: (n_coordinates,)
 ) -> BoolArray:  # shape: (n_outputs,)
     """Whether most of the variance of an output is that of a run or two of many."""
-    squares = _added(np.square(values - values.mean(axis=0)), groups)
+    squares = added(np.square(values - values.mean(axis=0)), groups)
     if len(squares) < _MANY_RUNS:
         return np.zeros(squares.shape[1], dtype=bool)
     largest = np.sort(squares, axis=0)[-2:].sum(axis=0)
@@ -202,7 +200,7 @@ class _Fit:
         assert isinstance(solver, LearnedRidgeSolver)
         if len(self.variance) > _MOST_PRIORS:
             left = np.asarray(self.problem.fit.scaled_residuals)
-            return np.asarray(_added(np.square(left), self.groups).mean(axis=0))
+            return np.asarray(added(np.square(left), self.groups).mean(axis=0))
         share = np.array([prior.or_nothing().noise for prior in solver.priors])
         return np.asarray(self.variance * share[solver.prior_of[: len(self.variance)]])
 
@@ -262,33 +260,57 @@ class _Fit:
             predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
         centred = values - values.mean(axis=0)
         errors, deviations = (
-            _added(np.square(table), groups) for table in (values - predicted, centred)
+            added(np.square(table), groups) for table in (values - predicted, centred)
         )
         return np.asarray(
             np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
         )
 
+    def missed(self, q2: FloatArray) -> FloatArray:  # shapes: (3, n_outputs) -> (n,)
+        """Return the share of y that refits miss, and the fit does not expect to miss.
+
+        The errors of leaving out one run hold what was learned fixed. Where those of
+        runs that are left out of all learning are larger, there is something that the
+        fit does not see, such as an interaction of many inputs, and any input may take
+        part in it. Of labels with more triples of levels than there are runs nothing
+        says how alike these are: what the fit explains, and refits do not predict, may
+        be of many inputs. So it is of settings that earlier results chose, of which
+        much was hardly tried. And one run more may show what none of n different
+        settings has: 1 / n is added.
+        """
+        n_rows = len(self.values)
+        alone = np.nan_to_num(np.asarray(self.problem.fit.loo_residuals))
+        expected = added(np.square(alone), self.groups).mean(axis=0)
+        missed = 1.0 - q2[0] - expected / np.maximum(self.variance, 1e-300)
+        laws = self.problem.basis.laws
+        of_labels = [len(v.table) for v in laws if isinstance(v, CategoricalLaw)]
+        most = sorted(of_labels)[-3:]
+        if self.design.adaptive or (len(most) > 1 and np.prod(most) > n_rows):
+            missed = np.maximum(missed, self.explained - q2[0])
+        unseen = 0.0 if self.design.has_repeats else 1.0 / n_rows
+        return np.clip(missed, 0.0, 1.0) + unseen
+
     def repeats(self) -> tuple[FloatArray, FloatArray]:
-        """Return the share of noise between repeats, and the p-value of lack of fit."""
+        """Return the share of noise between repeats, and the p-value of lack of fit.
+
+        Of copies, whose outputs are equal, nothing is known.
+        """
         values, groups, setting = self.values, self.groups, self.design.setting
         nothing = np.full(int(groups.max()) + 1, np.nan)
         n_rows, n_settings = len(values), int(setting.max()) + 1
         if n_settings >= n_rows or n_settings < 3:
             return nothing, nothing
-        inside = values - mean_of(values, setting)[setting]
-        within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
+        within = _within(values, groups, setting)
         design = self.problem.basis.evaluate(self.X)
         misses = mean_of(values - design @ self.problem.coefficients.T, setting)
-        between = np.bincount(setting) @ _added(np.square(misses), groups) / n_settings
+        between = np.bincount(setting) @ added(np.square(misses), groups) / n_settings
         widths = np.bincount(groups)
         ratio = between / np.maximum(within, 1e-300)
         degrees = n_settings * widths, (n_rows - n_settings) * widths
-        found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
-        noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
-        return (
-            noise,
-            lack_of_fit,
-        )  # of copies, whose outputs are equal, nothing is known
+        lack_of_fit = stats.f.sf(ratio, *degrees)
+        found = noise_share(values, groups, setting), lack_of_fit
+        noise, lack_of_fit = np.where(within > 0, found, np.nan)
+        return noise, lack_of_fit
 
     def simultaneous(self) -> tuple[FloatArray, FloatArray]:
         """Return shares with bounds that hold together, of both kinds."""
@@ -313,8 +335,8 @@ class _Fit:
         """
         problem, groups, members = self.problem, self.groups, self.members
         n_outputs, n_rows, n_inputs = len(self.variance), len(members), self.X.shape[1]
-        added, largest = (partial(one, groups=groups) for one in (_added, _largest))
-        rows = RowSums(add=added, largest=largest)
+        sums, largest = (partial(one, groups=groups) for one in (added, _largest))
+        rows = RowSums(add=sums, largest=largest)
         sets = [inputs for inputs in members if len(inputs) > 1]
         squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
         drawn = np.empty((len(squares), 2, n_outputs, n_rows))
@@ -361,7 +383,7 @@ class _Fit:
         for place, some in enumerate(active.T):
             if some.any():
                 effect = design[:, some] @ problem.coefficients[:, some].T
-                squares = _added(np.square(effect - effect.mean(axis=0)), self.groups)
+                squares = added(np.square(effect - effect.mean(axis=0)), self.groups)
                 mean = squares.mean(axis=0)
                 scale = np.where(mean > 0, mean, 1.0)
                 found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
@@ -393,7 +415,7 @@ class _Fit:
                 part = covariance[np.ix_(some, some)]
                 means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
                 slopes = np.einsum("ct,ct->c", means @ part, means)
-                slope = _added(slopes[np.newaxis], groups)[0]
+                slope = added(slopes[np.newaxis], groups)[0]
                 extra = np.trace(part) * noise
                 spread = 4.0 * slope * noise / widths
                 spread += 2.0 * np.square(part).sum() * np.square(noise) / widths
@@ -420,39 +442,6 @@ def _fitted(
     return solve_samples(solver, basis, samples, groups)
 
 
-def _missed_beyond(
-    problem: FittedProblem,
-    values: FloatArray,
-    groups: IndexArray,
-    explained: FloatArray,  # shape: (n_outputs,)
-    q2: FloatArray,  # shape: (3, n_outputs)
-    design: Design,
-) -> FloatArray:  # shape: (n_outputs,)
-    """Return the share of y that refits miss, and the fit does not expect to miss.
-
-    The errors of leaving out one run hold what was learned fixed. Where those of runs
-    that are left out of all learning are larger, there is something that the fit does
-    not see, such as an interaction of many inputs, and any input may take part in it.
-    Of labels with more triples of levels than there are runs nothing says how alike
-    these are: what the fit explains, and refits do not predict, may be of many inputs.
-    So it is of settings that earlier results chose, of which much was hardly tried.
-    And one run more may show what none of n different settings has: 1 / n is added.
-    """
-    alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
-    centred = values - values.mean(axis=0)
-    expected, deviations = (
-        _added(np.square(table), groups).sum(axis=0) for table in (alone, centred)
-    )
-    expected = expected / np.maximum(deviations, 1e-300)
-    missed = 1.0 - q2[0] - expected
-    laws = problem.basis.laws
-    levels = sorted(len(law.table) for law in laws if isinstance(law, CategoricalLaw))
-    if design.adaptive or (len(levels) > 1 and np.prod(levels[-3:]) > len(values)):
-        missed = np.maximum(missed, explained - q2[0])
-    unseen = 0.0 if design.has_repeats else 1.0 / len(values)
-    return np.clip(missed, 0.0, 1.0) + unseen
-
-
 def noise_share(
     values: FloatArray,  # shape: (n_rows, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,)
@@ -466,14 +455,22 @@ def noise_share(
     counts = np.bincount(setting).astype(np.float64)
     n_rows, n_settings = len(values), len(counts)
     centred = values - values.mean(axis=0)
+    within = _within(centred, groups, setting)
     means = mean_of(centred, setting)
-    inside = _added(np.square(centred - means[setting]), groups).sum(axis=0)
-    within = inside / (n_rows - n_settings)
-    between = counts @ _added(np.square(means), groups) / (n_settings - 1)
+    between = counts @ added(np.square(means), groups) / (n_settings - 1)
     typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
     between = np.maximum((between - within) / typical, 0.0)
     whole = within + between
     return np.asarray(np.where(whole > 0, within / np.where(whole > 0, whole, 1), 0))
+
+
+def _within(
+    values: FloatArray, groups: IndexArray, setting: IndexArray
+) -> FloatArray:  # shape: (n_outputs,)
+    """Return the variance between repeats of a setting."""
+    inside = without_means(values, setting)
+    freedom = len(values) - int(setting.max()) - 1
+    return np.asarray(added(np.square(inside), groups).sum(axis=0) / freedom)
 
 
 def _bands(
@@ -504,11 +501,6 @@ def _bands(
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
     return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
-
-
-def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
-    """Add up the last axis by output; coordinates of an output stand together."""
-    return np.asarray(np.add.reduceat(table, starts_of(groups), axis=-1))
 
 
 def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:

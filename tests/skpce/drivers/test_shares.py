@@ -111,14 +111,18 @@ def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     )
     q2 = np.array([[0.5, 0.25], [0.0, 0.0], [1.0, 1.0]])
     repeated = Design.of(np.array([[0.0], [1.0], [2.0], [2.0]]))
-    given = problem, y, np.array([0, 1]), np.ones(2), q2
-    found = _shares._missed_beyond(*given, repeated)
+
+    def missed(design):
+        fit = _shares._Fit(y, problem, y, np.array([0, 1]), (), design)
+        fit.__dict__["explained"] = np.ones(2)
+        return fit.missed(q2)
+
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
-    assert_allclose(found, [0.25, 0.0])
-    found = _shares._missed_beyond(*given, replace(repeated, adaptive=True))
-    assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
+    assert_allclose(missed(repeated), [0.25, 0.0])
+    # All that refits do not predict:
+    assert_allclose(missed(replace(repeated, adaptive=True)), [0.5, 0.75])
     single = Design.of(np.arange(4.0)[:, np.newaxis])  # one run more may show a fourth
-    assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
+    assert_allclose(missed(single), [0.5, 0.25])
 
 
 def test_upper_ends_are_wider_where_earlier_results_chose_the_settings(rng):
