@@ -191,8 +191,7 @@ def _found(
             each = [problem.p_values_of_all(row) for row in range(len(members))]
             p_values[:, outputs] = adjusted_for_families(np.array(each))
         q2 = findings.shares.q2[:, along[outputs]]
-        given = inputs.X, inputs.laws, values[:, used], own, design, members, q2
-        shares.put(outputs, shares_along(*given))
+        shares.put(outputs, shares_along(problem, q2))
     shares.not_shown(p_values.T > LEVEL)
     return p_values, shares
 

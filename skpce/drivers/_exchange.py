@@ -780,8 +780,8 @@ class Problem:
     design: Design
     members: tuple[tuple[int, ...], ...]  # inputs of each row of the answer
     n_hypotheses: int  # of the whole answer
-    _orders: dict[int, IndexArray] = field(default_factory=dict)
-    _settings: dict[tuple[int, ...], _Setting] = field(default_factory=dict)
+    _orders: dict[int, IndexArray] = field(default_factory=dict, init=False)
+    _settings: dict[tuple[int, ...], _Setting] = field(default_factory=dict, init=False)
 
     @property
     def n_outputs(self) -> int:

@@ -247,8 +247,7 @@ class _Evidence:
             # Of few settings only what is so at these can be known: runs are left out.
             at_tried = all(one.scope == "tried" for one in tested[own_outputs[0]])
             unit = np.arange(len(order)) if at_tried else own.units
-            data = inputs.X, inputs.laws, values, groups
-            shares.put(own_outputs, shares_of(*data, unit, own, members))
+            shares.put(own_outputs, shares_of(problem, unit))
         return cls(tested, shares, counts, parts, design, n_choices)
 
     def of_tests(self, what: Callable[[Tested], Any]) -> NDArray[Any]:

@@ -298,13 +298,11 @@ class Data:
         return np.array([is_categorical(law) for law in self.stated.values()], bool)
 
     @property
-    def distribution(self) -> tuple[Any, ...] | None:
-        """Distribution of each input; None where none but categories was stated."""
-        own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
-        given = self.stated.values()
-        if all(isinstance(law, str) and law in own for law in given):
-            return None
-        return tuple(own.get(v, v) if isinstance(v, str) else v for v in given)
+    def distribution(self) -> tuple[Any, ...]:
+        """Distribution of each input, "auto" where it is chosen."""
+        laws = self.stated.values()
+        chosen = [isinstance(law, str) and law == "empirical" for law in laws]
+        return tuple("auto" if c else v for c, v in zip(chosen, laws, strict=True))
 
     def __str__(self) -> str:
         inputs, outputs = map(_beginning, (self.names, self.read.names))
@@ -313,9 +311,10 @@ class Data:
     @property
     def laws(self) -> Any:
         """Distributions of the inputs; None where they are chosen."""
-        if self.distribution is None:
+        laws = self.distribution
+        if all(isinstance(v, str) and v in ("auto", "categorical") for v in laws):
             return None
-        given = check_distribution("explain", self.distribution, list(self.names))
+        given = check_distribution("explain", laws, list(self.names))
         return learn_input_laws(given, self.X, np.ones(len(self.X)))
 
     @property
@@ -332,10 +331,8 @@ class Data:
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
         law: Any = self.distribution
-        if law is None:
+        if all(isinstance(one, str) and one == "auto" for one in law):
             law = "auto"
-            if self.is_category.any():
-                law = tuple("categorical" if c else law for c in self.is_category)
         if self.read.are_compositions:
             assert self.read.geometry is not None
             layout = self.read.geometry.layout
@@ -426,12 +423,8 @@ class Asked:
         found = replicate_columns(self.replicate, known)
         for role, name in self.roles.items():
             if isinstance(name, str):
-                if name not in known:
-                    raise ValueError(
-                        f"{role}={name!r} is no column of data; expected one of "
-                        f"{quoted(known)}, or an array with a value for each run."
-                    )
-                found.append(name)
+                noun = "column of data, nor an array with a value for each run"
+                found += known_names(name, known, role, noun)
         return found
 
     def setting(self, known: Sequence[Any], found: Any = None) -> Any:
@@ -461,28 +454,12 @@ class Table:
     is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
 
 
-SAY_REPLICATE = (
-    "the inputs are the same in all runs of each group, as in repeats of a setting: "
-    "for these give replicate= in place of groups="
-)
-
-
-def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
-    """Return whether inputs are equal within groups of several runs."""
-    first = first_of(groups)
-    return bool((X[first[groups]] == X).all()) and len(first) < len(groups)
-
-
 def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     """Return the columns that count repeats; none where labels are given."""
     if given is None:
         return []
     if isinstance(given, str):
-        if given not in known:
-            raise ValueError(
-                f"replicate={given!r} is no column of data; it has {quoted(known)}."
-            )
-        return [given]
+        return known_names(given, known, "replicate", "column of data")
     names = np.ravel(np.array(given, dtype=object)).tolist()
     if not all(isinstance(name, str) for name in names):
         return []
@@ -490,10 +467,7 @@ def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     if not unknown:
         return names
     if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
-        raise ValueError(
-            f"replicate has {unknown[0]!r}, which is no column of data; it has "
-            f"{quoted(known)}."
-        )
+        return known_names(names, known, "replicate", "column of data")
     return []
 
 
@@ -903,12 +877,8 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         laws = {name: None for name in names if name not in with_roles}
     if isinstance(asked.inputs, Mapping):
         laws |= {str(name): law for name, law in asked.inputs.items()}
-    unknown = [name for name in asked.log if name not in laws]
-    if unknown:
-        raise ValueError(
-            f"log has {unknown[0]!r}, which is no input: expected some of "
-            f"{quoted(list(laws))}."
-        )
+    if asked.log:
+        known_names(asked.log, list(laws), "log", "input")
     stated = dict(laws)
     columns, orders = input_columns(given, laws)
     for name, values in columns.items():
@@ -1069,7 +1039,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
             table = replace(_of_ensemble(ensemble, asked), cautions=cautions)
         else:
             table = read_table_of(table_of(data), asked.in_logarithms())
-    notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
+    told = list(table.notes)
     given = {role: v for role, v in table.labels.items() if role != "order"}
     labels = {role: numbered(role, v, table.used) for role, v in given.items()}
     _refuse_idle(labels)
@@ -1081,19 +1051,24 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         order = positions(order, table.used)
     elif asked.order is False or table.is_shuffled:
         order = False
-    same = labels.get("groups")
-    if same is not None and share_inputs(table.data.X, same):
-        notes.append(Caution("note", {"words": SAY_REPLICATE}))
-    data = table.data
+    data, same = table.data, labels.get("groups")
+    if same is not None:
+        first = first_of(same)
+        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
+            told.append(
+                "the inputs are the same in all runs of each group, as in repeats of a "
+                "setting: for these give replicate= in place of groups="
+            )
     counter = counter_of(data) if setting is None and same is None else ""
     repeat = labels.get("replicate")
     if counter:
         repeat = numbers_of(data.X[:, list(data.names).index(counter)])
         data = data.without([counter])
-    told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
-    design = Design.of(data.X, order=order, counter=counter, **told)
+    given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
+    design = Design.of(data.X, order=order, counter=counter, **given)
     adaptive = any(one.code == "adaptive" for one in table.cautions)
     design = replace(design, adaptive=adaptive, repeat=repeat)
+    notes = (Caution("note", {"words": note.rstrip(".")}) for note in told)
     cautions = (*notes, *table.cautions)
     return Runs(data, np.flatnonzero(table.used), design, cautions)
 

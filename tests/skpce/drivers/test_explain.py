@@ -162,7 +162,7 @@ def test_stated_distributions_are_kept(table, X, y):
         "normal",
         "auto",
     )
-    assert read(table, outputs="accuracy").data.distribution is None
+    assert read(table, outputs="accuracy").data.laws is None
 
 
 def test_groups_of_columns_and_steps_of_a_table(table):
@@ -425,8 +425,8 @@ def test_settings_of_arrays_are_refused_by_name(options, message, X, y, no_work)
 @cases(
     ("options", "message"),
     ({"inputs": ["lr"]}, "inputs has 'lr'"),
-    ({"blocks": "day"}, "blocks='day' is no column"),
-    ({"replicate": "seed"}, "replicate='seed' is no column"),
+    ({"blocks": "day"}, "blocks has 'day', which is no column"),
+    ({"replicate": "seed"}, "replicate has 'seed', which is no column"),
     ({"replicate": ["kind", "seed"]}, "replicate has 'seed'"),
     ({"replicate": "kind"}, "No two of 24 runs have equal inputs"),
     ({"blocks": "accuracy"}, "blocks='accuracy' is an output too"),
