@@ -255,14 +255,14 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
-    def nearness(
-        self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
-    ) -> float:
-        """Add up squared correlations of the first terms with the others', times n."""
-        own = joined([self.terms[k] for k in members]).values[:, 0]
+    def are_arranged(
+        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
+    ) -> bool:
+        """Whether first terms of others are nearer to orthogonal than by chance."""
         table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(table.T @ own / len(own)).sum())
+        nearness = n_units * np.square(table.T @ own / len(own)).sum()
+        return is_arranged(nearness, len(others))
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
@@ -960,13 +960,21 @@ class _Setting:
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
-            if design.blocks is not None and design.series_has_blocks:
-                values = without_means(values, design.blocks)
-                own = own.centred(design.blocks)
-            exchange = _of_series(design, values, own)
+            if design.blocks_of_series is not None:
+                values = without_means(values, design.blocks_of_series)
+                own = own.centred(design.blocks_of_series)
+            tables = standardized(values), own.values[:, :1]
+            memory = memory_of(*tables, order=design.order)
+            labels = design.series_blocks(3 * memory if memory > 1 else 1)
+            # There are none where the series remembers for long.
+            kind = "signs" if labels.max() + 1 >= 10 else "none"
+            exchange = Exchange(kind, labels)
         if exchange.kind == "none" or not own.values.size:
             return None
-        values = _without_blocks(design, exchange, values)
+        if design.blocks is not None and exchange.kind != "signs":
+            units_of = np.bincount(design.blocks[first_of(exchange.unit)])
+            if design.blocks_cross(exchange.unit) or (units_of > 1).any():
+                values = without_means(values, design.blocks)
         # Units over which means are taken; None where each row is one.
         is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
         unit = None if is_each else exchange.unit
@@ -979,7 +987,7 @@ class _Setting:
             and exchange.kind != "signs"
             and len(others) > 0
             and len(values) <= _MOST_ARRANGED
-            and is_arranged(inputs.nearness(members, others, unit), len(others))
+            and inputs.are_arranged(whole.values[:, 0], others, unit)
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
@@ -993,18 +1001,16 @@ class _Setting:
             of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
             of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
-        if exchange.strata is not None:
-            own = own.centred(exchange.strata)
-            is_left = is_correlated(inputs.dependence(own.values, others, unit))
-            if is_left:
-                rows = exchange.strata if unit is None else exchange.strata[unit]
-                own, tied = _left_of(inputs.centred(rows), others, own, unit)
-                own = own.centred(exchange.strata)
-        else:
-            same = unit if unit is not None else of_series
-            is_left = is_correlated(inputs.dependence(whole.values, others, same))
-            if is_left:
-                own, tied = _left_of(inputs, others, own, unit)
+        known, seen, strata = inputs, whole, exchange.strata
+        if strata is not None:
+            own = seen = own.centred(strata)
+        same = of_series if unit is None else unit
+        is_left = is_correlated(inputs.dependence(seen.values, others, same))
+        if is_left and strata is not None:
+            known = inputs.centred(strata if unit is None else strata[unit])
+        if is_left:
+            own, tied = _left_of(known, others, own, unit)
+            own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
@@ -1015,6 +1021,8 @@ class _Setting:
             )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
+        size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
+        residuals = residuals / np.where(size > 0, size, 1.0)[groups]
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
         # Of so few settings of levels, products are confounded with others.
@@ -1028,7 +1036,7 @@ class _Setting:
         return cls(
             problem,
             own,
-            _equally_large(residuals, groups),
+            residuals,
             groups,
             tuple(partners),
             exchange,
@@ -1306,7 +1314,7 @@ class _Setting:
         assert label is not None
         unit = self.exchange.unit
         own, lead = self.own.values[unit], self.lead.values[unit]
-        for output, partner in enumerate(self._best_partners().tolist()):
+        for output, partner in enumerate(self.best.tolist()):
             columns = self.rows[:, self.groups == output]
             detected, steady = _by_label(own, self.own.weights, columns, label)
             if partner >= 0:
@@ -1417,8 +1425,7 @@ class _Setting:
     def left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
-        best = self._best_partners()
-        for partner in np.unique(best).tolist():
+        for partner in np.unique(self.best).tolist():
             design = [self.own.values]
             if partner >= 0:
                 design.append(products_of(self.lead.values, self.partners[partner][1]))
@@ -1427,7 +1434,7 @@ class _Setting:
                 continue
             q = np.linalg.qr(whole)[0]
             leverage = np.minimum(np.square(q).sum(axis=1), 0.9)
-            columns = (best == partner)[self.groups]
+            columns = (self.best == partner)[self.groups]
             part = left[:, columns]
             part = (part - q @ (q.T @ part)) / np.sqrt(1.0 - leverage)[:, None]
             left[:, columns] = part
@@ -1444,14 +1451,16 @@ class _Setting:
         own = np.square(self.own.values) @ self.own.weights
         larger = own @ share > own.sum()
         lead = np.square(self.lead.values) @ self.lead.weights
-        for output, partner in enumerate(self._best_partners().tolist()):
+        for output, partner in enumerate(self.best.tolist()):
             if partner >= 0:
                 table = self.partners[partner][1]
                 product = lead * np.square(table).sum(axis=1)
                 larger[output] |= product @ share[:, output] > product.sum()
         return np.asarray(larger)
 
-    def _best_partners(self) -> IndexArray:  # shape: (n_outputs,), -1: none
+    @cached_property
+    def best(self) -> IndexArray:  # shape: (n_outputs,)
+        """Partners with the largest products; -1 for none."""
         if not self.products.shape[2]:
             return np.full(self.n_outputs, -1)
         scores = np.tensordot(self.lead.values.T, self.products, axes=1)
@@ -1585,18 +1594,6 @@ def _signs(number: int, n_units: int, start: int) -> FloatArray:
     return np.asarray(generator.choice([-1.0, 1.0], size=(number, n_units)))
 
 
-def _without_blocks(
-    design: Design, exchange: Exchange, values: FloatArray
-) -> FloatArray:
-    """Take the means of blocks off, where units of a block are exchanged."""
-    if design.blocks is None or exchange.kind == "signs":
-        return values
-    first = design.blocks[first_of(exchange.unit)]
-    if design.blocks_cross(exchange.unit) or (np.bincount(first) > 1).any():
-        return without_means(values, design.blocks)
-    return values
-
-
 def _sizes(
     values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
@@ -1661,12 +1658,6 @@ def _by_label(
     return float(detected), float(stats.f.sf(whole / between, n_terms, degrees))
 
 
-def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:
-    """Scale each output to the size one."""
-    size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
-    return np.asarray(residuals / np.where(size > 0, size, 1.0)[groups])
-
-
 def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
     """Add up the coordinates of each output, which stand together along an axis."""
     if len(groups) == groups[-1] + 1:
@@ -1729,12 +1720,3 @@ def _left_of(
     known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
     tied = others[fit.weights / fit.weights.sum() > 0.1].tolist()
     return replace(own, values=left), tuple(tied) if known > _TIED else ()
-
-
-def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
-    """Return blocks of a series; none where it remembers for long."""
-    assert design.order is not None
-    memory = memory_of(standardized(values), own.values[:, :1], order=design.order)
-    labels = design.series_blocks(3 * memory if memory > 1 else 1)
-    kind = "signs" if labels.max() + 1 >= 10 else "none"
-    return Exchange(kind, labels)

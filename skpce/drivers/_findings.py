@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
@@ -51,7 +51,6 @@ class Findings:
     p_values: FloatArray  # Holm
     q_values: FloatArray  # Benjamini and Hochberg
     shares: Shares
-    partners: Sequence[Sequence[tuple[int, ...]]]
     more_runs: FloatArray  # NaN where settled, inf where too many
     tested: Sequence[Sequence[Tested]]
     pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
@@ -64,10 +63,6 @@ class Findings:
         found = [str(state) for row in self.states for state in row]
         counts = {state: found.count(state) for state in dict.fromkeys(found)}
         return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
-
-    def with_names(self, names: Mapping[str, str]) -> Findings:
-        """Return the same with other names of inputs in the cautions."""
-        return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))
 
 
 def find_drivers(
@@ -104,10 +99,17 @@ def find_drivers(
         np.minimum(evidence.of_tests(kind) * n_choices, 1.0)
         for kind in (lambda one: one.location, lambda one: one.spread)
     )
-    told_apart = evidence.of_tests(lambda one: not one.tied_to)
-    told_apart[:, _rows_of(tied, members)] = False
+    told_apart = evidence.of_tests(lambda one: not one.tied_to).astype(bool)
+    for row, own in enumerate(members):  # a group that holds all of them is free of it
+        if set(tied) & set(own) and not set(tied) <= set(own):
+            told_apart[:, row] = False
     location[~told_apart] = 1.0
-    adjusted, drives, on_spread = _named(location, spread, told_apart, design)
+    level = LEVEL - _OF_PAIRS - _OF_SPREAD
+    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
+    drives = adjusted <= LEVEL
+    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
+    if design.series:
+        drives[:] = on_spread[:] = False
     pairs = evidence.named_pairs(drives)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
@@ -136,7 +138,6 @@ def find_drivers(
         adjusted,
         np.minimum(q_values.reshape(location.shape), adjusted),
         shares,
-        _partners(pairs, drives.shape),
         more,
         tested,
         pairs,
@@ -178,16 +179,6 @@ def order_of_inputs(
     order = np.lexsort((np.array(named), *shape, strength, np.array(levels)))
     place = np.argsort(order)
     return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
-
-
-def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return rows with tied inputs; a group that holds all of them is free of it."""
-    whole = set(tied.tolist())
-    return [
-        place
-        for place, inputs in enumerate(members)
-        if whole & set(inputs) and not whole <= set(inputs)
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,30 +312,6 @@ class _Evidence:
         return states, np.where(kind == 3, more, np.nan)
 
 
-def _named(
-    location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Return adjusted p-values, which inputs drive, and which act on the spread."""
-    level = LEVEL - _OF_PAIRS - _OF_SPREAD
-    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
-    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
-    if design.series:
-        drives[:] = on_spread[:] = False
-    return adjusted, drives, on_spread
-
-
-def _partners(
-    pairs: Iterable[tuple[int, int, int]], shape: tuple[int, ...]
-) -> list[list[tuple[int, ...]]]:
-    """Return with which rows each row of each output acts together."""
-    found: list[list[tuple[int, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
-    for output, i, j in sorted(pairs):
-        found[output][i] += (j,)
-        found[output][j] += (i,)
-    return found
-
-
 def _patterns(
     coordinates: FloatArray, outputs: Outputs
 ) -> list[tuple[IndexArray, IndexArray, IndexArray]]:
@@ -366,26 +333,17 @@ def _patterns(
             columns = np.flatnonzero(np.isin(groups, own))
             columns = columns[np.argsort(groups[columns], kind="stable")]
             starts = np.flatnonzero(np.diff(groups[columns], prepend=-1))
-            names = [str(outputs.names[g]) for g in own]
-            order = _order_of_outputs(coordinates[rows][:, columns], starts, names)
+            # Sorted by what no order of outputs, and no unit, changes; then by name.
+            values = coordinates[rows][:, columns]
+            squares = np.square(values - values.mean(axis=0))
+            sizes = np.add.reduceat(squares, starts, axis=1)
+            sizes = sizes / sizes.mean(axis=0)
+            shape = [-np.mean(sizes**power, axis=0).round(8) for power in (2, 3)]
+            order = np.lexsort(([str(outputs.names[g]) for g in own], *shape))
             of_each = np.split(columns, starts[1:])
             columns = np.concatenate([of_each[k] for k in order])
-            own = own[order]
-            found.append((rows, own, columns))
+            found.append((rows, own[order], columns))
     return found
-
-
-def _order_of_outputs(
-    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), output by output
-    starts: IndexArray,  # shape: (n_outputs,), of their coordinates
-    names: Sequence[str],
-) -> IndexArray:  # shape: (n_outputs,)
-    """Sort outputs by what no order of them, and no unit, changes; then by name."""
-    squares = np.square(coordinates - coordinates.mean(axis=0))
-    sizes = np.add.reduceat(squares, starts, axis=1)
-    sizes = sizes / sizes.mean(axis=0)
-    shape = [-np.mean(sizes**power, axis=0).round(8) for power in (2, 3)]
-    return np.lexsort((names, *shape))
 
 
 def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -52,9 +52,11 @@ from ..ensembles._table import (
     Columns,
     Ensemble,
     ReadInputs,
+    as_names,
+    columns_of,
     entries_of_dicts,
     input_columns,
-    read_table,
+    read_columns,
 )
 from ._cautions import Caution, said
 from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
@@ -69,16 +71,6 @@ def names_of(table: Any) -> list[Any]:
     if isinstance(table, Mapping):
         return list(table)
     return list(getattr(table, "columns", ()))
-
-
-def as_names(given: Any, what: str) -> list[Any]:
-    """Return names; one alone is a list of one."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return [given]
-    names = list(given)
-    if not names:
-        raise ValueError(f"{what} is empty; expected at least one name.")
-    return names
 
 
 def known_names(
@@ -376,17 +368,6 @@ class Runs:
     cautions: tuple[Caution, ...]
 
 
-def counter_of(data: Data) -> str:
-    """Return an input that only counts repeats, where nobody declared these."""
-    place = find_counter(data.X, data.names)
-    if place is None:
-        return ""
-    name = data.names[place]
-    is_named = COUNTERS.search(name.lower()) is not None
-    # Of two factors each counts the levels of the other.
-    return name if is_named or len(data.names) > 2 else ""
-
-
 # What the runs are to each other
 
 
@@ -621,9 +602,7 @@ def table_of(data: Any) -> Any:
             )
         return Columns(columns)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        names = dict.fromkeys(name for row in data for name in row)
-        rows = [{name: row.get(name) for name in names} for row in data]
-        return Columns({n: np.array([r[n] for r in rows], object) for n in names})
+        return _of_dicts(data)
     if not names_of(data):
         if hasattr(data, "fit") and not hasattr(data, "shape"):
             raise ValueError(
@@ -642,8 +621,13 @@ def table_of(data: Any) -> Any:
 def read_file(path: Any) -> Columns:
     """Read a file of JSON, by its name, or else of CSV."""
     is_json = os.fspath(path).lower().endswith((".json", ".jsonl", ".ndjson"))
-    found: Columns = table_of(read_json(path)) if is_json else read_csv(path)
-    return found
+    return _of_dicts(read_json(path)) if is_json else read_csv(path)
+
+
+def _of_dicts(rows: Sequence[Mapping[Any, Any]]) -> Columns:
+    """Return the columns of rows; None where a row has no such entry."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Columns({n: np.array([r.get(n) for r in rows], object) for n in names})
 
 
 def read_json(path: Any) -> list[dict[str, Any]]:
@@ -739,7 +723,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     every = _all_columns(table)
     known = list(every)
     with_roles = asked.columns_with_roles(known)
-    steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
+    steps, outputs, widths = _outputs_of(every, with_roles, asked)
     for what, given in (("outputs", outputs), ("inputs", asked.inputs)):
         if given is not None:
             known_names(given, [*names, *known], what, "column of data", shown=known)
@@ -770,18 +754,15 @@ def read_table_of(table: Any, asked: Asked) -> Table:
             )
     counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
-    found, y, more_notes, used = read_table(
-        *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
-    )
+    *columns, given = columns_of(table, inputs, outputs, counted or None, asked.log)
+    found, y, more_notes, used = read_columns(*columns, **given, may_agree=of_steps)
     read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     data = _data_of(found, inputs, asked, y, read, like)
     labels = asked.labels(every)
     if counted:  # one label, such as a seed, of the columns that count repeats
-        columns = zip(
-            *(np.asarray(every[name]).tolist() for name in counted), strict=True
-        )
-        labels["replicate"] = np.array([repr(row) for row in columns])
+        rows = zip(*(every[name].tolist() for name in counted), strict=True)
+        labels["replicate"] = np.array([repr(row) for row in rows])
     return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
 
 
@@ -804,7 +785,7 @@ def _data_of(
 
 
 def _outputs_of(
-    table: Any, names: Sequence[Any], with_roles: Sequence[Any], asked: Asked
+    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], asked: Asked
 ) -> tuple[Any, Any, Any]:
     """Return steps, columns of outputs (those of steps first), and groups of them."""
     steps, given = asked.steps, asked.outputs
@@ -815,7 +796,7 @@ def _outputs_of(
         of_steps = [column for own in steps.values() for column in own]
         steps = {name: len(own) for name, own in steps.items()}
     if given is None and not of_steps:
-        raise ValueError(_no_outputs(table, names, with_roles, asked.inputs))
+        raise ValueError(_no_outputs(every, with_roles, asked.inputs))
     if steps is not None and not of_steps:  # widths of the steps among the outputs
         if isinstance(given, Mapping):
             raise ValueError(
@@ -833,13 +814,13 @@ def _outputs_of(
 
 
 def _no_outputs(
-    table: Any, names: Sequence[Any], with_roles: Sequence[Any], inputs: Any
+    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], inputs: Any
 ) -> str:
     """Say that outputs are missing, and which columns look like them."""
     taken = {*map(str, with_roles)}
     if inputs is not None:
         taken |= {*map(str, as_names(inputs, "inputs"))}
-    columns = {n: v for n, v in _all_columns(table).items() if str(n) not in taken}
+    columns = {n: v for n, v in every.items() if str(n) not in taken}
     found = outputs_among(columns)
     meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
@@ -1059,10 +1040,15 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
                 "the inputs are the same in all runs of each group, as in repeats of a "
                 "setting: for these give replicate= in place of groups="
             )
-    counter = counter_of(data) if setting is None and same is None else ""
-    repeat = labels.get("replicate")
-    if counter:
-        repeat = numbers_of(data.X[:, list(data.names).index(counter)])
+    counter, repeat = "", labels.get("replicate")
+    place = None
+    if setting is None and same is None:
+        place = find_counter(data.X, data.names)
+    # Of two factors each counts the levels of the other.
+    if place is not None and (
+        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
+    ):
+        counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
     given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
     design = Design.of(data.X, order=order, counter=counter, **given)

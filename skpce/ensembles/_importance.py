@@ -117,8 +117,9 @@ class DriverImportanceEvaluator:
         """
         trials = list(study.get_trials(deepcopy=False))
         complete = [t for t in trials if t.state.name == "COMPLETE"]
-        known = list(dict.fromkeys(name for t in complete for name in t.params))
-        names = known if params is None else _asked(params, known)
+        names = list(dict.fromkeys(name for t in complete for name in t.params))
+        if params is not None:
+            names = _asked(params, names)
         values = [_target_of(t, target) for t in complete]
         self.answer_ = None
         found = dict.fromkeys(names, 0.0)

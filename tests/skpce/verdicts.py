@@ -70,7 +70,6 @@ def verdict_by_hand(
         p_values=np.broadcast_to(p_values, shape),
         q_values=np.broadcast_to(p_values, shape),
         shares=shares,
-        partners=[[()] * n_inputs for _ in names],
         more_runs=np.full(shape, np.nan),
         tested=[[Tested()] * n_inputs for _ in names],
         pair_p_values={},

@@ -232,16 +232,13 @@ class _Grid:
 
     name: str
     parameters: Mapping[str, Sequence[Any]]  # of the Pipeline
-    dimension_parameter: str | None
-    degree_parameter: str | None
 
-    def setting(self, parameters: Mapping[str, Any]) -> tuple[Any, Any]:
+    def setting(self, parameters: Mapping[str, Any]) -> list[Any]:
         """Return dimension and degree; NaN where taken as they are."""
-        names = self.dimension_parameter, self.degree_parameter
-        dimension, degree = (
-            np.nan if name is None else parameters.get(name, np.nan) for name in names
-        )
-        return dimension, degree
+        return [
+            next((v for k, v in parameters.items() if k.startswith(step)), np.nan)
+            for step in ("embedding__", "surrogate__")
+        ]
 
     def in_words(self, parameters: Mapping[str, Any]) -> str:
         """Return a setting as text."""
@@ -376,7 +373,7 @@ def _grids_of(
             grid[dimension] = dimensions
         if degree is not None:
             grid[degree] = degrees
-        found.append(_Grid(name, grid, dimension, degree))
+        found.append(_Grid(name, grid))
     return tuple(found)
 
 

@@ -174,7 +174,14 @@ def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
     if noise_share is None:
         return np.full(outputs.n_groups, np.nan)
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
-        _refuse_other_steps(noise_share.step_names, outputs.names)
+        names, expected = list(noise_share.step_names), list(outputs.names)
+        positions = [f"step{i}" for i in range(len(names))]  # without names
+        has_others = names != expected and positions not in (names, expected)
+        if has_others and len(names) == len(expected):  # else refused for its length
+            raise ValueError(
+                f"noise_share is of the steps {names}; expected {expected}, in this "
+                "order."
+            )
         noise_share = noise_share.rows[0].noise_share
     try:
         share = as_floats(noise_share, "noise_share")
@@ -193,18 +200,6 @@ def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
             f"got {share.tolist()}."
         )
     return share
-
-
-def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
-    """Refuse a decomposition of steps with other names, or in another order."""
-    positions = [f"step{i}" for i in range(len(given))]
-    if positions in (list(given), list(expected)) or len(given) != len(expected):
-        return  # without names, or refused for its length
-    if list(given) != list(expected):
-        raise ValueError(
-            f"noise_share is of the steps {list(given)}; expected {list(expected)}, in "
-            "this order."
-        )
 
 
 def labels_of(name: str, labels: Any, y: Any) -> IndexArray | None:

@@ -24,7 +24,7 @@ from ..._checks import (
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._result import Result
-from ...drivers._design import numbers_of
+from ...drivers._design import numbers_of, sum_of
 from .members import labels_of
 
 # Dispersion between and within groups of members, and its jackknife.
@@ -72,9 +72,9 @@ class ConvexSums:
         values: FloatArray,  # shape: (n_members, n_columns)
         group: IndexArray,  # shape: (n_members,)
     ) -> ConvexSums:
-        sizes = _add_by_group(np.ones((len(values), 1)), group)
-        sums = _add_by_group(values, group)
-        members = _add_by_group(function(values), group)
+        sizes = sum_of(np.ones((len(values), 1)), group)
+        sums = sum_of(values, group)
+        members = sum_of(function(values), group)
         return cls(function, sizes, sums, members, sizes * function(sums / sizes))
 
     def components(self, leave_out: bool = False) -> Components:
@@ -115,14 +115,11 @@ class PairSums:
     ) -> PairSums:
         """Sum total variation distances, one array of parts per step."""
         members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
-
-        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
-            return _distances_to(parts[rows], parts[rows]).sum()
-
-        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
+        of_groups = ([parts[rows] for parts in steps] for rows in members)
+        own = np.array([[_distances_to(p, p).sum() for p in one] for one in of_groups])
         to_all = [_distances_to(parts, parts) for parts in steps]
-        sizes = _add_by_group(np.ones((len(group), 1)), group)
-        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group))
+        sizes = sum_of(np.ones((len(group), 1)), group)
+        return cls(sizes, own, sum_of(np.stack(to_all, axis=1), group))
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""
@@ -156,13 +153,6 @@ def _distances_to(parts: FloatArray, others: FloatArray) -> FloatArray:
     return 0.5 * np.concatenate(
         [cdist(block, others, "cityblock").sum(axis=1) for block in blocks]
     )
-
-
-def _add_by_group(values: FloatArray, group: IndexArray) -> FloatArray:
-    """Add up the rows of each group; (n_groups, n_columns)."""
-    sums = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(sums, group, values)
-    return sums
 
 
 def jackknife_error(left_out: FloatArray) -> FloatArray:
@@ -501,23 +491,19 @@ def _sums_of(
     if len(values) < 2:
         raise ValueError(f"{name} has {len(values)} member; a variance needs two.")
     group = np.arange(len(values)) if group is None else group
-
-    def square(values: FloatArray) -> FloatArray:
-        return outputs.sum_by_group(np.square(values))
-
-    squares = ConvexSums.of(square, values - values.mean(axis=0), group)
+    squares = ConvexSums.of(
+        lambda values: outputs.sum_by_group(np.square(values)),
+        *(values - values.mean(axis=0), group),
+    )
     if outputs.real is not None or outputs.geometry is None:
         return (squares,)
     layout = outputs.geometry.layout
     closed = close_compositions(y, layout, "renormalize", name)
-    step_of_part = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
-
-    def negative_entropy(values: FloatArray) -> FloatArray:
-        return xlogy(values, values) @ step_of_part.astype(np.float64)
-
+    is_of_step = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
+    sums = is_of_step.astype(np.float64)
     return (
         squares,
-        ConvexSums.of(negative_entropy, closed, group),
+        ConvexSums.of(lambda values: xlogy(values, values) @ sums, closed, group),
         PairSums.of([closed[:, c] for c in layout.slices], group),
     )
 
@@ -543,17 +529,13 @@ def _from_replicates(
     measures: tuple[ConvexSums | PairSums, ...], confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Return between, within and the three ``SHARES`` of each measure."""
-
-    def share(ratio: FloatArray) -> FloatArray:
-        return 1.0 / (1.0 + np.maximum(ratio, 0.0))
-
     splits: list[tuple[FloatArray, ...]] = []
     for sums in measures:
         with np.errstate(divide="ignore", invalid="ignore"):
             whole, without = sums.components(), sums.components(True)
             low, high = ratio_interval(whole, without, confidence_level)
         between = np.maximum(whole.between, 0.0)
-        shares = share(whole.ratio), share(high), share(low)
+        shares = 1.0 / (1.0 + np.maximum([whole.ratio, high, low], 0.0))
         splits.append((between, whole.within, *shares))
     return splits
 

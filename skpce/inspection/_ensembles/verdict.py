@@ -354,23 +354,15 @@ def _tested_inputs(
             strict=True,
         )
     ]
-    cautions = _other_distributions(basis, values, names)
-    return _TestedInputs(values, names, is_category, laws), cautions
-
-
-def _other_distributions(
-    basis: PolynomialBasis, values: FloatArray, names: Sequence[str]
-) -> tuple[Caution, ...]:
-    """Caution of inputs that do not have the distributions that were stated."""
+    inputs = _TestedInputs(values, names, is_category, laws)
     stated = np.array([not law.learned for law in basis.laws])
     p_values = np.where(stated, basis.p_values(values), np.nan)
-    if np.isnan(p_values).all():
-        return ()
-    worst = int(np.nanargmin(p_values))
-    if p_values[worst] * stated.sum() >= _DEPARTS:
-        return ()
+    p_values = np.where(np.isnan(p_values), np.inf, p_values)
+    worst = int(np.argmin(p_values))
+    if p_values[worst] * max(stated.sum(), 1) >= _DEPARTS:
+        return inputs, ()
     figures = {"input": names[worst], "p_value": float(p_values[worst])}
-    return (Caution("distribution", figures),)
+    return inputs, (Caution("distribution", figures),)
 
 
 def _n_embeddings(fitted: Any) -> int:

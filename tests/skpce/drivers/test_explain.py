@@ -413,7 +413,7 @@ def no_work(monkeypatch):
     ({"groups": [{"a": 1}] * N}, "has the entry"),
     ({"order": np.full(N, np.inf)}, "order is infinite"),
     ({"order": [f"r{k}" for k in range(N)]}, "'r0'; expected a number or a date"),
-    ({"together": {"g": ["x0", "zz"]}}, "'zz' in 'g'"),
+    ({"together": {"g": ["x0", "zz"]}}, r"together\['g'\] has 'zz', which is no input"),
     ({"together": {"g": ["x0"], "h": ["x0"]}}, "each input in one group"),
     ({"together": {"x2": ["x0", "x1"]}}, "the name 'x2'"),
     ({"together": ["x0"]}, "together must be a dict"),

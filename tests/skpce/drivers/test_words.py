@@ -68,7 +68,6 @@ def findings(
         np.full((n_outputs, n_rows), 0.5),
         np.full((n_outputs, n_rows), 0.5),
         shares,
-        [[()] * n_rows for _ in range(n_outputs)],
         np.asarray(given, dtype=float),
         [[Evidence(scope=scope)] * n_rows for _ in range(n_outputs)],
         {(o, i, j): 0.001 for o, i, j, _ in pairs},
