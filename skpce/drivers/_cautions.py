@@ -7,7 +7,7 @@ figures of each time that it holds. One that is found elsewhere has its words al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,13 +66,14 @@ class Seen:
     design: Design
     names: Sequence[str]  # of the rows of the answer
     members: Sequence[tuple[int, ...]]  # the inputs of each
-    tested: Sequence[Sequence[Tested]]  # by output and row
-    shares: Shares
-    drives: BoolArray  # shape: (n_outputs, n_rows)
-    alike: Sequence[tuple[int, int, int]]  # output and two rows, of which one drives
-    parts: Sequence[tuple[IndexArray, Problem]]  # outputs, and what they share
     tied: IndexArray  # inputs of a linear equation
     n_copies: int
+    tested: list[list[Tested]]  # by output and row
+    shares: Shares
+    # Outputs that the same runs have, and what they share:
+    parts: list[tuple[IndexArray, Problem]] = field(default_factory=list)
+    drives: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    alike: Sequence[tuple[int, int, int]] = ()  # output and two rows: one drives
 
 
 Words = str | Callable[[Figures], str]
