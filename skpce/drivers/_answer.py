@@ -817,8 +817,10 @@ class _Words:
                 "nothing is settled about \0, because each run resembles those before "
                 "it: see the caution."
             )
+        # Inputs that these data cannot tell apart, or that nothing tests:
+        untold = [f"{listed_in_words(own)} {why}." for own, why in self._untold()]
         parts = [self._drivers(), self._scope(), self._pairs(), self._spread()]
-        parts += [self._nothing(), self._tied(), self._open(), self._rest()]
+        parts += [self._nothing(), *untold, self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
     def rows(self, state: State) -> list[int]:
@@ -893,11 +895,6 @@ class _Words:
             which = "" if self.rows(State.OPEN) else which
             subject = f"{which}{len(some)} inputs do"
         return f"{subject} not matter {below}."
-
-    def _tied(self) -> str:
-        """Name inputs that these data cannot tell apart, or that nothing tests."""
-        told = self._untold()
-        return " ".join(f"{listed_in_words(names)} {why}." for names, why in told)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}

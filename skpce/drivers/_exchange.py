@@ -520,21 +520,23 @@ def smaller_rank(
     extrapolation, the rank of exchangeable pairs is valid: ``smaller_rank_valid``,
     checked in ``lean/Core``.
     """
-    number = len(drawn[0]) + 1
+    number, pairs = len(drawn[0]) + 1, list(zip(observed, drawn, strict=True))
     ranks = []
-    for pair in zip(observed, drawn, strict=True):
+    for pair in pairs:
         values = _rounded(np.concatenate(pair))
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
-    if number > 1000:
-        for output in np.flatnonzero(found * number < _EXCEEDED).tolist():
-            tails = [
-                tail_of_draws(float(own[0, output]), others[:, output])
-                for own, others in zip(observed, drawn, strict=True)
-            ]
-            found[output] = min(found[output], float(_of_both(*tails)))
+    for k in _rarely_exceeded(found, number):
+        tails = [tail_of_draws(float(own[0, k]), others[:, k]) for own, others in pairs]
+        found[k] = min(found[k], float(_of_both(*tails)))
     return np.asarray(found)
+
+
+def _rarely_exceeded(found: FloatArray, number: int) -> list[int]:
+    """Return the outputs whose ranks among many are few."""
+    few = np.flatnonzero(found * number < _EXCEEDED)
+    return few.tolist() if number > 1000 else []
 
 
 def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
@@ -575,11 +577,8 @@ def rank_p_values(
     """
     reached = _rounded(drawn) >= _rounded(observed)
     found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
-    if len(drawn) >= 1000:
-        few = np.flatnonzero(found * (len(drawn) + 1) < _EXCEEDED)
-        for output in few.tolist():
-            tail = tail_of_draws(float(observed[output]), drawn[:, output])
-            found[output] = min(found[output], tail)
+    for k in _rarely_exceeded(found, len(drawn) + 1):
+        found[k] = min(found[k], tail_of_draws(float(observed[k]), drawn[:, k]))
     return np.asarray(found)
 
 
@@ -1546,8 +1545,7 @@ class _Setting:
         if self.exchange.kind == "signs" or self.too_many_products:
             return found
         own = self.own.values
-        q = np.linalg.qr(own)[0]
-        left = self.residuals - q @ (q.T @ self.residuals)
+        left = _beside(self.residuals, own)
         tables = dict(self.partners)
         for place, inputs in enumerate(partners):
             if any(k not in tables for k in inputs):
@@ -1555,12 +1553,10 @@ class _Setting:
             table = np.hstack([tables[k] for k in inputs])
             product = products_of(self.lead.values, table)
             weights = np.repeat(self.lead.weights, table.shape[1])
-            product = product - product.mean(axis=0)
             alone = np.hstack([own, table])
             if alone.shape[1] >= 0.5 * len(alone):
                 continue  # beside so many terms nothing is left to see
-            basis = np.linalg.qr(alone)[0]
-            product = product - basis @ (basis.T @ product)
+            product = _beside(product - product.mean(axis=0), alone)
             other = replace(
                 self,
                 own=Terms(product, weights, 0),
@@ -1568,11 +1564,15 @@ class _Setting:
                 partners=(),
                 exchange=replace(self.exchange, kind="rows"),
             )
-            of_signs = other.left_over()
-            found[place] = np.maximum(
-                other._of_tails(left, signs=False), other._of_tails(of_signs, True)
-            )
+            both = (left, False), (other.left_over(), True)
+            found[place] = np.max([other._of_tails(*one) for one in both], axis=0)
         return found
+
+
+def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
+    """Return what no linear function of the columns of a table explains."""
+    basis = np.linalg.qr(table)[0]
+    return np.asarray(values - basis @ (basis.T @ values))
 
 
 def _unshrunken(white: FloatArray, root: FloatArray) -> float:

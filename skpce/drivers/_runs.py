@@ -56,6 +56,7 @@ from ..ensembles._table import (
     columns_of,
     entries_of_dicts,
     input_columns,
+    perhaps,
     read_columns,
 )
 from ._cautions import Caution, said
@@ -81,11 +82,9 @@ def known_names(
     texts = set(map(str, known))
     for name in names:
         if name not in texts:
-            ends = [k for k in texts if re.split("[./]", k)[-1] == name]
-            meant = f" (perhaps {min(ends)!r})" if ends else ""
             raise ValueError(
-                f"{what} has {name!r}, which is no {noun}{meant}; there are "
-                f"{quoted(known if shown is None else shown)}."
+                f"{what} has {name!r}, which is no {noun}{perhaps(name, texts)}; there "
+                f"are {quoted(known if shown is None else shown)}."
             )
     refuse_twice(names, what)
     return names
@@ -226,10 +225,9 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
     if values.dtype.kind == "c":  # refused as an input
         return values.real
     read = numbers_of_text(values)
-    if read is not None:
-        return read
+    entries = values if read is None else read
     try:
-        return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
+        return np.array([np.nan if is_missing(v) else v for v in entries], dtype=float)
     except (TypeError, ValueError):
         return None
 
@@ -408,18 +406,17 @@ class Asked:
                 found += known_names(name, known, role, noun)
         return found
 
-    def setting(self, known: Sequence[Any], found: Any = None) -> Any:
-        """Return True where columns count repeats; labels; or what was found."""
-        if self.replicate is None:
-            return found
-        return True if replicate_columns(self.replicate, known) else self.replicate
-
-    def labels(self, columns: Mapping[Any, Any] | Any) -> dict[str, Any]:
-        """Return the labels of the runs, those of columns too."""
-        return {
+    def table(
+        self, data: Data, columns: Any, used: BoolArray, notes: Sequence[str]
+    ) -> Table:
+        """Return runs with their labels, those of columns too."""
+        labels = {
             role: np.asarray(columns[v]) if isinstance(v, str) else v
             for role, v in self.roles.items()
         }
+        counted = replicate_columns(self.replicate, names_of(columns))
+        setting = True if counted else self.replicate
+        return Table(data, labels, used, setting, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,7 +424,7 @@ class Table:
     """Runs as they stand in their source."""
 
     data: Data
-    labels: Mapping[str, Any]  # of all rows of the source
+    labels: dict[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
     notes: tuple[str, ...] = ()
@@ -759,11 +756,11 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     data = _data_of(found, inputs, asked, y, read, like)
-    labels = asked.labels(every)
+    runs = asked.table(data, every, used, (*notes, *more_notes))
     if counted:  # one label, such as a seed, of the columns that count repeats
         rows = zip(*(every[name].tolist() for name in counted), strict=True)
-        labels["replicate"] = np.array([repr(row) for row in rows])
-    return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
+        runs.labels["replicate"] = np.array([repr(row) for row in rows])
+    return runs
 
 
 def _data_of(
@@ -878,8 +875,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
     like = X if is_table(X) and hasattr(X, "columns") else None
     data = _data_of(found, stated, asked, y[used], read, like)
-    setting = asked.setting(list(given))
-    return Table(data, asked.labels(given), used, setting, tuple(notes))
+    return asked.table(data, given, used, notes)
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
@@ -1136,9 +1132,6 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    setting = asked.setting(names, ensemble.setting)
-    return Table(
-        *(data.without(left_out), asked.labels(inputs), used, setting),
-        notes=tuple(ensemble.notes),
-        is_shuffled=ensemble.order is False,
-    )
+    table = asked.table(data.without(left_out), inputs, used, ensemble.notes)
+    setting = ensemble.setting if asked.replicate is None else table.setting
+    return replace(table, setting=setting, is_shuffled=ensemble.order is False)

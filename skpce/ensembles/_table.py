@@ -234,7 +234,10 @@ def columns_of(
     names = as_names(inputs, "inputs")
     laws = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
-    groups = {name: as_names(columns, "outputs") for name, columns in given.items()}
+    groups = {
+        name: as_names(own, "outputs" if name is None else f"outputs[{name!r}]")
+        for name, own in given.items()
+    }
     repeated = [] if replicate is None else as_names(replicate, "replicate")
     of_outputs = [column for columns in groups.values() for column in columns]
     as_names(of_outputs, "outputs")
@@ -252,8 +255,7 @@ def columns_of(
             )
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
-            ends = [k for k in known if re.split("[./]", str(k))[-1] == str(name)]
-            meant = f" (perhaps {ends[0]!r})" if what == "no column" and ends else ""
+            meant = perhaps(name, known) if what == "no column" else ""
             raise ValueError(
                 f"frame has {what} {name!r}{meant}; it has "
                 f"{', '.join(map(repr, known))}. Expected these in inputs, outputs and "
@@ -330,6 +332,12 @@ def as_names(given: Any, what: str) -> list[Any]:
     if not all(isinstance(name, Hashable) for name in names):
         raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
     return names
+
+
+def perhaps(name: Any, known: Iterable[Any]) -> str:
+    """Return the column whose name ends in this one, in words; "" if none does."""
+    ends = [k for k in map(str, known) if re.split("[./]", k)[-1] == str(name)]
+    return f" (perhaps {min(ends)!r})" if ends else ""
 
 
 def refuse_no_input(log: Any, inputs: Collection[Any]) -> None:
