@@ -1032,22 +1032,10 @@ class _Setting:
             for k in ([] if alone else others.tolist())
             if (leading := inputs.terms[k].leading).size  # else the input is constant
         ]
-        return cls(
-            problem,
-            own,
-            residuals,
-            groups,
-            tuple(partners),
-            exchange,
-            tied,
-            _outlying(X, fit.residuals, groups) & ~problem.of_two_values,
-            is_left,
-            roots,
-            fit.prior_of,
-            turns,
-            design.order,
-            of_rows,
-        )
+        outlying = _outlying(X, fit.residuals, groups) & ~problem.of_two_values
+        units = problem, own, residuals, groups, tuple(partners), exchange, tied
+        arranged_by = roots, fit.prior_of, turns
+        return cls(*units, outlying, is_left, *arranged_by, design.order, of_rows)
 
     @property
     def n_units(self) -> int:

@@ -131,20 +131,11 @@ def find_drivers(
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     shares.not_shown(~drives)
-    q_values = stats.false_discovery_control(location.ravel())
-    return Findings(
-        states,
-        adjusted,
-        np.minimum(q_values.reshape(location.shape), adjusted),
-        shares,
-        more,
-        tested,
-        pairs,
-        find_cautions(replace(seen, drives=drives, alike=alike)),
-        counts,
-        design,
-        given,
-    )
+    q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
+    p_and_q = adjusted, np.minimum(q_values, adjusted)
+    cautions = find_cautions(replace(seen, drives=drives, alike=alike))
+    found = states, *p_and_q, shares, more, tested, pairs
+    return Findings(*found, cautions, counts, design, given)
 
 
 def _upright(coordinates: FloatArray) -> FloatArray:

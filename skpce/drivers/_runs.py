@@ -763,22 +763,18 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     return runs
 
 
-def _data_of(
-    found: ReadInputs,
-    stated: Any,
-    asked: Asked,
-    y: FloatArray,
-    read: Outputs,
-    like: Any,
-) -> Data:
-    """Return data with distributions that were stated, "auto" for other numbers."""
+def _data_of(found: ReadInputs, stated: Any, asked: Asked, *outputs: Any) -> Data:
+    """Return data with distributions that were stated, "auto" for other numbers.
+
+    The last of its fields, those of the outputs, are given.
+    """
     given = stated if isinstance(stated, Mapping) else {}
     laws = {
         str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
         for name, law in zip(found.columns, found.laws, strict=True)
     }
     logarithms = tuple(map(str, asked.log))
-    return Data(found.table, laws, found.levels, logarithms, y, read, like)
+    return Data(found.table, laws, found.levels, logarithms, *outputs)
 
 
 def _outputs_of(
@@ -848,11 +844,10 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     n_rows = len(next(iter(given.values())))
     y, read, used = _outputs_of_arrays(y, n_rows, asked)
     with_roles = set(asked.columns_with_roles(list(given)))
-    wanted = [name for name in given if name not in with_roles]
-    laws: dict[Any, Any] = dict.fromkeys(wanted)
+    wanted = list(given)
     if asked.inputs is not None and hasattr(X, "columns"):
-        names = known_names(asked.inputs, list(given), "inputs", "column of X")
-        laws = {name: None for name in names if name not in with_roles}
+        wanted = known_names(asked.inputs, wanted, "inputs", "column of X")
+    laws: dict[Any, Any] = {name: None for name in wanted if name not in with_roles}
     if isinstance(asked.inputs, Mapping):
         laws |= {str(name): law for name, law in asked.inputs.items()}
     if asked.log:
@@ -1118,17 +1113,14 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
         outputs = take_columns(outputs, [known.index(name) for name in chosen])
     values = np.asarray(outputs.to_numpy(), dtype=np.float64)
     used = np.asarray(~np.isnan(values).all(axis=1))
-    rows = np.flatnonzero(used)
     laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
-    data = Data(
-        np.asarray(inputs.to_numpy(), dtype=np.float64)[used],
-        {name: laws[name] for name in names},
-        ensemble.levels,
-        tuple(map(str, ensemble.logarithms)),
-        values[used],
-        read_outputs(take(outputs, rows), "explain", steps=asked.steps, may_fail=True),
-        ensemble.X,
-    )
+    X = np.asarray(inputs.to_numpy(), dtype=np.float64)[used]
+    laws = {name: laws[name] for name in names}
+    logarithms = tuple(map(str, ensemble.logarithms))
+    some = take(outputs, np.flatnonzero(used))
+    read = read_outputs(some, "explain", steps=asked.steps, may_fail=True)
+    given = X, laws, ensemble.levels, logarithms, values[used], read
+    data = Data(*given, like=ensemble.X)
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")

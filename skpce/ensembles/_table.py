@@ -386,13 +386,12 @@ def read_columns(
     laws: Mapping[str, Any],  # distributions; None where they are to be chosen
     outputs: Mapping[Any, NDArray[Any]],
     *,
-    log: Iterable[str] = (),
-    orders: Mapping[str, Sequence[Any]] | None = None,  # of ordered categories
     notes: Sequence[str] = (),
     what: str = "runs",
     may_agree: Collection[Any] = (),
+    **read_as: Any,
 ) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
-    """Read columns as numbers.
+    """Read columns as numbers, inputs as ``ReadInputs`` does.
 
     Returns inputs, outputs (NaN where a run failed), notes, and which rows of the table
     are runs.
@@ -404,13 +403,9 @@ def read_columns(
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
-        have = f"{what} have" if len(y) != 1 else f"{what[:-1]} has"
-        others = (
-            f" {len(used) - len(y)} others have none." if len(used) > len(y) else ""
-        )
         raise ValueError(
-            f"{len(y)} {have} an output; expected at least {FEWEST_MEMBERS}, of which "
-            f"inputs can be exchanged.{others}"
+            f"{len(y)} of {len(used)} {what} have an output; expected at least "
+            f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
         )
     for name, column in zip(outputs, y.T, strict=True):
         known = column[~np.isnan(column)]
@@ -429,14 +424,9 @@ def read_columns(
         told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."
         )
-    found = ReadInputs(
-        {name: values[used] for name, values in columns.items()},
-        laws,
-        log=log,
-        orders=orders,
-        what=what,
-        texts=map(_shown, of_text),
-    )
+    of_runs = {name: values[used] for name, values in columns.items()}
+    texts = list(map(_shown, of_text))
+    found = ReadInputs(of_runs, laws, what=what, texts=texts, **read_as)
     return found, y, (*told, *found.notes), used
 
 
