@@ -151,8 +151,8 @@ class Terms:
 
     def first(self, most: int) -> Terms:
         """Keep so many terms."""
-        kept = self.values[:, :most], self.weights[:most]
-        return Terms(*kept, min(self.n_leading, most))
+        n_leading = min(self.n_leading, most)
+        return Terms(self.values[:, :most], self.weights[:most], n_leading)
 
     def of_units(self, first: IndexArray) -> Terms:
         """Return the terms of some rows, of mean 0."""
@@ -412,9 +412,7 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
 
 def spread(n_rows: int, most: int) -> IndexArray:
     """Return rows spread over all, or all."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
 
 
 def _inverse(prior: TermPrior, tables: FloatArray) -> FloatArray:

@@ -93,11 +93,10 @@ def sample_inputs(
             "distributions must be a dict of names to distributions, not empty. Got "
             f"{distributions!r}."
         )
+    given = all_in_scipy(distributions)
     distributions = {
-        name: _of_bounds(law) for name, law in all_in_scipy(distributions).items()
+        name: _checked(name, _of_bounds(law)) for name, law in given.items()
     }
-    for name, law in distributions.items():
-        _check_input(name, law)
     points = _points(method, n, len(distributions), make_generator(random_state))
     columns = {
         name: _values(law, column)
@@ -115,17 +114,17 @@ def _of_bounds(law: Any) -> Any:
     return uniform(low, high - low) if low < high < np.inf else law
 
 
-def _check_input(name: str, law: Any) -> None:
-    if is_frozen(law):
-        return
+def _checked(name: str, law: Any) -> Any:
     listed = isinstance(law, (Sequence, np.ndarray)) and not isinstance(law, str)
     levels = list(law) if listed else []
     hashable = all(isinstance(level, Hashable) for level in levels)
-    if len(levels) < 2 or not hashable or len(set(levels)) < len(levels):
+    are_levels = len(levels) > 1 and hashable and len(set(levels)) == len(levels)
+    if not (are_levels or is_frozen(law)):
         raise ValueError(
             f"distributions: the input {name!r} must have a frozen distribution of "
             f"scipy.stats, or two or more different levels. Got {law!r}."
         )
+    return law
 
 
 def _points(

@@ -162,20 +162,6 @@ def jackknife_error(left_out: FloatArray) -> FloatArray:
     return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
 
 
-def ratio_interval(
-    whole: Components, without: Components, confidence_level: float
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
-    n_groups = len(without.between)
-    pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = jackknife_error(np.log(pivot + without.ratio))
-        centre = np.log(pivot + whole.ratio)
-        half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
-        found = np.exp(np.stack([centre - half, centre + half])) - pivot
-    return np.where(np.isfinite(half) & (n_groups > 2), found, np.nan)
-
-
 #: Measures of disagreement of compositions; real outputs have the first.
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 
@@ -533,7 +519,14 @@ def _from_replicates(
     for sums in measures:
         with np.errstate(divide="ignore", invalid="ignore"):
             whole, without = sums.components(), sums.components(True)
-            low, high = ratio_interval(whole, without, confidence_level)
+            # By the jackknife of the logarithm of ``between / within``.
+            n_groups = len(without.between)
+            pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
+            error = jackknife_error(np.log(pivot + without.ratio))
+            half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
+            centre = np.log(pivot + whole.ratio)
+            ends = np.exp([centre - half, centre + half]) - pivot
+        low, high = np.where(np.isfinite(half) & (n_groups > 2), ends, np.nan)
         between = np.maximum(whole.between, 0.0)
         shares = 1.0 / (1.0 + np.maximum([whole.ratio, high, low], 0.0))
         splits.append((between, whole.within, *shares))

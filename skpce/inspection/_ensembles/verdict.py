@@ -17,7 +17,6 @@ from ..._checks import (
     FEWEST_MEMBERS,
     BoolArray,
     FloatArray,
-    IndexArray,
     OutputGroups,
     Steps,
     check_boolean,
@@ -297,27 +296,20 @@ def _cross_fitted(
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
         errors = np.zeros((len(rows), len(own)))
         order = units_by_inputs(inputs[rows], part.observed, unit)
-        dealt = _splits_of(cv, part, order, unit)
+        if is_integer(cv):  # dealt several times
+            n_folds = min(int(cv), len(order))
+            once = part.observed.size > _SMALL or n_folds == len(order)
+            seeds = range(1 if once else _TIMES)
+            folds = [deal_folds(order, unit, n_folds, seed) for seed in seeds]
+            dealt = [splits_of_folds(fold) for fold in folds]
+        else:
+            dealt = [make_splits(cv, part.X, unit)]
         for splits in dealt:
             missed = part.squared_errors(splits)
             errors += part.outputs.sum_by_group(missed) / len(dealt)
         deviations = part.outputs.sum_by_group(part.squared_deviations())
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
     return q2
-
-
-def _splits_of(
-    cv: Any, part: CrossFit, order: IndexArray, unit: IndexArray
-) -> list[list[tuple[IndexArray, IndexArray]]]:
-    """Return the folds: as they are given, or dealt several times."""
-    if not is_integer(cv):
-        return [make_splits(cv, part.X, unit)]
-    n_folds = min(int(cv), int(unit.max()) + 1)
-    once = part.observed.size > _SMALL or n_folds > unit.max()
-    return [
-        splits_of_folds(deal_folds(order, unit, n_folds, seed))
-        for seed in range(1 if once else _TIMES)
-    ]
 
 
 def _tested_inputs(
