@@ -975,7 +975,7 @@ class _Setting:
         # Units over which means are taken; None where each row is one.
         is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
         unit = None if is_each else exchange.unit
-        inside = values if unit is None else values - mean_of(values, unit)[unit]
+        inside = values if unit is None else without_means(values, unit)
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))

@@ -169,17 +169,6 @@ def inputs_of(
     return [name for name, reason in why.items() if reason is None], notes
 
 
-def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
-    """Return the columns that look like what a run gave."""
-    return [
-        name
-        for name, values in columns.items()
-        if _RESULTS.search(str(name))
-        and values.dtype.kind not in "mM"
-        and _numbers(values) is not None
-    ]
-
-
 def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
@@ -428,7 +417,7 @@ class Table:
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
     notes: tuple[str, ...] = ()
-    cautions: tuple[Caution, ...] = ()
+    sampler: str = ""  # one that chose settings by earlier results
     is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
 
 
@@ -601,12 +590,7 @@ def table_of(data: Any) -> Any:
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
         return _of_dicts(data)
     if not names_of(data):
-        if hasattr(data, "fit") and not hasattr(data, "shape"):
-            raise ValueError(
-                f"data is an estimator, {type(data).__name__}, and has no results of "
-                "a search: call fit first. To explain a pipeline, use "
-                "skpce.inspection.verdict."
-            )
+        _refuse_estimator(data, "it has no results of a search: call fit first")
         raise ValueError(
             "data must be a table of runs, the path of a CSV or JSON file, a study of "
             "Optuna, a fitted search of scikit-learn or an Ensemble; inputs alone go "
@@ -814,7 +798,13 @@ def _no_outputs(
     if inputs is not None:
         taken |= {*map(str, as_names(inputs, "inputs"))}
     columns = {n: v for n, v in every.items() if str(n) not in taken}
-    found = outputs_among(columns)
+    found = [
+        name
+        for name, values in columns.items()
+        if _RESULTS.search(str(name))
+        and values.dtype.kind not in "mM"
+        and _numbers(values) is not None
+    ]
     meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
@@ -896,10 +886,14 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
                 f"data is {kind}, which has outputs of its own; expected y to be left "
                 "out."
             )
-    if hasattr(X, "fit") and not hasattr(X, "shape"):
+    _refuse_estimator(X, "expected X, then y")
+
+
+def _refuse_estimator(data: Any, expected: str) -> None:
+    if hasattr(data, "fit") and not hasattr(data, "shape"):
         raise ValueError(
-            f"data is an estimator, {type(X).__name__}; expected X, then y. To explain "
-            "a pipeline, use skpce.inspection.verdict."
+            f"data is an estimator, {type(data).__name__}; {expected}. To explain a "
+            "pipeline, use skpce.inspection.verdict."
         )
 
 
@@ -1006,11 +1000,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     if y is not None:
         table = read_arrays(data, y, asked.in_logarithms())
     else:
-        ensemble, cautions = _ensemble_of(data, asked)
-        if ensemble is not None:
-            table = replace(_of_ensemble(ensemble, asked), cautions=cautions)
-        else:
-            table = read_table_of(table_of(data), asked.in_logarithms())
+        table = _read_without_y(data, asked)
     told = list(table.notes)
     given = {role: v for role, v in table.labels.items() if role != "order"}
     labels = {role: numbered(role, v, table.used) for role, v in given.items()}
@@ -1043,20 +1033,18 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         data = data.without([counter])
     given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
     design = Design.of(data.X, order=order, counter=counter, **given)
-    adaptive = any(one.code == "adaptive" for one in table.cautions)
-    design = replace(design, adaptive=adaptive, repeat=repeat)
-    notes = (Caution("note", {"words": note.rstrip(".")}) for note in told)
-    cautions = (*notes, *table.cautions)
-    return Runs(data, np.flatnonzero(table.used), design, cautions)
+    design = replace(design, adaptive=bool(table.sampler), repeat=repeat)
+    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
+    if table.sampler:
+        cautions.append(Caution("adaptive", {"sampler": table.sampler}))
+    return Runs(data, np.flatnonzero(table.used), design, tuple(cautions))
 
 
-def _ensemble_of(
-    data: Any, asked: Asked
-) -> tuple[Ensemble | None, tuple[Caution, ...]]:
-    """Return the ensemble of a study or a search; None for a table."""
+def _read_without_y(data: Any, asked: Asked) -> Table:
+    """Read an ensemble, a study, a search or a table."""
     if isinstance(data, Ensemble):
         _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
-        return data, ()
+        return _of_ensemble(data, asked)
     if hasattr(data, "trials") and not hasattr(data, "columns"):
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
@@ -1066,13 +1054,14 @@ def _ensemble_of(
             wanted = known_names(asked.inputs, known, "inputs", noun)
             counted = replicate_columns(asked.replicate, known)
             wanted += [name for name in counted if name not in wanted]
+        table = _of_ensemble(_said_here(lambda: from_study(data, wanted)), asked)
         sampler = type(getattr(data, "sampler", None)).__name__
-        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")  # by earlier results
-        cautions = (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
-        return _said_here(lambda: from_study(data, wanted)), cautions
+        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
+        return replace(table, sampler=sampler) if is_adaptive else table
     if hasattr(data, "cv_results_") or _is_results(data):
-        return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
-    return None, ()
+        found = _said_here(lambda: from_cv_results(data, log=asked.log))
+        return _of_ensemble(found, asked)
+    return read_table_of(table_of(data), asked.in_logarithms())
 
 
 def _said_here(read: Callable[[], Ensemble]) -> Ensemble:

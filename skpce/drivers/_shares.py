@@ -412,9 +412,8 @@ class _Fit:
                 spread += 2.0 * np.square(part).sum() * np.square(noise) / widths
                 half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
                 middle = self.estimate[kind, :, place]
-                low, high = middle - half, middle + half + extra / variance
-                found[1, kind, :, place] = np.clip(low, 0.0, 1.0)
-                found[2, kind, :, place] = np.clip(high, 0.0, 1.0)
+                ends = [middle - half, middle + half + extra / variance]
+                found[1:, kind, :, place] = np.clip(ends, 0.0, 1.0)
         return found
 
 
