@@ -490,11 +490,6 @@ def is_arranged(dependence: float, n_others: int) -> bool:
     return bool(n_others and stats.chi2.cdf(dependence, n_others) < _ARRANGED)
 
 
-def is_correlated(dependence: float) -> bool:
-    """Whether a correlation of terms is beyond chance."""
-    return dependence > _NO_CORRELATION
-
-
 # P-values
 
 
@@ -879,7 +874,7 @@ class Problem:
             for at in (row, other)
         )
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
-        return bool(largest > _ALIKE and is_correlated(len(left) * largest))
+        return bool(largest > max(_ALIKE, _NO_CORRELATION / len(left)))
 
     def joint_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
         """Test two rows of the answer as one group of inputs."""
@@ -1002,7 +997,8 @@ class _Setting:
         if strata is not None:
             own = seen = own.centred(strata)
         same = of_series if unit is None else unit
-        is_left = is_correlated(inputs.dependence(seen.values, others, same))
+        dependence = inputs.dependence(seen.values, others, same)
+        is_left = dependence > _NO_CORRELATION  # which is beyond chance
         if is_left and strata is not None:
             known = inputs.centred(strata if unit is None else strata[unit])
         if is_left:
@@ -1658,17 +1654,15 @@ def starts_of(groups: IndexArray) -> IndexArray:
 
 def _by_width(
     groups: IndexArray, n_entries: int
-) -> list[tuple[IndexArray, IndexArray]]:
+) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Return blocks of outputs with as many coordinates, and their columns."""
     widths, starts = np.bincount(groups), starts_of(groups)
-    found = []
     for width in np.unique(widths).tolist():
         outputs = np.flatnonzero(widths == width)
         step = max(_BLOCK // (n_entries * width), 1)
         for start in range(0, len(outputs), step):
             some = outputs[start : start + step]
-            found.append((some, starts[some, np.newaxis] + np.arange(width)))
-    return found
+            yield some, starts[some, np.newaxis] + np.arange(width)
 
 
 def _few_coordinates(

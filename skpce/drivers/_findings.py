@@ -95,13 +95,9 @@ def find_drivers(
     runs = X, coordinates, outputs, design, names, members
     seen = Seen(*runs, tied, n_copies, tested, shares)
     counts = _gather(seen, is_category, laws, n_choices)
-    location, spread = (
-        np.minimum(np.reshape(values, shape) * n_choices, 1.0)
-        for values in (
-            [[one.location for one in row] for row in tested],
-            [[one.spread for one in row] for row in tested],
-        )
-    )
+    p_values = [[(one.location, one.spread) for one in row] for row in tested]
+    of_choice = np.minimum(np.reshape(p_values, (*shape, 2)) * n_choices, 1.0)
+    location, spread = np.moveaxis(of_choice, 2, 0)
     told_apart = np.array([[not one.tied_to for one in row] for row in tested], bool)
     for row, own in enumerate(members):  # a group that holds all of them is free of it
         if set(tied) & set(own) and not set(tied) <= set(own):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,7 +14,6 @@ from sklearn.utils import get_tags
 from ..._basis.basis import PolynomialBasis, categorical_inputs
 from ..._checks import (
     FEWEST_MEMBERS,
-    BoolArray,
     FloatArray,
     OutputGroups,
     Steps,
@@ -215,27 +213,25 @@ def verdict(
     # To all members, or to those with the most outputs.
     most = fit.of_block(*max(read.blocks(y), key=lambda one: len(one[0])))
     fitted = quiet_fit(most.pipeline, most.X, most.y)
-    inputs, cautions = _tested_inputs(fit, fitted)
-    n_choices = 1 if inputs.are_columns else _n_embeddings(fitted)
+    (inputs, names, is_category, laws), cautions = _tested_inputs(fit, fitted)
+    of_columns = any(one.code == "embedding saw y" for one in cautions)
+    n_choices = 1 if of_columns else _n_embeddings(fitted)
     if n_choices > 1:
         cautions = *cautions, Caution("embedding chosen", {"n": n_choices})
     with one_thread_for(len(table)):
         findings = find_drivers(
-            *(inputs.values, inputs.is_category, inputs.laws),
-            *(read.member_coordinates(y), read, design),
-            [(i,) for i in range(len(inputs.names))],
-            inputs.names,
-            _NEGLIGIBLE,
-            n_choices,
+            *(inputs, is_category, laws, read.member_coordinates(y), read, design),
+            [(i,) for i in range(len(names))],
+            *(names, _NEGLIGIBLE, n_choices),
         )
-    q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
+    q2 = _cross_fitted(fit, inputs, findings.design, cv)
     known = ~np.isnan(shares)
     if known.any():
         noise = np.where(known, shares, findings.shares.noise)
         both = replace(findings.shares, noise=noise, noise_name="training noise")
         findings = replace(findings, shares=both)
     return make_answer(
-        *(findings, inputs.names, read, _Fitted(fitted)),
+        *(findings, names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
         cautions=cautions,
         q2=q2,
@@ -251,17 +247,6 @@ class _Fitted:
     def fit(self) -> Any:
         """Return it."""
         return self.pipeline
-
-
-@dataclass(frozen=True, eq=False)
-class _TestedInputs:
-    """Inputs that are tested, as numbers."""
-
-    values: FloatArray  # shape: (n_members, n_inputs)
-    names: tuple[str, ...]
-    is_category: BoolArray  # shape: (n_inputs,)
-    laws: Sequence[Any] | None  # None where they are chosen
-    are_columns: bool = False  # of X, in place of an embedding that has looked at y
 
 
 def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
@@ -312,10 +297,12 @@ def _cross_fitted(
     return q2
 
 
-def _tested_inputs(
-    fit: CrossFit, fitted: Any
-) -> tuple[_TestedInputs, tuple[Caution, ...]]:
-    """Return what the last estimator gets, or X where an embedding has looked at y."""
+def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]]:
+    """Return what the last estimator gets, or X where an embedding has looked at y.
+
+    Values of inputs, their names, which are categories, and their distributions, None
+    where these are chosen; cautions.
+    """
     last, inputs = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
     if looks_at_y(fitted, fit.X, fit.y):
@@ -324,7 +311,7 @@ def _tested_inputs(
             names, values = (), np.zeros((len(fit.X), 0))
         caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, flags, None, True), (caution,)
+        return (values, names, flags, None), (caution,)
     values, names = numeric(coded), input_names_of(fitted, coded)
     if values is None:
         raise ValueError(
@@ -335,7 +322,7 @@ def _tested_inputs(
     basis = getattr(last, "basis_", None)
     if not isinstance(basis, PolynomialBasis):
         flags = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, flags, None), ()
+        return (values, names, flags, None), ()
     is_category = categorical_inputs(basis.laws)
     laws = [
         own if category or not own.learned else chosen
@@ -346,15 +333,15 @@ def _tested_inputs(
             strict=True,
         )
     ]
-    inputs = _TestedInputs(values, names, is_category, laws)
+    tested = values, names, is_category, laws
     stated = np.array([not law.learned for law in basis.laws])
     p_values = np.where(stated, basis.p_values(values), np.nan)
     p_values = np.where(np.isnan(p_values), np.inf, p_values)
     worst = int(np.argmin(p_values))
     if p_values[worst] * max(stated.sum(), 1) >= _DEPARTS:
-        return inputs, ()
+        return tested, ()
     figures = {"input": names[worst], "p_value": float(p_values[worst])}
-    return inputs, (Caution("distribution", figures),)
+    return tested, (Caution("distribution", figures),)
 
 
 def _n_embeddings(fitted: Any) -> int:
