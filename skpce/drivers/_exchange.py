@@ -613,19 +613,14 @@ def tail_of_mixture(
     found = np.ones(len(observed))
     scale = np.where(known, largest, 1.0)
     parts, value = sizes / scale[:, np.newaxis], observed / scale
-    found[known] = _tail_of_moments(value[known], parts[known])
+    first, second, third = (np.power(parts[known], k).sum(axis=1) for k in (1, 2, 3))
+    degrees = second**3 / third**2
+    standard = (value[known] - first) / np.sqrt(2.0 * second)
+    found[known] = stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees)
     above = known & (value > 1.1 * parts.sum(axis=1))
     if above.any():
         found[above] = _tail_of_saddle_point(value[above], parts[above])
     return np.clip(found, 0.0, 1.0)
-
-
-def _tail_of_moments(value: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return the tail of a chi-square with the same first three moments."""
-    first, second, third = (np.power(parts, k).sum(axis=1) for k in (1, 2, 3))
-    degrees = second**3 / third**2
-    standard = (value - first) / np.sqrt(2.0 * second)
-    return np.asarray(stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees))
 
 
 def _tail_of_saddle_point(value: FloatArray, parts: FloatArray) -> FloatArray:

@@ -1058,7 +1058,10 @@ def _read_without_y(data: Any, asked: Asked) -> Table:
         sampler = type(getattr(data, "sampler", None)).__name__
         is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
         return replace(table, sampler=sampler) if is_adaptive else table
-    if hasattr(data, "cv_results_") or _is_results(data):
+    names = [str(name) for name in names_of(data)]  # those of ``cv_results_``?
+    has_params = any(name.startswith("param_") for name in names)
+    are_results = has_params and any("_test_" in name for name in names)
+    if are_results or hasattr(data, "cv_results_"):
         found = _said_here(lambda: from_cv_results(data, log=asked.log))
         return _of_ensemble(found, asked)
     return read_table_of(table_of(data), asked.in_logarithms())
@@ -1078,13 +1081,6 @@ def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
             f"log={list(asked.log)!r} is for tables and arrays, and data is {what}. "
             f"{remedy}; expected log= to be left out."
         )
-
-
-def _is_results(data: Any) -> bool:
-    """Return whether this is ``cv_results_``, as a dict or a data frame."""
-    names = [str(name) for name in names_of(data)]
-    has_params = any(name.startswith("param_") for name in names)
-    return has_params and any("_test_" in name for name in names)
 
 
 def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:

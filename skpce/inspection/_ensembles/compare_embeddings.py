@@ -30,7 +30,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, seeded, splits_of_folds
+from .cross_fit import Split, has_methods, quiet, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -193,9 +193,7 @@ def compare_embeddings(
         of_policies = read.are_compositions
         kind = CompositionalPCESurrogate if of_policies else PolynomialChaosRegressor
         surrogate = kind(solver="ridge", distribution="normal")
-    if isinstance(surrogate, type) or not all(
-        hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
-    ):
+    if not has_methods(surrogate, "fit", "predict", "get_params"):
         raise fail(OWNER, "surrogate", "an estimator that predicts, or None", surrogate)
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
@@ -396,9 +394,7 @@ def _dimension_of(name: Any, embedding: Any) -> str | None:
         )
     if isinstance(embedding, str) and embedding == "passthrough":
         return None
-    if isinstance(embedding, type) or not all(
-        hasattr(embedding, method) for method in ("fit", "transform", "get_params")
-    ):
+    if not has_methods(embedding, "fit", "transform", "get_params"):
         raise ValueError(
             f"candidates has {name!r}: {embedding!r}; expected a transformer or "
             "'passthrough'."

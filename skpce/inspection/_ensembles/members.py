@@ -37,7 +37,7 @@ from ..._compositions.steps import close_compositions
 from ..._result import Result
 from ...drivers._runs import numbered
 from .._reading import final_estimator
-from .cross_fit import Split, with_parameters
+from .cross_fit import Split, has_methods, with_parameters
 
 
 def read_members(
@@ -52,8 +52,7 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
-    predicts = hasattr(pipeline, "get_params") and hasattr(pipeline, "predict")
-    if not predicts or isinstance(pipeline, type):
+    if not has_methods(pipeline, "get_params", "predict"):
         expected = "an estimator or a Pipeline that predicts"
         raise fail(owner, "pipeline", expected, pipeline)
     for table, name in ((X, "X"), (y, "y")):
