@@ -524,29 +524,24 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
+    states = [[str(state) for state in row] for row in findings.states]
+    scopes = [[one.scope for one in row] for row in findings.tested]
     partners = np.full(shape, "", dtype=object)
     for output, *pair in sorted(findings.pair_p_values):
         for one, other in (pair, pair[::-1]):
             known = partners[output, one]
             partners[output, one] = ", ".join(filter(None, (known, names[other])))
     columns: Mapping[str, NDArray[Any]] = {
-        "state": _texts(findings.states, shape, str),
+        "state": np.array(states, dtype=object).reshape(shape),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
         **shares.columns(),
         "partners": partners,
         "more_runs": findings.more_runs,
-        "scope": _texts(findings.tested, shape, lambda one: one.scope),
+        "scope": np.array(scopes, dtype=object).reshape(shape),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns))
-
-
-def _texts(
-    rows: Sequence[Sequence[Any]], shape: tuple[int, ...], text: Callable[[Any], str]
-) -> NDArray[Any]:
-    texts = [[text(entry) for entry in row] for row in rows]
-    return np.array(texts, dtype=object).reshape(shape)
 
 
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:

@@ -157,12 +157,12 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
 
 
 def _found(
-    answer: Any,
-    data: Data,
-    rows: IndexArray,
-    along: IndexArray,  # shape: (n_outputs,), outputs in the order of the axis
+    answer: Any, data: Data, rows: IndexArray, along: IndexArray
 ) -> dict[str, FloatArray]:  # shapes: (n_inputs, n_outputs)
-    """Return p-values, adjusted for all, and the shares."""
+    """Return p-values, adjusted for all, and the shares, of some runs.
+
+    Outputs are in the order of the axis, ``along``.
+    """
     groups = np.argsort(along)[data.read.group_of_coordinate]
     order = rows[canonical_order(data.X[rows], data.coordinates[rows])]
     values, X = data.coordinates[order], data.X[order]

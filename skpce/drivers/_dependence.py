@@ -216,11 +216,9 @@ def _changes(values: FloatArray, lag: int) -> FloatArray:
 
 
 def _explains(
-    predicted: FloatArray,  # shape: (n_changes, n_coordinates)
-    observed: FloatArray,
-    generator: np.random.Generator,
+    predicted: FloatArray, observed: FloatArray, generator: np.random.Generator
 ) -> bool:
-    """Test whether predicted changes go with those that were observed."""
+    """Test whether predicted changes go with observed ones; (n_changes, n_columns)."""
     given = np.sum(observed * predicted)
     orders = (generator.permutation(len(predicted)) for _ in range(_N_ORDERS_LONG))
     others = np.array([np.sum(observed * predicted[order]) for order in orders])
