@@ -1022,9 +1022,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
                 "setting: for these give replicate= in place of groups="
             )
     counter, repeat = "", labels.get("replicate")
-    place = None
-    if setting is None and same is None:
-        place = find_counter(data.X, data.names)
+    is_told = setting is not None or same is not None
+    place = None if is_told else find_counter(data.X, data.names)
     # Of two factors each counts the levels of the other.
     if place is not None and (
         len(data.names) > 2 or COUNTERS.search(data.names[place].lower())

@@ -297,8 +297,7 @@ class _Fit:
         widths = np.bincount(groups)
         ratio = between / np.maximum(within, 1e-300)
         degrees = n_settings * widths, (n_rows - n_settings) * widths
-        lack_of_fit = stats.f.sf(ratio, *degrees)
-        found = noise_share(values, groups, setting), lack_of_fit
+        found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
         noise, lack_of_fit = np.where(within > 0, found, np.nan)
         return noise, lack_of_fit
 

@@ -94,9 +94,7 @@ def sample_inputs(
             f"{distributions!r}."
         )
     given = all_in_scipy(distributions)
-    distributions = {
-        name: _checked(name, _of_bounds(law)) for name, law in given.items()
-    }
+    distributions = {name: _checked(name, law) for name, law in given.items()}
     points = _points(method, n, len(distributions), make_generator(random_state))
     columns = {
         name: _values(law, column)
@@ -105,16 +103,12 @@ def sample_inputs(
     return make_frame(columns, columns.values())
 
 
-def _of_bounds(law: Any) -> Any:
-    """Return a uniform distribution where bounds are given: a tuple of two numbers."""
-    pair = isinstance(law, tuple) and len(law) == 2
-    if not pair or any(isinstance(v, bool) or not isinstance(v, Real) for v in law):
-        return law
-    low, high = map(float, law)
-    return uniform(low, high - low) if low < high < np.inf else law
-
-
 def _checked(name: str, law: Any) -> Any:
+    """Return a distribution, a uniform one for bounds, or levels; refuse others."""
+    is_pair = isinstance(law, tuple) and len(law) == 2
+    if is_pair and all(isinstance(v, Real) and not isinstance(v, bool) for v in law):
+        low, high = map(float, law)
+        law = uniform(low, high - low) if low < high < np.inf else law
     listed = isinstance(law, (Sequence, np.ndarray)) and not isinstance(law, str)
     levels = list(law) if listed else []
     hashable = all(isinstance(level, Hashable) for level in levels)
