@@ -106,6 +106,10 @@ class TestLabels:
     def test_orders_that_are_none(self, repeated, order):
         refuses(r"^order .*expected", verdict, *repeated, order=order)
 
+    def test_an_order_of_dates_as_text(self, repeated):
+        days = [date.fromordinal(i + 1).isoformat() for i in range(N)]
+        assert_array_equal(verdict(*repeated, order=days).design.order, np.arange(N))
+
 
 class TestSubsets:
     METHODS = ("sobol_index", "closed_sobol_index", "total_sobol_index", "marginal")
