@@ -38,7 +38,7 @@ from ._findings import (
     percent_in_words,
     rest_of,
 )
-from ._runs import Asked, read_runs
+from ._runs import Asked, known_names, read_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,8 +174,10 @@ framed, printed
         if new == old:
             return self
         mine = len(self.cautions) - len(self.findings.cautions)
+        name_of = dict(zip(old, new, strict=True))
+        cautions = tuple(one.with_names(name_of) for one in self.findings.cautions)
         return make_answer(
-            self.findings.with_names(dict(zip(old, new, strict=True))),
+            replace(self.findings, cautions=cautions),
             new,
             self.figures["measured_as"],
             self.source,
@@ -481,9 +483,10 @@ def make_answer(
     }
     drives = np.array([State.DRIVES in row for row in findings.states], dtype=bool)
     supported = tuple((drives & ~np.isnan(found[0])).tolist())
+    nothing = "no choice, or no variance between members"
     reasons = tuple(
-        () if good else (reason_of(findings, output),)
-        for output, good in enumerate(supported)
+        () if good else (nothing if np.isnan(q2) else "no input is shown to drive it",)
+        for good, q2 in zip(supported, shares.q2[0], strict=True)
     )
     sentences = sentences_of(findings, names, outputs.names, negligible)
     facts = tuple(
@@ -521,28 +524,24 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
-
-    def partners(rows: tuple[int, ...]) -> str:
-        return ", ".join(names[j] for j in rows)
-
+    states = [[str(state) for state in row] for row in findings.states]
+    scopes = [[one.scope for one in row] for row in findings.tested]
+    partners = np.full(shape, "", dtype=object)
+    for output, *pair in sorted(findings.pair_p_values):
+        for one, other in (pair, pair[::-1]):
+            known = partners[output, one]
+            partners[output, one] = ", ".join(filter(None, (known, names[other])))
     columns: Mapping[str, NDArray[Any]] = {
-        "state": _texts(findings.states, shape, str),
+        "state": np.array(states, dtype=object).reshape(shape),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
         **shares.columns(),
-        "partners": _texts(findings.partners, shape, partners),
+        "partners": partners,
         "more_runs": findings.more_runs,
-        "scope": _texts(findings.tested, shape, lambda one: one.exchange.scope),
+        "scope": np.array(scopes, dtype=object).reshape(shape),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns))
-
-
-def _texts(
-    rows: Sequence[Sequence[Any]], shape: tuple[int, ...], text: Callable[[Any], str]
-) -> NDArray[Any]:
-    texts = [[text(entry) for entry in row] for row in rows]
-    return np.array(texts, dtype=object).reshape(shape)
 
 
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
@@ -716,22 +715,16 @@ def _rows(
     groups: dict[str, tuple[int, ...]] = {}
     used: dict[str, str] = {}
     for name, given in (together or {}).items():
-        members = [str(m) for m in ([given] if isinstance(given, str) else given)]
-        for member in members:
-            if member not in known:
-                raise ValueError(
-                    f"together has {member!r} in {str(name)!r}, which is no input that "
-                    f"varies: expected some of {list(known)}."
-                )
-            if member in used:
-                raise ValueError(
-                    f"together has {member!r} in {used[member]!r} and in "
-                    f"{str(name)!r}; expected each input in one group."
-                )
-            used[member] = str(name)
-        if not members:
-            raise ValueError(f"together has no input in {name!r}; expected some.")
-        groups[str(name)] = tuple(sorted(known.index(m) for m in members))
+        what = f"together[{str(name)!r}]"
+        inputs = known_names(given, known, what, "input that varies")
+        twice = next((one for one in inputs if one in used), None)
+        if twice is not None:
+            raise ValueError(
+                f"together has {twice!r} in {used[twice]!r} and in {str(name)!r}; "
+                "expected each input in one group."
+            )
+        used |= dict.fromkeys(inputs, str(name))
+        groups[str(name)] = tuple(sorted(known.index(one) for one in inputs))
     singles = {name: (i,) for i, name in enumerate(known) if name not in used}
     clash = next((name for name in groups if name in singles), None)
     if clash is not None:
@@ -819,8 +812,10 @@ class _Words:
                 "nothing is settled about \0, because each run resembles those before "
                 "it: see the caution."
             )
+        # Inputs that these data cannot tell apart, or that nothing tests:
+        untold = [f"{listed_in_words(own)} {why}." for own, why in self._untold()]
         parts = [self._drivers(), self._scope(), self._pairs(), self._spread()]
-        parts += [self._nothing(), self._tied(), self._open(), self._rest()]
+        parts += [self._nothing(), *untold, self._open(), self._rest()]
         return " ".join(filter(None, parts))
 
     def rows(self, state: State) -> list[int]:
@@ -861,7 +856,7 @@ class _Words:
     def _scope(self) -> str:
         drivers = self.rows(State.DRIVES)
         tested = self.findings.tested[self.output]
-        tried = [self.names[i] for i in drivers if tested[i].exchange.scope == "tried"]
+        tried = [self.names[i] for i in drivers if tested[i].scope == "tried"]
         if not tried:
             return ""
         about = "this"
@@ -895,11 +890,6 @@ class _Words:
             which = "" if self.rows(State.OPEN) else which
             subject = f"{which}{len(some)} inputs do"
         return f"{subject} not matter {below}."
-
-    def _tied(self) -> str:
-        """Name inputs that these data cannot tell apart, or that nothing tests."""
-        told = self._untold()
-        return " ".join(f"{listed_in_words(names)} {why}." for names, why in told)
 
     def _untold(self) -> list[tuple[list[str], str]]:
         is_open = {self.names[i] for i in self.rows(State.OPEN)}
@@ -1006,10 +996,3 @@ def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."
     return text
-
-
-def reason_of(findings: Findings, output: int) -> str:
-    """Say why nothing is attributed of an output."""
-    if np.isnan(findings.shares.q2[0, output]):
-        return "no choice, or no variance between members"
-    return "no input is shown to drive it"

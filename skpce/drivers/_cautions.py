@@ -7,7 +7,7 @@ figures of each time that it holds. One that is found elsewhere has its words al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,14 +66,14 @@ class Seen:
     design: Design
     names: Sequence[str]  # of the rows of the answer
     members: Sequence[tuple[int, ...]]  # the inputs of each
-    tested: Sequence[Sequence[Tested]]  # by output and row
-    shares: Shares
-    drives: BoolArray  # shape: (n_outputs, n_rows)
-    told_apart: BoolArray  # shape: (n_outputs, n_rows)
-    alike: Sequence[tuple[int, int, int]]  # output and two rows, of which one drives
-    parts: Sequence[tuple[IndexArray, Problem]]  # outputs, and what they share
     tied: IndexArray  # inputs of a linear equation
     n_copies: int
+    tested: list[list[Tested]]  # by output and row
+    shares: Shares
+    # Outputs that the same runs have, and what they share:
+    parts: list[tuple[IndexArray, Problem]] = field(default_factory=list)
+    drives: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    alike: Sequence[tuple[int, int, int]] = ()  # output and two rows: one drives
 
 
 Words = str | Callable[[Figures], str]
@@ -270,8 +270,7 @@ def _tied(seen: Seen) -> Iterator[Figures]:
 )
 def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
-        exchanges = [tested[row].exchange for tested in seen.tested]
-        reasons = {one.why for one in exchanges if one.kind == "none"}
+        reasons = {tested[row].why_not for tested in seen.tested} - {""}
         yield from ({"inputs": (name,), "why": why} for why in sorted(reasons))
 
 
@@ -299,7 +298,7 @@ def _of_blocks(seen: Seen) -> Iterator[Figures]:
 def _differs_by_label(seen: Seen) -> Iterator[Figures]:
     label, repeat = seen.design.recurring, seen.design.repeat
     for output, row_of in enumerate(seen.tested):
-        differs = np.array([one.unsteady[0] for one in row_of], dtype=bool)
+        differs = np.array([one.unsteady for one in row_of], dtype=bool)
         own = differs & ~seen.drives[output]
         if own.any() and label is not None:
             other = "groups" if seen.design.blocks is None else "blocks"
@@ -321,11 +320,11 @@ def _differs_by_label(seen: Seen) -> Iterator[Figures]:
 def _rests_on_members(seen: Seen) -> Iterator[Figures]:
     for output, row_of in enumerate(seen.tested):
         for row, test in enumerate(row_of):
-            if len(test.resting[0]) and not seen.drives[output, row]:
+            if test.resting and not seen.drives[output, row]:
                 yield {
                     "input": seen.names[row],
                     "output": seen.outputs.names[output],
-                    "members": tuple(test.resting[0].tolist()),
+                    "members": test.resting,
                 }
 
 

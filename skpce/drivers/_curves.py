@@ -142,9 +142,8 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
             f"{FEWEST_MEMBERS}. Leave points out that most runs do not reach."
         )
     along = np.argsort(axis)
-    p_values, shares = _found(answer, data, whole, along)
-    columns = {"p_value": p_values}
-    columns |= {name: part.T for name, part in shares.columns().items()}
+    with one_thread_for(len(whole)):
+        columns = _found(answer, data, whole, along)
     left_out = len(data.X) - len(whole)
     notes = [
         f"Design: {answer.design}",
@@ -158,43 +157,38 @@ def curves_of(answer: Any, axis: Any, name: str | None) -> Curves:
 
 
 def _found(
-    answer: Any,
-    data: Data,
-    rows: IndexArray,
-    along: IndexArray,  # shape: (n_outputs,), outputs in the order of the axis
-) -> tuple[FloatArray, Shares]:
-    """Return p-values, (n_inputs, n_outputs), adjusted for all, and the shares."""
-    findings = answer.findings
+    answer: Any, data: Data, rows: IndexArray, along: IndexArray
+) -> dict[str, FloatArray]:  # shapes: (n_inputs, n_outputs)
+    """Return p-values, adjusted for all, and the shares, of some runs.
+
+    Outputs are in the order of the axis, ``along``.
+    """
     groups = np.argsort(along)[data.read.group_of_coordinate]
-    values, X = data.coordinates[rows], data.X[rows]
-    asked = findings.members, answer.input_names
-    columns, rows_of = order_of_inputs(X, values, *asked)
-    members = tuple(rows_of)
-    laws = data.laws
+    order = rows[canonical_order(data.X[rows], data.coordinates[rows])]
+    values, X = data.coordinates[order], data.X[order]
+    design, laws = answer.design.of_rows(order), data.laws
+    asked = answer.findings.members, answer.input_names
+    columns, members = order_of_inputs(X, values, *asked)
     laws = None if laws is None else [laws[k] for k in columns]
-    order = canonical_order(X, values)
-    design = answer.design.of_rows(rows[order])
-    X, values = X[order][:, columns], values[order]
-    X = X[first_of(design.setting)][design.setting]
+    X = X[first_of(design.setting)][design.setting][:, columns]
     outputs = np.unique(groups[data.read.spread(values) > 0])
     used = np.flatnonzero(np.isin(groups, outputs))
     used = used[np.argsort(groups[used], kind="stable")]
     own = np.searchsorted(outputs, groups[used])
-    p_values = np.ones((len(members), len(findings.states)))
-    shares = Shares.nothing(p_values.shape[1], len(members))
-    if not len(outputs) or not len(members):
-        return p_values, shares
-    with one_thread_for(len(X)):
+    p_values = np.ones((len(members), len(along)))
+    shares = Shares.nothing(len(along), len(members))
+    if len(outputs) and members:
         inputs = Inputs.of(X, data.is_category[columns], laws)
-        problem = Problem(inputs, values[:, used], own, design, members, 2 * len(X.T))
+        given = values[:, used], own, design, tuple(members), 2 * len(X.T)
+        problem = Problem(inputs, *given)
         if not design.series:
             each = [problem.p_values_of_all(row) for row in range(len(members))]
             p_values[:, outputs] = adjusted_for_families(np.array(each))
-        q2 = findings.shares.q2[:, along[outputs]]
-        given = inputs.X, inputs.laws, values[:, used], own, design, members, q2
-        shares.put(outputs, shares_along(*given))
-    shares.not_shown(p_values.T > LEVEL)
-    return p_values, shares
+        q2 = answer.findings.shares.q2[:, along[outputs]]
+        shares.put(outputs, shares_along(problem, q2))
+        shares.not_shown(p_values.T > LEVEL)
+    parts = {name: part.T for name, part in shares.columns().items()}
+    return {"p_value": p_values, **parts}
 
 
 def adjusted_for_families(p_values: FloatArray) -> FloatArray:

@@ -71,7 +71,9 @@ def find_series(
     rows = ~np.isnan(coordinates).any(axis=1)
     if not X.shape[1] or rows.sum() < _FEWEST_ROWS:
         return ""
-    X, outputs = X[rows], _few_columns(coordinates[rows])
+    X, outputs = X[rows], _scaled(coordinates[rows])
+    if outputs.shape[1] > _MOST_COLUMNS:  # then in their directions of most variance
+        outputs = root_of(outputs @ outputs.T)[:, -_MOST_COLUMNS:]
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
     if not asked.shape[1] or not outputs.any():
         return ""
@@ -91,14 +93,6 @@ def find_series(
     words = _in_words(tables, outputs, residuals, generator)
     by_result = words and _sorted_by(coordinates[rows]).any()
     return f"the rows are sorted by an output, so that {words}" if by_result else words
-
-
-def _few_columns(coordinates: FloatArray) -> FloatArray:
-    """Return outputs, each as large, in their directions of most variance."""
-    scaled = _scaled(coordinates)
-    if scaled.shape[1] <= _MOST_COLUMNS:
-        return scaled
-    return root_of(scaled @ scaled.T)[:, -_MOST_COLUMNS:]
 
 
 def _in_words(
@@ -222,11 +216,9 @@ def _changes(values: FloatArray, lag: int) -> FloatArray:
 
 
 def _explains(
-    predicted: FloatArray,  # shape: (n_changes, n_coordinates)
-    observed: FloatArray,
-    generator: np.random.Generator,
+    predicted: FloatArray, observed: FloatArray, generator: np.random.Generator
 ) -> bool:
-    """Test whether predicted changes go with those that were observed."""
+    """Test whether predicted changes go with observed ones; (n_changes, n_columns)."""
     given = np.sum(observed * predicted)
     orders = (generator.permutation(len(predicted)) for _ in range(_N_ORDERS_LONG))
     others = np.array([np.sum(observed * predicted[order]) for order in orders])
@@ -338,11 +330,6 @@ def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs,
 
 def _first_rows(points: FloatArray) -> tuple[IndexArray, IndexArray]:
     """Return the first of each equal rows, in sorted order, and which each row is."""
-    order = np.argsort(points[:, 0], kind="stable")
-    if np.all(np.diff(points[order, 0]) > 0):  # the first column tells all rows apart
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return order, place
     _, first, same = np.unique(points, axis=0, return_index=True, return_inverse=True)
     return first, same.ravel()
 
@@ -385,7 +372,10 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
     needed[number >= _LARGE_SHARE * n_unique] = np.log(_FAR_APART)
     scores[gaps < needed] = 0.0
     size = np.argmin(scores, axis=1)  # (position of the widest gap)
-    allowed = _discovered(scores[np.arange(n_unique), size])
+    smallest = scores[np.arange(n_unique), size]
+    limits = np.log(_FALSE_DISCOVERIES * np.arange(1, n_unique + 1) / n_unique)
+    passed = np.flatnonzero(np.sort(smallest) <= limits)
+    allowed = smallest <= (limits[passed[-1]] if passed.size else -np.inf)
     reach = np.where(allowed, distance[np.arange(n_unique), size], 0.0)
     if np.mean(allowed) > _COMMON:
         reach = np.maximum(reach, np.median(reach[allowed]))
@@ -405,14 +395,6 @@ def _without_tails(points: FloatArray) -> FloatArray:
     return np.asarray(centred * factor)
 
 
-def _discovered(log_p_values: FloatArray) -> BoolArray:
-    """Return which of the tests pass at the false discovery rate."""
-    n_tests = len(log_p_values)
-    limits = np.log(_FALSE_DISCOVERIES * np.arange(1, n_tests + 1) / n_tests)
-    passed = np.flatnonzero(np.sort(log_p_values) <= limits)
-    return np.asarray(log_p_values <= (limits[passed[-1]] if passed.size else -np.inf))
-
-
 def with_copies(
     design: Design,
     X: FloatArray,  # shape: (n_rows, n_inputs)
@@ -425,17 +407,14 @@ def with_copies(
     told = design.groups is not None or design.order is not None or design.has_repeats
     if told or len(X) < _FEWEST or np.isnan(coordinates).any():
         return design
-    inputs, outputs = _scaled(_even(X)), _scaled(coordinates)
+    # Columns of decades are taken as logarithms: raw, most of them lie at the low end.
+    wide = (X > 0).all(axis=0) & (X.max(axis=0) > _DECADES * X.min(axis=0))
+    even = np.where(wide, np.log(np.where(wide, X, 1.0)), X)
+    inputs, outputs = _scaled(even), _scaled(coordinates)
     if not inputs.shape[1] or not outputs.shape[1]:
         return design
     labels = labels_of_copies(inputs, outputs)
     return design if labels is None else replace(design, setting=labels)
-
-
-def _even(X: FloatArray) -> FloatArray:
-    """Return columns of decades as logarithms: raw, most of them lie at the low end."""
-    wide = (X > 0).all(axis=0) & (X.max(axis=0) > _DECADES * X.min(axis=0))
-    return np.where(wide, np.log(np.where(wide, X, 1.0)), X)
 
 
 def _scaled(values: FloatArray) -> FloatArray:
@@ -453,24 +432,17 @@ def copied_input(
     has = ~np.isnan(coordinates).any(axis=1)
     if has.sum() < 3 or not X.size or not coordinates.size:
         return None
-    shares = _linear_shares(X[has], coordinates[has])
-    return int(shares.argmax()) if shares.max() >= _COPY else None
-
-
-def _linear_shares(inputs: FloatArray, table: FloatArray) -> FloatArray:
-    """Return the share of each input that a linear function of the columns explains.
-
-    So many columns that they explain anything are asked one by one.
-    """
-    centred = [values - values.mean(axis=0) for values in (inputs, table)]
-    size = np.square(centred[0]).sum(axis=0)
-    if 4 * table.shape[1] > len(table):
-        sizes = np.square(centred[1]).sum(axis=0)
-        products = np.square(centred[0].T @ centred[1])
+    inputs, outputs = (values[has] for values in (X, coordinates))
+    inputs, outputs = inputs - inputs.mean(axis=0), outputs - outputs.mean(axis=0)
+    size = np.square(inputs).sum(axis=0)
+    if 4 * outputs.shape[1] > len(outputs):  # which explain anything: one by one
+        sizes = np.square(outputs).sum(axis=0)
+        products = np.square(inputs.T @ outputs)
         shares = np.divide(products, sizes, np.zeros_like(products), where=sizes > 0)
         explained = shares.max(axis=1, initial=0.0)
     else:
-        left, values, _ = np.linalg.svd(centred[1], full_matrices=False)
+        left, values, _ = np.linalg.svd(outputs, full_matrices=False)
         left = left[:, values > 1e-9 * values.max(initial=0.0)]
-        explained = np.square(centred[0].T @ left).sum(axis=1)
-    return np.asarray(np.divide(explained, size, np.zeros_like(size), where=size > 0))
+        explained = np.square(inputs.T @ left).sum(axis=1)
+    shares = np.divide(explained, size, np.zeros_like(size), where=size > 0)
+    return int(shares.argmax()) if shares.max() >= _COPY else None

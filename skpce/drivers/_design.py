@@ -196,8 +196,16 @@ class Design:
         kept: dict[str, Any] = {}
         for name in ("setting", "blocks", "groups", "repeat"):
             labels = getattr(self, name)
-            kept[name] = None if labels is None else _by_appearance(labels[rows])
-        order = None if self.order is None else _without_ties(self.order[rows])
+            if labels is not None:  # numbered by the rows in which they come first
+                number = numbers_of(labels[rows])
+                labels = np.argsort(np.argsort(first_of(number)))[number]
+            kept[name] = labels
+        order = self.order
+        if order is not None:
+            # Of one time by chance: rows are sorted by outputs, which would remember
+            # one another.
+            chance = np.random.default_rng(3).permutation(len(rows))
+            order = np.argsort(np.lexsort((chance, order[rows]))).astype(np.float64)
         return replace(self, n_rows=len(rows), order=order, **kept)
 
     @property
@@ -221,11 +229,12 @@ class Design:
         return not varies_within(numbers_of(own), self.blocks).any()
 
     @property
-    def series_has_blocks(self) -> bool:
-        """Whether means of blocks are taken out of a series: these have many runs."""
+    def blocks_of_series(self) -> IndexArray | None:
+        """Blocks whose means are taken out of a series: these have many runs."""
         if self.order is None or self.blocks is None:
-            return False
-        return bool(np.bincount(self.blocks).min() >= _MANY_RUNS)
+            return None
+        has_many = np.bincount(self.blocks).min() >= _MANY_RUNS
+        return self.blocks if has_many else None
 
     def blocks_cross(self, unit: IndexArray) -> bool:
         """Whether some unit has members in several blocks."""
@@ -238,9 +247,8 @@ class Design:
         """
         assert self.order is not None
         position = np.argsort(self.order, kind="stable")
-        whole = np.zeros(self.n_rows, dtype=np.int64)
-        if self.series_has_blocks and self.blocks is not None:
-            whole = self.blocks
+        whole = self.blocks_of_series
+        whole = np.zeros(self.n_rows, dtype=np.int64) if whole is None else whole
         found = np.empty(self.n_rows, dtype=np.int64)
         number = 0
         for label in range(int(whole.max()) + 1):
@@ -336,7 +344,9 @@ class Design:
                 if not varies_within(mine[first], blocks).any():
                     blocks = None
             return self._enough("rows", self.groups, blocks)
-        if _is_balanced(mine, self.groups):
+        table = np.zeros((self.groups.max() + 1, mine.max() + 1), dtype=np.int64)
+        np.add.at(table, (self.groups, mine), 1)
+        if (table == table[0]).all():  # each group has the same levels, each as often
             return Exchange("strata", np.arange(self.n_rows), self.groups)
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
@@ -372,8 +382,8 @@ class Design:
             what += "they have in common within them"
         elif self.order is not None:
             what = "blocks of the series change their signs"
-            if self.blocks is not None and self.series_has_blocks:
-                what = f"means of {self.blocks.max() + 1} blocks are taken out, {what}"
+            if (blocks := self.blocks_of_series) is not None:
+                what = f"means of {blocks.max() + 1} blocks are taken out, {what}"
         elif self.blocks is not None:
             what = f"exchanged within {self.blocks.max() + 1} blocks"
         elif self.has_repeats:
@@ -426,15 +436,6 @@ def _positions(order: Any, blocks: IndexArray | None) -> FloatArray:
     return place.astype(np.float64)
 
 
-def _without_ties(order: FloatArray) -> FloatArray:
-    """Return places in a series, those of one time by chance.
-
-    Rows are sorted by their outputs, which would remember one another.
-    """
-    chance = np.random.default_rng(3).permutation(len(order))
-    return np.argsort(np.lexsort((chance, order))).astype(np.float64)
-
-
 def numbers_of(labels: Any) -> IndexArray:
     """Number labels, or rows of a table, from 0 on."""
     values = np.asarray(labels)
@@ -442,12 +443,6 @@ def numbers_of(labels: Any) -> IndexArray:
     if values.ndim > 1 and not values.shape[1]:
         return np.zeros(len(values), dtype=np.int64)
     return np.unique(values, axis=axis, return_inverse=True)[1].reshape(-1)
-
-
-def _by_appearance(labels: IndexArray) -> IndexArray:
-    """Number labels by the rows in which they come first, whatever they are."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[number.reshape(-1)])
 
 
 def first_of(unit: IndexArray) -> IndexArray:  # shape: (n_units,)
@@ -459,13 +454,6 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
     """Return in which strata there is more than one label."""
     pairs = np.unique(np.column_stack([strata, labels]), axis=0)
     return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
-
-
-def _is_balanced(mine: IndexArray, groups: IndexArray) -> bool:
-    """Return whether each group has the same levels, each as often."""
-    table = np.zeros((groups.max() + 1, mine.max() + 1), dtype=np.int64)
-    np.add.at(table, (groups, mine), 1)
-    return bool((table == table[0]).all())
 
 
 def find_counter(
@@ -604,19 +592,15 @@ def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_uni
         return np.zeros(int(unit.max()) + 1)
     means = mean_of(standardized(values), unit)
     means = means - means.mean(axis=0)
-    along = _direction(means)
+    if means.shape[1] <= len(means):
+        along = means @ np.linalg.eigh(means.T @ means)[1][:, -1]
+    else:
+        along = root_of(means @ means.T)[:, -1]
     skewness = (along**3).sum()  # no order of the columns changes it
     if abs(skewness) <= 1e-9 * (np.abs(along) ** 3).sum():
         loadings = along @ means
         skewness = loadings[np.abs(loadings).round(9).argmax()]
     return np.asarray((along * np.sign(skewness)).round(9))
-
-
-def _direction(values: FloatArray) -> FloatArray:  # shape: (n_units,)
-    """Return the coordinates of rows in their direction of most variance."""
-    if values.shape[1] <= len(values):
-        return np.asarray(values @ np.linalg.eigh(values.T @ values)[1][:, -1])
-    return root_of(values @ values.T)[:, -1]
 
 
 def root_of(matrix: FloatArray) -> FloatArray:

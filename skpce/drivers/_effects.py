@@ -90,18 +90,10 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     layouts = (data.read.geometry and data.read.geometry.layout, data.read.real)
     names = [name for one in layouts if one for name in one.part_names]
     is_log = name in data.logarithms
-    return Effect(
-        data.read.names[output],
-        name,
-        tuple(names[k] for k in columns),
-        10.0**grid if is_log else grid,
-        means,
-        10.0**x if is_log else x,
-        data.y[:, columns],
-        is_log or is_even,
-        levels,
-        is_driver,
-    )
+    grid, x = (10.0**at if is_log else at for at in (grid, x))
+    shown = tuple(names[k] for k in columns), grid, means, x, data.y[:, columns]
+    how = is_log or is_even, levels, is_driver
+    return Effect(data.read.names[output], name, *shown, *how)
 
 
 def draw_effects(effects: list[Effect]) -> Any:

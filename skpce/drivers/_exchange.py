@@ -105,12 +105,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted.reshape(np.shape(p_values))
 
 
-def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values of any shape by the procedure of Benjamini and Hochberg."""
-    flat = stats.false_discovery_control(np.ravel(p_values))
-    return np.asarray(flat).reshape(np.shape(p_values))
-
-
 # An input, or a group of inputs, as terms; residuals of a fit without it.
 
 
@@ -157,8 +151,8 @@ class Terms:
 
     def first(self, most: int) -> Terms:
         """Keep so many terms."""
-        kept = self.values[:, :most], self.weights[:most]
-        return Terms(*kept, min(self.n_leading, most))
+        n_leading = min(self.n_leading, most)
+        return Terms(self.values[:, :most], self.weights[:most], n_leading)
 
     def of_units(self, first: IndexArray) -> Terms:
         """Return the terms of some rows, of mean 0."""
@@ -261,14 +255,14 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
-    def nearness(
-        self, members: Sequence[int], others: IndexArray, unit: IndexArray | None
-    ) -> float:
-        """Add up squared correlations of the first terms with the others', times n."""
-        own = joined([self.terms[k] for k in members]).values[:, 0]
+    def are_arranged(
+        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
+    ) -> bool:
+        """Whether first terms of others are nearer to orthogonal than by chance."""
         table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
         n_units = len(own) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(table.T @ own / len(own)).sum())
+        nearness = n_units * np.square(table.T @ own / len(own)).sum()
+        return is_arranged(nearness, len(others))
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
@@ -418,9 +412,7 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
 
 def spread(n_rows: int, most: int) -> IndexArray:
     """Return rows spread over all, or all."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
 
 
 def _inverse(prior: TermPrior, tables: FloatArray) -> FloatArray:
@@ -498,11 +490,6 @@ def is_arranged(dependence: float, n_others: int) -> bool:
     return bool(n_others and stats.chi2.cdf(dependence, n_others) < _ARRANGED)
 
 
-def is_correlated(dependence: float) -> bool:
-    """Whether a correlation of terms is beyond chance."""
-    return dependence > _NO_CORRELATION
-
-
 # P-values
 
 
@@ -526,21 +513,23 @@ def smaller_rank(
     extrapolation, the rank of exchangeable pairs is valid: ``smaller_rank_valid``,
     checked in ``lean/Core``.
     """
-    number = len(drawn[0]) + 1
+    number, pairs = len(drawn[0]) + 1, list(zip(observed, drawn, strict=True))
     ranks = []
-    for pair in zip(observed, drawn, strict=True):
+    for pair in pairs:
         values = _rounded(np.concatenate(pair))
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
-    if number > 1000:
-        for output in np.flatnonzero(found * number < _EXCEEDED).tolist():
-            tails = [
-                tail_of_draws(float(own[0, output]), others[:, output])
-                for own, others in zip(observed, drawn, strict=True)
-            ]
-            found[output] = min(found[output], float(_of_both(*tails)))
+    for k in _rarely_exceeded(found, number):
+        tails = [tail_of_draws(float(own[0, k]), others[:, k]) for own, others in pairs]
+        found[k] = min(found[k], float(_of_both(*tails)))
     return np.asarray(found)
+
+
+def _rarely_exceeded(found: FloatArray, number: int) -> list[int]:
+    """Return the outputs whose ranks among many are few."""
+    few = np.flatnonzero(found * number < _EXCEEDED)
+    return few.tolist() if number > 1000 else []
 
 
 def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
@@ -581,11 +570,8 @@ def rank_p_values(
     """
     reached = _rounded(drawn) >= _rounded(observed)
     found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
-    if len(drawn) >= 1000:
-        few = np.flatnonzero(found * (len(drawn) + 1) < _EXCEEDED)
-        for output in few.tolist():
-            tail = tail_of_draws(float(observed[output]), drawn[:, output])
-            found[output] = min(found[output], tail)
+    for k in _rarely_exceeded(found, len(drawn) + 1):
+        found[k] = min(found[k], tail_of_draws(float(observed[k]), drawn[:, k]))
     return np.asarray(found)
 
 
@@ -627,19 +613,14 @@ def tail_of_mixture(
     found = np.ones(len(observed))
     scale = np.where(known, largest, 1.0)
     parts, value = sizes / scale[:, np.newaxis], observed / scale
-    found[known] = _tail_of_moments(value[known], parts[known])
+    first, second, third = (np.power(parts[known], k).sum(axis=1) for k in (1, 2, 3))
+    degrees = second**3 / third**2
+    standard = (value[known] - first) / np.sqrt(2.0 * second)
+    found[known] = stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees)
     above = known & (value > 1.1 * parts.sum(axis=1))
     if above.any():
         found[above] = _tail_of_saddle_point(value[above], parts[above])
     return np.clip(found, 0.0, 1.0)
-
-
-def _tail_of_moments(value: FloatArray, parts: FloatArray) -> FloatArray:
-    """Return the tail of a chi-square with the same first three moments."""
-    first, second, third = (np.power(parts, k).sum(axis=1) for k in (1, 2, 3))
-    degrees = second**3 / third**2
-    standard = (value - first) / np.sqrt(2.0 * second)
-    return np.asarray(stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees))
 
 
 def _tail_of_saddle_point(value: FloatArray, parts: FloatArray) -> FloatArray:
@@ -759,38 +740,21 @@ _Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArr
 _EXACT = 30
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Tested:
-    """P-values of one input, or group of inputs, for each output."""
+    """Test of one input, or group of inputs, for one output; without, as if constant.
 
-    location: FloatArray  # shape: (n_outputs,)
-    spread: FloatArray  # shape: (n_outputs,)
-    exchange: Exchange
+    The scope is that of :class:`Exchange`.
+    """
+
+    location: float = 1.0  # p-value of the mean
+    spread: float = 1.0  # p-value of the spread
+    scope: str = "beyond"
+    why_not: str = ""  # reason why nothing could be exchanged
     tied_to: tuple[int, ...] = ()  # inputs that it cannot be told apart from
-    resting: tuple[IndexArray, ...] = ()  # members that each answer rests on
+    resting: tuple[int, ...] = ()  # members that the answer rests on
     sees_pairs: bool = True
-    unsteady: tuple[bool, ...] = (False,)  # whether other seeds, or blocks, may differ
-
-    @classmethod
-    def nothing(cls) -> Tested:
-        """Return what is known of an output without choice or variance."""
-        one, none = np.ones(1), np.zeros(0, dtype=np.int64)
-        return cls(one, one, Exchange("rows", none), resting=(none,))
-
-    def at_tried(self) -> Tested:
-        """Return the same, said of the settings that were tried."""
-        return replace(self, exchange=replace(self.exchange, scope="tried"))
-
-    def of_output(self, place: int, order: IndexArray) -> Tested:
-        """Return the part of an output; ``order`` says which members the rows are."""
-        some = slice(place, place + 1)
-        return replace(
-            self,
-            location=self.location[some],
-            spread=self.spread[some],
-            resting=(order[self.resting[place]],),
-            unsteady=(self.unsteady[place],),
-        )
+    unsteady: bool = False  # whether other seeds, or blocks, may differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -803,8 +767,8 @@ class Problem:
     design: Design
     members: tuple[tuple[int, ...], ...]  # inputs of each row of the answer
     n_hypotheses: int  # of the whole answer
-    _orders: dict[int, IndexArray] = field(default_factory=dict)
-    _settings: dict[tuple[int, ...], _Setting] = field(default_factory=dict)
+    _orders: dict[int, IndexArray] = field(default_factory=dict, init=False)
+    _settings: dict[tuple[int, ...], _Setting] = field(default_factory=dict, init=False)
 
     @property
     def n_outputs(self) -> int:
@@ -831,26 +795,25 @@ class Problem:
             found[output] = len(counts) == 2 and counts.min() > _EXCEPTIONS
         return found
 
-    def test(self, row: int) -> Tested:
+    def test(self, row: int) -> list[Tested]:
         """Test an input, or a group of inputs, for each output."""
         members = self.members[row]
         setting = self.setting(members)
-        spread = np.ones(self.n_outputs)
-        resting = [np.zeros(0, dtype=np.int64)] * self.n_outputs
         if setting is None:
-            why, steady = self._why_not(members), (False,) * self.n_outputs
-            return Tested(spread, spread, why, resting=tuple(resting), unsteady=steady)
+            return [Tested(why_not=self._why_not(members))] * self.n_outputs
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
-        unsteady = tuple(((differs > 0.05) & (location <= 0.05)).tolist())
+        unsteady = (differs > 0.05) & (location <= 0.05)
         location = np.maximum(location, differs)
+        spread = np.ones(self.n_outputs)
+        resting: list[tuple[int, ...]] = [()] * self.n_outputs
         if setting.exchange.kind != "signs":
             for output, few, alone in setting.without_outlying(location):
                 again = alone.p_values(self.n_draws)[0]
                 if again > location[output]:
                     location[output] = again
                     members_of = np.isin(setting.exchange.unit, few)
-                    resting[output] = np.flatnonzero(members_of)
+                    resting[output] = tuple(np.flatnonzero(members_of).tolist())
             spread = setting.spread_p_values(self.n_draws)
             if spread.min() <= 0.05:  # which a change of the mean of few units is too
                 rest = replace(setting, residuals=setting.left_over())
@@ -859,19 +822,21 @@ class Problem:
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
-        known = setting.exchange, setting.tied_to, tuple(resting)
-        return Tested(location, spread, *known, not setting.too_many_products, unsteady)
+        known = setting.exchange.scope, "", setting.tied_to
+        sees_pairs = not setting.too_many_products
+        columns = location.tolist(), spread.tolist(), resting, unsteady.tolist()
+        return [
+            Tested(at, size, *known, rows, sees_pairs, differs)
+            for at, size, rows, differs in zip(*columns, strict=True)
+        ]
 
-    def _why_not(self, members: tuple[int, ...]) -> Exchange:
-        """Return an exchange of nothing, with its reason; of a constant, any."""
+    def _why_not(self, members: tuple[int, ...]) -> str:
+        """Say why nothing can be exchanged; of a constant there is nothing to say."""
         if not any(self.inputs.terms[k].values.size for k in members):
-            return Tested.nothing().exchange
+            return ""
         others = self.inputs.X[:, self.inputs.without(members)]
-        exchange = self.design.exchange(self.inputs.X[:, list(members)], others)
-        if exchange.kind == "none":
-            return exchange
-        why = "the series remembers for too long to divide it into blocks"
-        return Exchange("none", exchange.unit, why=why)
+        why = self.design.exchange(self.inputs.X[:, list(members)], others).why
+        return why or "the series remembers for too long to divide it into blocks"
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""
@@ -904,7 +869,7 @@ class Problem:
             for at in (row, other)
         )
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
-        return bool(largest > _ALIKE and is_correlated(len(left) * largest))
+        return bool(largest > max(_ALIKE, _NO_CORRELATION / len(left)))
 
     def joint_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
         """Test two rows of the answer as one group of inputs."""
@@ -964,8 +929,7 @@ class _Setting:
     partners: tuple[tuple[int, FloatArray], ...]  # with their leading terms, by units
     exchange: Exchange
     tied_to: tuple[int, ...]
-    X: FloatArray  # shape: (n_units, n_own): values of the inputs that are tested
-    far: FloatArray  # shape: (n_units, n_outputs): sizes of residuals in deviations
+    outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -983,17 +947,25 @@ class _Setting:
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
         if design.order is not None and exchange.kind != "none":
-            if design.blocks is not None and design.series_has_blocks:
-                values = without_means(values, design.blocks)
-                own = own.centred(design.blocks)
-            exchange = _of_series(design, values, own)
+            if design.blocks_of_series is not None:
+                values = without_means(values, design.blocks_of_series)
+                own = own.centred(design.blocks_of_series)
+            tables = standardized(values), own.values[:, :1]
+            memory = memory_of(*tables, order=design.order)
+            labels = design.series_blocks(3 * memory if memory > 1 else 1)
+            # There are none where the series remembers for long.
+            kind = "signs" if labels.max() + 1 >= 10 else "none"
+            exchange = Exchange(kind, labels)
         if exchange.kind == "none" or not own.values.size:
             return None
-        values = _without_blocks(design, exchange, values)
+        if design.blocks is not None and exchange.kind != "signs":
+            units_of = np.bincount(design.blocks[first_of(exchange.unit)])
+            if design.blocks_cross(exchange.unit) or (units_of > 1).any():
+                values = without_means(values, design.blocks)
         # Units over which means are taken; None where each row is one.
         is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
         unit = None if is_each else exchange.unit
-        inside = values if unit is None else values - mean_of(values, unit)[unit]
+        inside = values if unit is None else without_means(values, unit)
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
@@ -1002,7 +974,7 @@ class _Setting:
             and exchange.kind != "signs"
             and len(others) > 0
             and len(values) <= _MOST_ARRANGED
-            and is_arranged(inputs.nearness(members, others, unit), len(others))
+            and inputs.are_arranged(whole.values[:, 0], others, unit)
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
@@ -1016,18 +988,17 @@ class _Setting:
             of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
             of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
-        if exchange.strata is not None:
-            own = own.centred(exchange.strata)
-            is_left = is_correlated(inputs.dependence(own.values, others, unit))
-            if is_left:
-                rows = exchange.strata if unit is None else exchange.strata[unit]
-                own, tied = _left_of(inputs.centred(rows), others, own, unit)
-                own = own.centred(exchange.strata)
-        else:
-            same = unit if unit is not None else of_series
-            is_left = is_correlated(inputs.dependence(whole.values, others, same))
-            if is_left:
-                own, tied = _left_of(inputs, others, own, unit)
+        known, seen, strata = inputs, whole, exchange.strata
+        if strata is not None:
+            own = seen = own.centred(strata)
+        same = of_series if unit is None else unit
+        dependence = inputs.dependence(seen.values, others, same)
+        is_left = dependence > _NO_CORRELATION  # which is beyond chance
+        if is_left and strata is not None:
+            known = inputs.centred(strata if unit is None else strata[unit])
+        if is_left:
+            own, tied = _left_of(known, others, own, unit)
+            own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
         turns = False
         if fit.covariances:
@@ -1038,6 +1009,8 @@ class _Setting:
             )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
+        size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
+        residuals = residuals / np.where(size > 0, size, 1.0)[groups]
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
         n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
         # Of so few settings of levels, products are confounded with others.
@@ -1048,23 +1021,10 @@ class _Setting:
             for k in ([] if alone else others.tolist())
             if (leading := inputs.terms[k].leading).size  # else the input is constant
         ]
-        return cls(
-            problem,
-            own,
-            _equally_large(residuals, groups),
-            groups,
-            tuple(partners),
-            exchange,
-            tied,
-            X,
-            np.where(problem.of_two_values, 0, _in_deviations(fit.residuals, groups)),
-            is_left,
-            roots,
-            fit.prior_of,
-            turns,
-            design.order,
-            of_rows,
-        )
+        outlying = _outlying(X, fit.residuals, groups) & ~problem.of_two_values
+        units = problem, own, residuals, groups, tuple(partners), exchange, tied
+        arranged_by = roots, fit.prior_of, turns
+        return cls(*units, outlying, is_left, *arranged_by, design.order, of_rows)
 
     @property
     def n_units(self) -> int:
@@ -1074,14 +1034,10 @@ class _Setting:
     def n_outputs(self) -> int:
         return int(self.groups.max()) + 1
 
-    @property
-    def lead(self) -> FloatArray:  # shape: (n_units, n_leading)
+    @cached_property
+    def lead(self) -> Terms:
         """Terms that take part in products."""
-        return self.own.values[:, : self.own.n_leading]
-
-    @property
-    def lead_weights(self) -> FloatArray:  # shape: (n_leading,)
-        return self.own.weights[: self.own.n_leading]
+        return self.own.first(self.own.n_leading)
 
     @cached_property
     def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
@@ -1117,10 +1073,12 @@ class _Setting:
             return self
         columns = np.flatnonzero(np.isin(self.groups, outputs))
         groups = np.searchsorted(outputs, self.groups[columns])
-        residuals, far = self.residuals[:, columns], self.far[:, outputs]
-        prior_of = None if self.prior_of is None else self.prior_of[columns]
         return replace(
-            self, residuals=residuals, groups=groups, far=far, prior_of=prior_of
+            self,
+            residuals=self.residuals[:, columns],
+            groups=groups,
+            outlying=self.outlying[:, outputs],
+            prior_of=None if self.prior_of is None else self.prior_of[columns],
         )
 
     def without(self, rows: IndexArray) -> _Setting:
@@ -1136,8 +1094,7 @@ class _Setting:
             residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
             partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
-            X=self.X[keep],
-            far=self.far[keep],
+            outlying=self.outlying[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
 
@@ -1185,7 +1142,7 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        whole = products_of(self.lead, self._partner_columns())
+        whole = products_of(self.lead.values, self._partner_columns())
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
         pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
@@ -1240,7 +1197,7 @@ class _Setting:
             found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
             return np.swapaxes(found, 0, 1)
 
-        pairs = scores(self.lead, self.products.reshape(self.n_units, -1))
+        pairs = scores(self.lead.values, self.products.reshape(self.n_units, -1))
         shape = *pairs.shape[:2], *self.products.shape[1:]
         alone = scores(self.own.values, self.residuals)
         return self._over_deviations(alone, pairs.reshape(shape))
@@ -1251,22 +1208,22 @@ class _Setting:
         """Return both statistics of scores."""
         alone, pairs = scores
         alone = np.tensordot(self.own.weights, np.square(alone), axes=1)
-        alone = _of_outputs(alone, self.groups)
+        alone = added(alone, self.groups)
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
-        pairs = np.tensordot(self.lead_weights, np.square(pairs), axes=1)
-        pairs = self.of_partners(_of_outputs(pairs, self.groups))
+        pairs = np.tensordot(self.lead.weights, np.square(pairs), axes=1)
+        pairs = self.of_partners(added(pairs, self.groups, axis=1))
         return alone, (pairs / self.expected).max(axis=2)
 
     @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
-        size = float(np.square(self.lead).mean(axis=0) @ self.lead_weights)
+        size = float(np.square(self.lead.values).mean(axis=0) @ self.lead.weights)
         if self.roots:
             columns = self.of_partners(np.ones(self.products.shape[2]))
             return np.outer(np.bincount(self.groups), columns) * size
         sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
-        sums = np.add.reduceat(sums, starts_of(self.groups), axis=0)
+        sums = added(sums, self.groups, axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
@@ -1291,7 +1248,7 @@ class _Setting:
             return np.asarray(np.square(squares).mean(axis=0) / size)
 
         largest = peaks(self.own.values).max() * peaks(self.residuals)
-        of_lead = peaks(self.lead).max(initial=0.0)
+        of_lead = peaks(self.lead.values).max(initial=0.0)
         for column in self._partner_columns().T:
             products = self.residuals * column[:, np.newaxis]
             np.maximum(largest, of_lead * peaks(products), out=largest)
@@ -1332,13 +1289,13 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        own, lead = self.own.values[unit], self.lead[unit]
-        for output, partner in enumerate(self._best_partners().tolist()):
+        own, lead = self.own.values[unit], self.lead.values[unit]
+        for output, partner in enumerate(self.best.tolist()):
             columns = self.rows[:, self.groups == output]
             detected, steady = _by_label(own, self.own.weights, columns, label)
             if partner >= 0:
                 table = self.partners[partner][1][unit]
-                weights = np.repeat(self.lead_weights, table.shape[1])
+                weights = np.repeat(self.lead.weights, table.shape[1])
                 other = _by_label(products_of(lead, table), weights, columns, label)
                 detected = min(2.0 * min(detected, other[0]), 1.0)
                 pair = len(self.partners) * other[1] / (1.0 - ALONE)
@@ -1429,7 +1386,10 @@ class _Setting:
         if not self.is_left and not follows.any():
             return np.zeros(self.n_outputs)  # the exchange is exact
         columns = follows[self.groups]
-        left[:, columns] = self._without_strata()[:, columns]
+        whole, strata = self.residuals, self.exchange.within
+        if strata is not None:  # whose means the terms do not see
+            whole = equal_within(whole, strata)
+        left[:, columns] = whole[:, columns]
         other = replace(self, residuals=left)
         if not other.is_affordable(n_draws):
             found = self._of_tails(left, signs=True)
@@ -1438,27 +1398,19 @@ class _Setting:
             found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
-    def _without_strata(self) -> FloatArray:  # shape: (n_units, n_coordinates)
-        """Take off the means of strata, which the terms do not see."""
-        strata = self.exchange.within
-        return (
-            self.residuals if strata is None else equal_within(self.residuals, strata)
-        )
-
     def left_over(self) -> FloatArray:  # shape: (n_units, n_coordinates)
         """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
-        best = self._best_partners()
-        for partner in np.unique(best).tolist():
+        for partner in np.unique(self.best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                design.append(products_of(self.lead, self.partners[partner][1]))
+                design.append(products_of(self.lead.values, self.partners[partner][1]))
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
             q = np.linalg.qr(whole)[0]
             leverage = np.minimum(np.square(q).sum(axis=1), 0.9)
-            columns = (best == partner)[self.groups]
+            columns = (self.best == partner)[self.groups]
             part = left[:, columns]
             part = (part - q @ (q.T @ part)) / np.sqrt(1.0 - leverage)[:, None]
             left[:, columns] = part
@@ -1470,24 +1422,26 @@ class _Setting:
         Where noise is small at the units that make the scores, an exchange asks for
         more than it needs to: as of designs that change one input at a time.
         """
-        size = _of_outputs(np.square(left), self.groups)
+        size = added(np.square(left), self.groups)
         share = size / np.maximum(size.mean(axis=0), 1e-300)
         own = np.square(self.own.values) @ self.own.weights
         larger = own @ share > own.sum()
-        lead = np.square(self.lead) @ self.lead_weights
-        for output, partner in enumerate(self._best_partners().tolist()):
+        lead = np.square(self.lead.values) @ self.lead.weights
+        for output, partner in enumerate(self.best.tolist()):
             if partner >= 0:
                 table = self.partners[partner][1]
                 product = lead * np.square(table).sum(axis=1)
                 larger[output] |= product @ share[:, output] > product.sum()
         return np.asarray(larger)
 
-    def _best_partners(self) -> IndexArray:  # shape: (n_outputs,), -1: none
+    @cached_property
+    def best(self) -> IndexArray:  # shape: (n_outputs,)
+        """Partners with the largest products; -1 for none."""
         if not self.products.shape[2]:
             return np.full(self.n_outputs, -1)
-        scores = np.tensordot(self.lead.T, self.products, axes=1)
-        scores = np.tensordot(self.lead_weights, np.square(scores), axes=1)
-        scores = np.add.reduceat(scores, starts_of(self.groups), axis=0)
+        scores = np.tensordot(self.lead.values.T, self.products, axes=1)
+        scores = np.tensordot(self.lead.weights, np.square(scores), axes=1)
+        scores = added(scores, self.groups, axis=0)
         return np.argmax(self.of_partners(scores) / self.expected, axis=1)
 
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
@@ -1495,8 +1449,7 @@ class _Setting:
         alone = self._tail(self.own, residuals, None, signs)
         if not self.partners or self.too_many_products:
             return alone
-        lead = self.own.first(self.own.n_leading)
-        each = [self._tail(lead, residuals, t, signs) for _, t in self.partners]
+        each = [self._tail(self.lead, residuals, t, signs) for _, t in self.partners]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         return np.minimum(_of_both(alone, best), 1.0)
 
@@ -1532,7 +1485,7 @@ class _Setting:
         size = bounded(size, np.arange(size.shape[1]))
         other = replace(
             self,
-            own=Terms(self.lead, self.lead_weights, 0),
+            own=self.lead,
             residuals=size,
             groups=np.arange(size.shape[1]),
             partners=(),
@@ -1558,20 +1511,6 @@ class _Setting:
         ]
         return rank_p_values(self.observed[0][0], np.concatenate(drawn))
 
-    @cached_property
-    def outlying(self) -> BoolArray:  # shape: (n_units, n_outputs)
-        """Units that lie far out, so that an answer may rest on them."""
-        middle = np.median(self.X, axis=0)
-        spread = 1.4826 * np.median(np.abs(self.X - middle), axis=0)
-        away = np.abs(self.X - middle) > _OUTLYING * spread
-        elsewhere = np.asarray((away & (spread > 0)).any(axis=1))
-        wild = (self.far > _FAR) & elsewhere[:, np.newaxis]
-        wild &= wild.mean(axis=0) <= _MOST_OUTLYING
-        largest = -np.partition(-self.far, _FEW - 1, axis=0)[_FEW - 1]
-        lone = self.far > np.maximum(_OUTLYING, largest - 1e-12)
-        lone &= lone.sum(axis=0) <= max(_FEW, _MOST_OUTLYING * len(lone))
-        return np.asarray(wild | lone)
-
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
     ) -> FloatArray:  # shape: (n_partners, n_outputs)
@@ -1583,21 +1522,18 @@ class _Setting:
         if self.exchange.kind == "signs" or self.too_many_products:
             return found
         own = self.own.values
-        q = np.linalg.qr(own)[0]
-        left = self.residuals - q @ (q.T @ self.residuals)
+        left = _beside(self.residuals, own)
         tables = dict(self.partners)
         for place, inputs in enumerate(partners):
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = products_of(self.lead, table)
-            weights = np.repeat(self.lead_weights, table.shape[1])
-            product = product - product.mean(axis=0)
+            product = products_of(self.lead.values, table)
+            weights = np.repeat(self.lead.weights, table.shape[1])
             alone = np.hstack([own, table])
             if alone.shape[1] >= 0.5 * len(alone):
                 continue  # beside so many terms nothing is left to see
-            basis = np.linalg.qr(alone)[0]
-            product = product - basis @ (basis.T @ product)
+            product = _beside(product - product.mean(axis=0), alone)
             other = replace(
                 self,
                 own=Terms(product, weights, 0),
@@ -1605,11 +1541,15 @@ class _Setting:
                 partners=(),
                 exchange=replace(self.exchange, kind="rows"),
             )
-            of_signs = other.left_over()
-            found[place] = np.maximum(
-                other._of_tails(left, signs=False), other._of_tails(of_signs, True)
-            )
+            both = (left, False), (other.left_over(), True)
+            found[place] = np.max([other._of_tails(*one) for one in both], axis=0)
         return found
+
+
+def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
+    """Return what no linear function of the columns of a table explains."""
+    basis = np.linalg.qr(table)[0]
+    return np.asarray(values - basis @ (basis.T @ values))
 
 
 def _unshrunken(white: FloatArray, root: FloatArray) -> float:
@@ -1631,34 +1571,36 @@ def _signs(number: int, n_units: int, start: int) -> FloatArray:
     return np.asarray(generator.choice([-1.0, 1.0], size=(number, n_units)))
 
 
-def _without_blocks(
-    design: Design, exchange: Exchange, values: FloatArray
-) -> FloatArray:
-    """Take the means of blocks off, where units of a block are exchanged."""
-    if design.blocks is None or exchange.kind == "signs":
-        return values
-    first = design.blocks[first_of(exchange.unit)]
-    if design.blocks_cross(exchange.unit) or (np.bincount(first) > 1).any():
-        return without_means(values, design.blocks)
-    return values
-
-
 def _sizes(
     values: FloatArray, groups: IndexArray
 ) -> FloatArray:  # shape: (n_units, n_outputs)
-    squares = np.add.reduceat(np.square(values), starts_of(groups), axis=1)
-    return np.asarray(np.sqrt(squares))
+    return np.asarray(np.sqrt(added(np.square(values), groups)))
 
 
-def _in_deviations(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Return the sizes of rows for each output, in robust deviations.
+def _outlying(
+    X: FloatArray,  # shape: (n_units, n_own): values of the inputs that are tested
+    residuals: FloatArray,  # shape: (n_units, n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+) -> BoolArray:  # shape: (n_units, n_outputs)
+    """Return units that lie far out, so that an answer may rest on them.
 
-    Where most rows are equal these are 0: at least a third of the root mean square.
+    Sizes of rows are in robust deviations. Where most rows are equal these are 0: at
+    least a third of the root mean square.
     """
-    size = _sizes(values - np.median(values, axis=0), groups)
+    size = _sizes(residuals - np.median(residuals, axis=0), groups)
     unit = 1.4826 * np.median(size, axis=0)
     unit = np.maximum(unit, np.sqrt(np.square(size).mean(axis=0)) / 3.0)
-    return np.asarray(size / np.where(unit > 0, unit, np.inf))
+    far = size / np.where(unit > 0, unit, np.inf)
+    middle = np.median(X, axis=0)
+    spread = 1.4826 * np.median(np.abs(X - middle), axis=0)
+    away = np.abs(X - middle) > _OUTLYING * spread
+    elsewhere = np.asarray((away & (spread > 0)).any(axis=1))
+    wild = (far > _FAR) & elsewhere[:, np.newaxis]
+    wild &= wild.mean(axis=0) <= _MOST_OUTLYING
+    largest = -np.partition(-far, _FEW - 1, axis=0)[_FEW - 1]
+    lone = far > np.maximum(_OUTLYING, largest - 1e-12)
+    lone &= lone.sum(axis=0) <= max(_FEW, _MOST_OUTLYING * len(lone))
+    return np.asarray(wild | lone)
 
 
 def _by_label(
@@ -1693,17 +1635,11 @@ def _by_label(
     return float(detected), float(stats.f.sf(whole / between, n_terms, degrees))
 
 
-def _equally_large(residuals: FloatArray, groups: IndexArray) -> FloatArray:
-    """Scale each output to the size one."""
-    size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
-    return np.asarray(residuals / np.where(size > 0, size, 1.0)[groups])
-
-
-def _of_outputs(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Add up the coordinates of each output, along the second axis."""
+def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
+    """Add up the coordinates of each output, which stand together along an axis."""
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, starts_of(groups), axis=1)
+    return np.add.reduceat(values, starts_of(groups), axis=axis)
 
 
 def starts_of(groups: IndexArray) -> IndexArray:
@@ -1713,17 +1649,15 @@ def starts_of(groups: IndexArray) -> IndexArray:
 
 def _by_width(
     groups: IndexArray, n_entries: int
-) -> list[tuple[IndexArray, IndexArray]]:
+) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Return blocks of outputs with as many coordinates, and their columns."""
     widths, starts = np.bincount(groups), starts_of(groups)
-    found = []
     for width in np.unique(widths).tolist():
         outputs = np.flatnonzero(widths == width)
         step = max(_BLOCK // (n_entries * width), 1)
         for start in range(0, len(outputs), step):
             some = outputs[start : start + step]
-            found.append((some, starts[some, np.newaxis] + np.arange(width)))
-    return found
+            yield some, starts[some, np.newaxis] + np.arange(width)
 
 
 def _few_coordinates(
@@ -1761,12 +1695,3 @@ def _left_of(
     known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
     tied = others[fit.weights / fit.weights.sum() > 0.1].tolist()
     return replace(own, values=left), tuple(tied) if known > _TIED else ()
-
-
-def _of_series(design: Design, values: FloatArray, own: Terms) -> Exchange:
-    """Return blocks of a series; none where it remembers for long."""
-    assert design.order is not None
-    memory = memory_of(standardized(values), own.values[:, :1], order=design.order)
-    labels = design.series_blocks(3 * memory if memory > 1 else 1)
-    kind = "signs" if labels.max() + 1 >= 10 else "none"
-    return Exchange(kind, labels)

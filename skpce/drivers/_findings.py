@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
@@ -16,7 +16,7 @@ from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
 from ._design import Design, find_constraint, first_of, is_complete, standardized
-from ._exchange import Inputs, Problem, Tested, benjamini_hochberg, holm
+from ._exchange import Inputs, Problem, Tested, holm
 from ._shares import Shares, shares_of
 
 #: Family-wise error of all that an answer claims to drive, and what of it is kept for
@@ -50,7 +50,6 @@ class Findings:
     p_values: FloatArray  # Holm
     q_values: FloatArray  # Benjamini and Hochberg
     shares: Shares
-    partners: Sequence[Sequence[tuple[int, ...]]]
     more_runs: FloatArray  # NaN where settled, inf where too many
     tested: Sequence[Sequence[Tested]]
     pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
@@ -63,10 +62,6 @@ class Findings:
         found = [str(state) for row in self.states for state in row]
         counts = {state: found.count(state) for state in dict.fromkeys(found)}
         return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
-
-    def with_names(self, names: Mapping[str, str]) -> Findings:
-        """Return the same with other names of inputs in the cautions."""
-        return replace(self, cautions=tuple(c.with_names(names) for c in self.cautions))
 
 
 def find_drivers(
@@ -94,29 +89,35 @@ def find_drivers(
     if design.may_be_series:
         series = find_series(X, is_category, laws, coordinates)
         design = replace(design, series=series)
-    tied = find_constraint(X)
-    evidence = _Evidence.gather(
-        X, is_category, laws, coordinates, outputs, design, members, n_choices
-    )
-    tested, shares = evidence.tested, evidence.shares
-    p_values = [[(one.location[0], one.spread[0]) for one in row] for row in tested]
-    of_any = np.minimum(np.array(p_values) * n_choices, 1.0)
-    location, spread = np.moveaxis(of_any.reshape(*shares.total.shape[1:], 2), 2, 0)
-    told_apart = np.array(
-        [[not one.tied_to for one in row] for row in tested], dtype=bool
-    ).reshape(location.shape)
-    told_apart[:, _rows_of(tied, members)] = False
+    tied, shape = find_constraint(X), (outputs.n_groups, len(members))
+    tested = [[Tested()] * len(members) for _ in range(outputs.n_groups)]
+    shares = Shares.nothing(*shape)
+    runs = X, coordinates, outputs, design, names, members
+    seen = Seen(*runs, tied, n_copies, tested, shares)
+    counts = _gather(seen, is_category, laws, n_choices)
+    p_values = [[(one.location, one.spread) for one in row] for row in tested]
+    of_choice = np.minimum(np.reshape(p_values, (*shape, 2)) * n_choices, 1.0)
+    location, spread = np.moveaxis(of_choice, 2, 0)
+    told_apart = np.array([[not one.tied_to for one in row] for row in tested], bool)
+    for row, own in enumerate(members):  # a group that holds all of them is free of it
+        if set(tied) & set(own) and not set(tied) <= set(own):
+            told_apart[:, row] = False
     location[~told_apart] = 1.0
-    adjusted, drives, on_spread = _named(location, spread, told_apart, design)
-    pairs = evidence.named_pairs(drives)
+    level = LEVEL - _OF_PAIRS - _OF_SPREAD
+    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
+    drives = adjusted <= LEVEL
+    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
+    if design.series:
+        drives[:] = on_spread[:] = False
+    pairs = {} if design.series else _named_pairs(seen.parts, drives, n_choices)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
         adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
-        scopes = {tested[output][k].exchange.scope for k in (i, j)}
-        for k in both if "tried" in scopes else ():
-            tested[output][k] = tested[output][k].at_tried()
-    alike = evidence.alike(drives, told_apart)
+        if "tried" in {tested[output][k].scope for k in (i, j)}:
+            for k in both:
+                tested[output][k] = replace(tested[output][k], scope="tried")
+    alike = _alike(seen.parts, drives, told_apart)
     of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
     untold = ~told_apart
     untold[:, of_blocks] = True
@@ -124,26 +125,13 @@ def find_drivers(
     for output, i, j in alike:
         untold[output, [i, j]] = True
     kinds = drives, on_spread & ~drives, untold
-    states, more = evidence.states(kinds, location, negligible)
+    states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     shares.not_shown(~drives)
-    seen = Seen(
-        *(X, coordinates, outputs, design, names, members, tested, shares),
-        *(drives, told_apart, alike, evidence.parts, tied, n_copies),
-    )
-    return Findings(
-        states,
-        adjusted,
-        np.minimum(benjamini_hochberg(location), adjusted),
-        shares,
-        _partners(pairs, drives.shape),
-        more,
-        tested,
-        pairs,
-        find_cautions(seen),
-        evidence.counts,
-        design,
-        given,
-    )
+    q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
+    p_and_q = adjusted, np.minimum(q_values, adjusted)
+    cautions = find_cautions(replace(seen, drives=drives, alike=alike))
+    found = states, *p_and_q, shares, more, tested, pairs
+    return Findings(*found, cautions, counts, design, given)
 
 
 def _upright(coordinates: FloatArray) -> FloatArray:
@@ -179,164 +167,117 @@ def order_of_inputs(
     return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
 
-def _rows_of(tied: IndexArray, members: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return rows with tied inputs; a group that holds all of them is free of it."""
-    whole = set(tied.tolist())
-    return [
-        place
-        for place, inputs in enumerate(members)
-        if whole & set(inputs) and not whole <= set(inputs)
-    ]
+def _gather(
+    seen: Seen, is_category: BoolArray, laws: Sequence[Any] | None, n_choices: int
+) -> IndexArray:  # shape: (n_outputs,)
+    """Test and measure, output by output or those with the same members at once.
+
+    Returns the members of each output; the others are 0.
+    """
+    X, coordinates, outputs = seen.X, seen.coordinates, seen.outputs
+    shares, n_rows = seen.shares, len(seen.members)
+    patterns = _patterns(coordinates, outputs)
+    n_tested = sum(len(own) for _, own, _ in patterns)
+    counts = np.zeros(outputs.n_groups, dtype=np.int64)
+    for rows, own_outputs, columns in patterns:
+        order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
+        counts[own_outputs] = len(order)
+        if not n_rows:
+            shares.q2[:, own_outputs] = shares.explained[own_outputs] = 0.0
+            continue
+        values = coordinates[order][:, columns]
+        group_of = outputs.group_of_coordinate[columns]
+        groups = np.cumsum(np.diff(group_of, prepend=group_of[:1]) != 0)
+        inputs = Inputs.of(X[order], is_category, laws)
+        own, members = seen.design.of_rows(order), tuple(seen.members)
+        n_hypotheses = 2 * n_tested * n_rows * n_choices
+        problem = Problem(inputs, values, groups, own, members, n_hypotheses)
+        seen.parts.append((own_outputs, problem))
+        # Labels of which all combinations were tried: no more settings exist.
+        are_labels = own.has_repeats and inputs.is_category.all()
+        all_tried = are_labels and is_complete(inputs.X)
+        for row in range(n_rows):
+            results = zip(own_outputs.tolist(), problem.test(row), strict=True)
+            for output, one in results:
+                scope = "tried" if all_tried else one.scope
+                places = tuple(order[list(one.resting)].tolist())
+                seen.tested[output][row] = replace(one, resting=places, scope=scope)
+        # Of few settings only what is so at these can be known: runs are left out.
+        at_tried = all(one.scope == "tried" for one in seen.tested[own_outputs[0]])
+        unit = np.arange(len(order)) if at_tried else own.units
+        shares.put(own_outputs, shares_of(problem, unit))
+    return counts
 
 
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    """Tests and shares of all outputs, and the problems behind them."""
+_Parts = Sequence[tuple[IndexArray, Problem]]
 
-    tested: list[list[Tested]]  # of each output, of each row
-    shares: Shares
-    counts: IndexArray  # shape: (n_outputs,), members of each output
-    parts: Sequence[tuple[IndexArray, Problem]]  # outputs that the same members have
-    design: Design
-    n_choices: int
 
-    @classmethod
-    def gather(
-        cls,
-        X: FloatArray,
-        is_category: BoolArray,
-        laws: Sequence[Any] | None,
-        coordinates: FloatArray,
-        outputs: Outputs,
-        design: Design,
-        members: Sequence[tuple[int, ...]],
-        n_choices: int,
-    ) -> _Evidence:
-        """Test and measure, output by output or those with the same members at once."""
-        n_outputs, n_rows = outputs.n_groups, len(members)
-        patterns = _patterns(coordinates, outputs)
-        n_tested = sum(len(own) for _, own, _ in patterns)
-        tested = [[Tested.nothing()] * n_rows for _ in range(n_outputs)]
-        shares = Shares.nothing(n_outputs, n_rows)
-        counts = np.zeros(n_outputs, dtype=np.int64)
-        parts = []
-        for rows, own_outputs, columns in patterns:
-            order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
-            counts[own_outputs] = len(order)
-            if not n_rows:
-                shares.q2[:, own_outputs] = shares.explained[own_outputs] = 0.0
+def _named_pairs(
+    parts: _Parts, drives: BoolArray, n_choices: int
+) -> dict[tuple[int, int, int], float]:
+    """Test the pairs of inputs that drive, each from both sides."""
+    asked: dict[tuple[int, int, int], float] = {}
+    for own, problem in parts:
+        some = np.flatnonzero(drives[own].any(axis=0))
+        for i in some.tolist():
+            partners = [j for j in range(drives.shape[1]) if j != i]
+            if not partners:
                 continue
-            values = coordinates[order][:, columns]
-            group_of = outputs.group_of_coordinate[columns]
-            groups = np.cumsum(np.diff(group_of, prepend=group_of[:1]) != 0)
-            inputs = Inputs.of(X[order], is_category, laws)
-            own = design.of_rows(order)
-            n_hypotheses = 2 * n_tested * n_rows * n_choices
-            problem = Problem(inputs, values, groups, own, tuple(members), n_hypotheses)
-            parts.append((own_outputs, problem))
-            results = [problem.test(row) for row in range(n_rows)]
-            # Labels of which all combinations were tried: no more settings exist.
-            are_labels = own.has_repeats and inputs.is_category.all()
-            if are_labels and is_complete(inputs.X):
-                results = [one.at_tried() for one in results]
-            for row, result in enumerate(results):
-                for place, output in enumerate(own_outputs.tolist()):
-                    tested[output][row] = result.of_output(place, order)
-            # Of few settings only what is so at these can be known: runs are left out.
-            at_tried = all(one.exchange.scope == "tried" for one in results)
-            unit = np.arange(len(order)) if at_tried else own.units
-            data = inputs.X, inputs.laws, values, groups
-            shares.put(own_outputs, shares_of(*data, unit, own, members))
-        return cls(tested, shares, counts, parts, design, n_choices)
-
-    def named_pairs(self, drives: BoolArray) -> dict[tuple[int, int, int], float]:
-        """Test the pairs of inputs that drive, each from both sides."""
-        if self.design.series:
-            return {}
-        asked: dict[tuple[int, int, int], float] = {}
-        for own, problem in self.parts:
-            some = np.flatnonzero(drives[own].any(axis=0))
-            for i in some.tolist():
-                partners = [j for j in range(drives.shape[1]) if j != i]
-                if not partners:
-                    continue
-                values = problem.pair_p_values(i, partners)
-                for j, by_output in zip(partners, values, strict=True):
-                    if by_output.min() <= _OF_PAIRS and problem.depends(j):
-                        # It may stand for an input that it is correlated with.
-                        other = problem.pair_p_values(j, [i])[0]
-                        np.maximum(by_output, other, out=by_output)
-                    for output, p_value in zip(own.tolist(), by_output, strict=True):
-                        if drives[output, i]:
-                            key = output, min(i, j), max(i, j)
-                            asked[key] = max(asked.get(key, 0.0), float(p_value))
-        adjusted = holm(np.array(list(asked.values())) * self.n_choices).tolist()
-        found = zip(asked, adjusted, strict=True)
-        return {key: p_value for key, p_value in found if p_value <= _OF_PAIRS}
-
-    def alike(
-        self, drives: BoolArray, told_apart: BoolArray
-    ) -> list[tuple[int, int, int]]:
-        """Return outputs and two inputs of which one drives, nobody can say which."""
-        found = []
-        for own, problem in self.parts:
-            level = LEVEL / problem.n_hypotheses
-            quiet = ~drives[own] & told_apart[own]
-            for i, j in combinations(range(drives.shape[1]), 2):
-                both = quiet[:, i] & quiet[:, j]
-                if both.any() and problem.correlated(i, j):
-                    both &= problem.joint_p_values(i, j) <= level
-                    found += [(output, i, j) for output in own[both].tolist()]
-        return found
-
-    def states(
-        self, kinds: Sequence[BoolArray], p_values: FloatArray, negligible: float
-    ) -> tuple[list[list[State]], FloatArray]:
-        """Return states, and how many more runs would settle those that are open.
-
-        Of what drives, what acts on the spread, and what cannot be told apart.
-        """
-        drives, on_spread, tied = kinds
-        shares, counts = self.shares, self.counts[:, np.newaxis]
-        high = shares.total[2]
-        left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
-        may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
-        nothing = may_be_nothing & (high < negligible) & (not self.design.series)
-        kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
-        every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-        states = [[every[k] for k in row] for row in kind.tolist()]
-        needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
-        seen = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-        times = np.square(needed / np.where(seen > 0.5, seen, 1e-9))
-        times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
-        known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
-        tens = np.ceil((times - 1.0) * counts / 10.0)
-        more = np.where(known, 10.0 * tens, np.inf)
-        return states, np.where(kind == 3, more, np.nan)
+            values = problem.pair_p_values(i, partners)
+            for j, by_output in zip(partners, values, strict=True):
+                if by_output.min() <= _OF_PAIRS and problem.depends(j):
+                    # It may stand for an input that it is correlated with.
+                    other = problem.pair_p_values(j, [i])[0]
+                    np.maximum(by_output, other, out=by_output)
+                for output, p_value in zip(own.tolist(), by_output, strict=True):
+                    if drives[output, i]:
+                        key = output, min(i, j), max(i, j)
+                        asked[key] = max(asked.get(key, 0.0), float(p_value))
+    adjusted = holm(np.array(list(asked.values())) * n_choices).tolist()
+    found = zip(asked, adjusted, strict=True)
+    return {key: p_value for key, p_value in found if p_value <= _OF_PAIRS}
 
 
-def _named(
-    location: FloatArray, spread: FloatArray, told_apart: BoolArray, design: Design
-) -> tuple[FloatArray, BoolArray, BoolArray]:
-    """Return adjusted p-values, which inputs drive, and which act on the spread."""
-    level = LEVEL - _OF_PAIRS - _OF_SPREAD
-    adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
-    on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
-    if design.series:
-        drives[:] = on_spread[:] = False
-    return adjusted, drives, on_spread
-
-
-def _partners(
-    pairs: Iterable[tuple[int, int, int]], shape: tuple[int, ...]
-) -> list[list[tuple[int, ...]]]:
-    """Return with which rows each row of each output acts together."""
-    found: list[list[tuple[int, ...]]] = [[()] * shape[1] for _ in range(shape[0])]
-    for output, i, j in sorted(pairs):
-        found[output][i] += (j,)
-        found[output][j] += (i,)
+def _alike(
+    parts: _Parts, drives: BoolArray, told_apart: BoolArray
+) -> list[tuple[int, int, int]]:
+    """Return outputs and two inputs of which one drives, nobody can say which."""
+    found = []
+    for own, problem in parts:
+        level = LEVEL / problem.n_hypotheses
+        quiet = ~drives[own] & told_apart[own]
+        for i, j in combinations(range(drives.shape[1]), 2):
+            both = quiet[:, i] & quiet[:, j]
+            if both.any() and problem.correlated(i, j):
+                both &= problem.joint_p_values(i, j) <= level
+                found += [(output, i, j) for output in own[both].tolist()]
     return found
+
+
+def _states(
+    seen: Seen,
+    kinds: Sequence[BoolArray],  # drive, act on the spread, cannot be told apart
+    p_values: FloatArray,
+    negligible: float,
+    counts: IndexArray,  # shape: (n_outputs, 1)
+) -> tuple[list[list[State]], FloatArray]:
+    """Return states, and how many more runs would settle those that are open."""
+    drives, on_spread, tied = kinds
+    shares, high = seen.shares, seen.shares.total[2]
+    left_open = 1.0 - shares.q2[0] - np.nan_to_num(shares.noise)
+    may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
+    nothing = may_be_nothing & (high < negligible) & (not seen.design.series)
+    kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
+    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
+    states = [[every[k] for k in row] for row in kind.tolist()]
+    needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
+    score = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
+    times = np.square(needed / np.where(score > 0.5, score, 1e-9))
+    times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
+    known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
+    tens = np.ceil((times - 1.0) * counts / 10.0)
+    more = np.where(known, 10.0 * tens, np.inf)
+    return states, np.where(kind == 3, more, np.nan)
 
 
 def _patterns(
@@ -360,26 +301,17 @@ def _patterns(
             columns = np.flatnonzero(np.isin(groups, own))
             columns = columns[np.argsort(groups[columns], kind="stable")]
             starts = np.flatnonzero(np.diff(groups[columns], prepend=-1))
-            names = [str(outputs.names[g]) for g in own]
-            order = _order_of_outputs(coordinates[rows][:, columns], starts, names)
+            # Sorted by what no order of outputs, and no unit, changes; then by name.
+            values = coordinates[rows][:, columns]
+            squares = np.square(values - values.mean(axis=0))
+            sizes = np.add.reduceat(squares, starts, axis=1)
+            sizes = sizes / sizes.mean(axis=0)
+            shape = [-np.mean(sizes**power, axis=0).round(8) for power in (2, 3)]
+            order = np.lexsort(([str(outputs.names[g]) for g in own], *shape))
             of_each = np.split(columns, starts[1:])
             columns = np.concatenate([of_each[k] for k in order])
-            own = own[order]
-            found.append((rows, own, columns))
+            found.append((rows, own[order], columns))
     return found
-
-
-def _order_of_outputs(
-    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), output by output
-    starts: IndexArray,  # shape: (n_outputs,), of their coordinates
-    names: Sequence[str],
-) -> IndexArray:  # shape: (n_outputs,)
-    """Sort outputs by what no order of them, and no unit, changes; then by name."""
-    squares = np.square(coordinates - coordinates.mean(axis=0))
-    sizes = np.add.reduceat(squares, starts, axis=1)
-    sizes = sizes / sizes.mean(axis=0)
-    shape = [-np.mean(sizes**power, axis=0).round(8) for power in (2, 3)]
-    return np.lexsort((names, *shape))
 
 
 def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:

@@ -62,12 +62,6 @@ def make_page(answer: Any) -> HtmlReport:
     for line in answer.evidence:
         page.add_text(line)
     page.add_heading("How it was made")
-    for line in _origin(answer):
-        page.add_text(line)
-    return page
-
-
-def _origin(answer: Any) -> list[str]:
     data = answer.source
     lines = [str(answer.design)]
     if isinstance(data, Data):
@@ -82,4 +76,6 @@ def _origin(answer: Any) -> list[str]:
         f"skpce.explain of skpce {__version__}, Python {platform.python_version()}, "
         f"{versions}."
     )
-    return lines
+    for line in lines:
+        page.add_text(line)
+    return page

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -52,12 +52,15 @@ from ..ensembles._table import (
     Columns,
     Ensemble,
     ReadInputs,
+    as_names,
+    columns_of,
     entries_of_dicts,
     input_columns,
-    read_table,
+    perhaps,
+    read_columns,
 )
 from ._cautions import Caution, said
-from ._design import COUNTERS, Design, find_counter, numbers_of
+from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
 
 # Names of columns
 
@@ -71,16 +74,6 @@ def names_of(table: Any) -> list[Any]:
     return list(getattr(table, "columns", ()))
 
 
-def as_names(given: Any, what: str) -> list[Any]:
-    """Return names; one alone is a list of one."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return [given]
-    names = list(given)
-    if not names:
-        raise ValueError(f"{what} is empty; expected at least one name.")
-    return names
-
-
 def known_names(
     given: Any, known: Sequence[Any], what: str, noun: str, shown: Any = None
 ) -> list[str]:
@@ -89,11 +82,9 @@ def known_names(
     texts = set(map(str, known))
     for name in names:
         if name not in texts:
-            ends = [k for k in texts if re.split("[./]", k)[-1] == name]
-            meant = f" (perhaps {min(ends)!r})" if ends else ""
             raise ValueError(
-                f"{what} has {name!r}, which is no {noun}{meant}; there are "
-                f"{quoted(known if shown is None else shown)}."
+                f"{what} has {name!r}, which is no {noun}{perhaps(name, texts)}; there "
+                f"are {quoted(known if shown is None else shown)}."
             )
     refuse_twice(names, what)
     return names
@@ -178,17 +169,6 @@ def inputs_of(
     return [name for name, reason in why.items() if reason is None], notes
 
 
-def outputs_among(columns: Mapping[Any, NDArray[Any]]) -> list[Any]:
-    """Return the columns that look like what a run gave."""
-    return [
-        name
-        for name, values in columns.items()
-        if _RESULTS.search(str(name))
-        and values.dtype.kind not in "mM"
-        and _numbers(values) is not None
-    ]
-
-
 def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
@@ -234,10 +214,9 @@ def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
     if values.dtype.kind == "c":  # refused as an input
         return values.real
     read = numbers_of_text(values)
-    if read is not None:
-        return read
+    entries = values if read is None else read
     try:
-        return np.array([np.nan if is_missing(v) else v for v in values], dtype=float)
+        return np.array([np.nan if is_missing(v) else v for v in entries], dtype=float)
     except (TypeError, ValueError):
         return None
 
@@ -298,13 +277,11 @@ class Data:
         return np.array([is_categorical(law) for law in self.stated.values()], bool)
 
     @property
-    def distribution(self) -> tuple[Any, ...] | None:
-        """Distribution of each input; None where none but categories was stated."""
-        own = {"auto": "auto", "empirical": "auto", "categorical": "categorical"}
-        given = self.stated.values()
-        if all(isinstance(law, str) and law in own for law in given):
-            return None
-        return tuple(own.get(v, v) if isinstance(v, str) else v for v in given)
+    def distribution(self) -> tuple[Any, ...]:
+        """Distribution of each input, "auto" where it is chosen."""
+        laws = self.stated.values()
+        chosen = [isinstance(law, str) and law == "empirical" for law in laws]
+        return tuple("auto" if c else v for c, v in zip(chosen, laws, strict=True))
 
     def __str__(self) -> str:
         inputs, outputs = map(_beginning, (self.names, self.read.names))
@@ -313,9 +290,10 @@ class Data:
     @property
     def laws(self) -> Any:
         """Distributions of the inputs; None where they are chosen."""
-        if self.distribution is None:
+        laws = self.distribution
+        if all(isinstance(v, str) and v in ("auto", "categorical") for v in laws):
             return None
-        given = check_distribution("explain", self.distribution, list(self.names))
+        given = check_distribution("explain", laws, list(self.names))
         return learn_input_laws(given, self.X, np.ones(len(self.X)))
 
     @property
@@ -332,10 +310,8 @@ class Data:
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
         law: Any = self.distribution
-        if law is None:
+        if all(isinstance(one, str) and one == "auto" for one in law):
             law = "auto"
-            if self.is_category.any():
-                law = tuple("categorical" if c else law for c in self.is_category)
         if self.read.are_compositions:
             assert self.read.geometry is not None
             layout = self.read.geometry.layout
@@ -379,17 +355,6 @@ class Runs:
     cautions: tuple[Caution, ...]
 
 
-def counter_of(data: Data) -> str:
-    """Return an input that only counts repeats, where nobody declared these."""
-    place = find_counter(data.X, data.names)
-    if place is None:
-        return ""
-    name = data.names[place]
-    is_named = COUNTERS.search(name.lower()) is not None
-    # Of two factors each counts the levels of the other.
-    return name if is_named or len(data.names) > 2 else ""
-
-
 # What the runs are to each other
 
 
@@ -426,26 +391,21 @@ class Asked:
         found = replicate_columns(self.replicate, known)
         for role, name in self.roles.items():
             if isinstance(name, str):
-                if name not in known:
-                    raise ValueError(
-                        f"{role}={name!r} is no column of data; expected one of "
-                        f"{quoted(known)}, or an array with a value for each run."
-                    )
-                found.append(name)
+                noun = "column of data, nor an array with a value for each run"
+                found += known_names(name, known, role, noun)
         return found
 
-    def setting(self, known: Sequence[Any], found: Any = None) -> Any:
-        """Return True where columns count repeats; labels; or what was found."""
-        if self.replicate is None:
-            return found
-        return True if replicate_columns(self.replicate, known) else self.replicate
-
-    def labels(self, columns: Mapping[Any, Any] | Any) -> dict[str, Any]:
-        """Return the labels of the runs, those of columns too."""
-        return {
+    def table(
+        self, data: Data, columns: Any, used: BoolArray, notes: Sequence[str]
+    ) -> Table:
+        """Return runs with their labels, those of columns too."""
+        labels = {
             role: np.asarray(columns[v]) if isinstance(v, str) else v
             for role, v in self.roles.items()
         }
+        counted = replicate_columns(self.replicate, names_of(columns))
+        setting = True if counted else self.replicate
+        return Table(data, labels, used, setting, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,24 +413,12 @@ class Table:
     """Runs as they stand in their source."""
 
     data: Data
-    labels: Mapping[str, Any]  # of all rows of the source
+    labels: dict[str, Any]  # of all rows of the source
     used: BoolArray  # shape: (n_rows,), rows of the source that are runs
     setting: Any = None  # True: equal inputs; or labels, of all rows
     notes: tuple[str, ...] = ()
-    cautions: tuple[Caution, ...] = ()
+    sampler: str = ""  # one that chose settings by earlier results
     is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
-
-
-SAY_REPLICATE = (
-    "the inputs are the same in all runs of each group, as in repeats of a setting: "
-    "for these give replicate= in place of groups="
-)
-
-
-def share_inputs(X: FloatArray, groups: IndexArray) -> bool:
-    """Return whether inputs are equal within groups of several runs."""
-    first = np.unique(groups, return_index=True)[1]
-    return bool((X[first[groups]] == X).all()) and len(first) < len(groups)
 
 
 def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
@@ -478,11 +426,7 @@ def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     if given is None:
         return []
     if isinstance(given, str):
-        if given not in known:
-            raise ValueError(
-                f"replicate={given!r} is no column of data; it has {quoted(known)}."
-            )
-        return [given]
+        return known_names(given, known, "replicate", "column of data")
     names = np.ravel(np.array(given, dtype=object)).tolist()
     if not all(isinstance(name, str) for name in names):
         return []
@@ -490,10 +434,7 @@ def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
     if not unknown:
         return names
     if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
-        raise ValueError(
-            f"replicate has {unknown[0]!r}, which is no column of data; it has "
-            f"{quoted(known)}."
-        )
+        return known_names(names, known, "replicate", "column of data")
     return []
 
 
@@ -504,7 +445,7 @@ def setting_of(table: Table) -> IndexArray | None:
         return None
     if table.setting is not True:
         found = numbered("replicate", table.setting, table.used)
-        _refuse_other_inputs(X, found)
+        refuse_other_inputs(X, found)
         return found
     rows, setting = np.unique(X, axis=0, return_inverse=True)
     if len(rows) < len(X):
@@ -531,36 +472,66 @@ def _hides_repeats(X: FloatArray, column: int) -> bool:
     return bool(counts.min() > 1 and len(counts) > 1)
 
 
-def _refuse_other_inputs(X: FloatArray, setting: IndexArray) -> None:
-    """Refuse runs of one setting whose inputs differ."""
-    first = np.unique(setting, return_index=True)[1]
-    reference = X[first[setting]]
-    differs = (np.abs(X - reference) > 1e-9 * np.abs(X).max(axis=0)).any(axis=1)
+def refuse_other_inputs(X: NDArray[Any], setting: IndexArray) -> None:
+    """Refuse rows of one setting whose inputs differ."""
+    first = first_of(setting)[setting]
+    reference = X[first]
+    same = (reference == X) | ((X != X) & (reference != reference))
+    if X.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
+        largest = np.abs(X).max(axis=0, initial=0.0, where=~np.isnan(X))
+        same |= np.abs(X - reference) <= 1e-9 * largest
+    differs = ~same.reshape(len(X), -1).all(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise ValueError(
-            f"Runs {int(first[setting[row]])} and {row} have one label in replicate= "
-            "and other inputs; expected the same: repeats share their inputs. For runs "
-            "that belong together but differ, give groups=."
+            f"Rows {int(first[row])} and {row} have one label in replicate= and other "
+            "inputs; expected the same: repeats share their inputs, before any "
+            "embedding that is random. For runs that belong together but differ, give "
+            "groups=."
         )
+
+
+def _one_each(
+    role: str, given: Any, used: BoolArray, expected: str
+) -> NDArray[Any]:  # shape: (n_used,)
+    """Return what was given for each row that is used; refuse gaps."""
+    if np.ma.is_masked(given):
+        raise ValueError(f"{role} is masked; expected {expected}.")
+    try:
+        values = np.asarray(given)
+    except ValueError:  # entries of different length
+        values = np.array(None)
+    if values.shape != used.shape:
+        raise ValueError(
+            f"{role} has shape {values.shape}; expected ({len(used)},), {expected}."
+        )
+    values = values[used]
+    entries = values.tolist()
+    has_nan = values.dtype.kind in "fmM"
+    missing = np.isnan(values) if has_nan else list(map(is_missing, entries))
+    if np.any(missing):
+        raise ValueError(
+            f"{role} is missing in {np.sum(missing)} of {len(entries)} runs; expected "
+            f"{expected}."
+        )
+    for entry in entries:
+        if not isinstance(entry, Hashable) or isinstance(entry, complex):
+            raise ValueError(f"{role} has the entry {entry!r}; expected {expected}.")
+    return values
 
 
 def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
     """Return labels of runs as numbers."""
-    values = np.asarray(given)
-    if values.shape != used.shape:
+    values = _one_each(role, given, used, "one label for each run")
+    if values.dtype.kind != "O":
+        return numbers_of(values)
+    found = numbers_of(values.astype(str))
+    if len(set(values.tolist())) > found.max(initial=-1) + 1:
         raise ValueError(
-            f"{role} has the shape {values.shape}; expected ({len(used)},), one label "
-            "for each run."
+            f"{role} has labels that differ and read alike, as 1 and '1' do; expected "
+            "labels of one kind."
         )
-    entries = values[used].tolist()
-    if any(map(is_missing, entries)):
-        raise ValueError(
-            f"{role} is missing in {sum(map(is_missing, entries))} of {len(entries)} "
-            "runs; expected a label for each."
-        )
-    labels = values[used].astype(str) if values.dtype.kind == "O" else values[used]
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
@@ -580,30 +551,25 @@ def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
 
 def positions(given: Any, used: BoolArray) -> FloatArray:
     """Return the place of each run in a series."""
-    values = np.asarray(given)
     expected = (
-        "expected a number or a date for each run, or False where the order of the "
-        "rows means nothing"
+        "a number or a date for each run, or False where the order of the rows means "
+        "nothing"
     )
-    if values.shape != used.shape:
-        raise ValueError(
-            f"order has the shape {values.shape}, and there are {len(used)} runs; "
-            f"{expected}."
-        )
-    values = values[used]
+    values = _one_each("order", given, used, expected)
     numbers = numbers_of_text(values)
-    values = values if numbers is None else numbers
-    if any(map(is_missing, values.tolist())):
-        raise ValueError(f"order is missing in some runs; {expected}.")
+    if numbers is not None:
+        values = _one_each("order", numbers, used[used], expected)
     if values.dtype.kind in "OU":
         values = values.astype(str)
         try:  # dates as text sort as they are only if they all read as dates
             values = values.astype("datetime64[us]")
         except ValueError:
             raise ValueError(
-                f"order has the entry {str(values[0])!r}; {expected}."
+                f"order has the entry {str(values[0])!r}; expected {expected}."
             ) from None
-    return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.float64)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(f"order is infinite in some runs; expected {expected}.")
+    return numbers_of(values).astype(np.float64)
 
 
 # Tables
@@ -622,16 +588,9 @@ def table_of(data: Any) -> Any:
             )
         return Columns(columns)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        names = dict.fromkeys(name for row in data for name in row)
-        rows = [{name: row.get(name) for name in names} for row in data]
-        return Columns({n: np.array([r[n] for r in rows], object) for n in names})
+        return _of_dicts(data)
     if not names_of(data):
-        if hasattr(data, "fit") and not hasattr(data, "shape"):
-            raise ValueError(
-                f"data is an estimator, {type(data).__name__}, and has no results of "
-                "a search: call fit first. To explain a pipeline, use "
-                "skpce.inspection.verdict."
-            )
+        _refuse_estimator(data, "it has no results of a search: call fit first")
         raise ValueError(
             "data must be a table of runs, the path of a CSV or JSON file, a study of "
             "Optuna, a fitted search of scikit-learn or an Ensemble; inputs alone go "
@@ -643,8 +602,13 @@ def table_of(data: Any) -> Any:
 def read_file(path: Any) -> Columns:
     """Read a file of JSON, by its name, or else of CSV."""
     is_json = os.fspath(path).lower().endswith((".json", ".jsonl", ".ndjson"))
-    found: Columns = table_of(read_json(path)) if is_json else read_csv(path)
-    return found
+    return _of_dicts(read_json(path)) if is_json else read_csv(path)
+
+
+def _of_dicts(rows: Sequence[Mapping[Any, Any]]) -> Columns:
+    """Return the columns of rows; None where a row has no such entry."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Columns({n: np.array([r.get(n) for r in rows], object) for n in names})
 
 
 def read_json(path: Any) -> list[dict[str, Any]]:
@@ -740,7 +704,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     every = _all_columns(table)
     known = list(every)
     with_roles = asked.columns_with_roles(known)
-    steps, outputs, widths = _outputs_of(table, names, with_roles, asked)
+    steps, outputs, widths = _outputs_of(every, with_roles, asked)
     for what, given in (("outputs", outputs), ("inputs", asked.inputs)):
         if given is not None:
             known_names(given, [*names, *known], what, "column of data", shown=known)
@@ -771,41 +735,34 @@ def read_table_of(table: Any, asked: Asked) -> Table:
             )
     counted = replicate_columns(asked.replicate, known)
     of_steps = [] if steps is None else outputs
-    found, y, more_notes, used = read_table(
-        *(table, inputs, outputs), log=asked.log, leave_out=counted, may_agree=of_steps
-    )
+    *columns, given = columns_of(table, inputs, outputs, counted or None, asked.log)
+    found, y, more_notes, used = read_columns(*columns, **given, may_agree=of_steps)
     read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     data = _data_of(found, inputs, asked, y, read, like)
-    labels = asked.labels(every)
+    runs = asked.table(data, every, used, (*notes, *more_notes))
     if counted:  # one label, such as a seed, of the columns that count repeats
-        columns = zip(
-            *(np.asarray(every[name]).tolist() for name in counted), strict=True
-        )
-        labels["replicate"] = np.array([repr(row) for row in columns])
-    return Table(data, labels, used, asked.setting(known), (*notes, *more_notes))
+        rows = zip(*(every[name].tolist() for name in counted), strict=True)
+        runs.labels["replicate"] = np.array([repr(row) for row in rows])
+    return runs
 
 
-def _data_of(
-    found: ReadInputs,
-    stated: Any,
-    asked: Asked,
-    y: FloatArray,
-    read: Outputs,
-    like: Any,
-) -> Data:
-    """Return data with distributions that were stated, "auto" for other numbers."""
+def _data_of(found: ReadInputs, stated: Any, asked: Asked, *outputs: Any) -> Data:
+    """Return data with distributions that were stated, "auto" for other numbers.
+
+    The last of its fields, those of the outputs, are given.
+    """
     given = stated if isinstance(stated, Mapping) else {}
     laws = {
         str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
         for name, law in zip(found.columns, found.laws, strict=True)
     }
     logarithms = tuple(map(str, asked.log))
-    return Data(found.table, laws, found.levels, logarithms, y, read, like)
+    return Data(found.table, laws, found.levels, logarithms, *outputs)
 
 
 def _outputs_of(
-    table: Any, names: Sequence[Any], with_roles: Sequence[Any], asked: Asked
+    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], asked: Asked
 ) -> tuple[Any, Any, Any]:
     """Return steps, columns of outputs (those of steps first), and groups of them."""
     steps, given = asked.steps, asked.outputs
@@ -816,7 +773,7 @@ def _outputs_of(
         of_steps = [column for own in steps.values() for column in own]
         steps = {name: len(own) for name, own in steps.items()}
     if given is None and not of_steps:
-        raise ValueError(_no_outputs(table, names, with_roles, asked.inputs))
+        raise ValueError(_no_outputs(every, with_roles, asked.inputs))
     if steps is not None and not of_steps:  # widths of the steps among the outputs
         if isinstance(given, Mapping):
             raise ValueError(
@@ -834,14 +791,20 @@ def _outputs_of(
 
 
 def _no_outputs(
-    table: Any, names: Sequence[Any], with_roles: Sequence[Any], inputs: Any
+    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], inputs: Any
 ) -> str:
     """Say that outputs are missing, and which columns look like them."""
     taken = {*map(str, with_roles)}
     if inputs is not None:
         taken |= {*map(str, as_names(inputs, "inputs"))}
-    columns = {n: v for n, v in _all_columns(table).items() if str(n) not in taken}
-    found = outputs_among(columns)
+    columns = {n: v for n, v in every.items() if str(n) not in taken}
+    found = [
+        name
+        for name, values in columns.items()
+        if _RESULTS.search(str(name))
+        and values.dtype.kind not in "mM"
+        and _numbers(values) is not None
+    ]
     meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
@@ -871,19 +834,14 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     n_rows = len(next(iter(given.values())))
     y, read, used = _outputs_of_arrays(y, n_rows, asked)
     with_roles = set(asked.columns_with_roles(list(given)))
-    wanted = [name for name in given if name not in with_roles]
-    laws: dict[Any, Any] = dict.fromkeys(wanted)
+    wanted = list(given)
     if asked.inputs is not None and hasattr(X, "columns"):
-        names = known_names(asked.inputs, list(given), "inputs", "column of X")
-        laws = {name: None for name in names if name not in with_roles}
+        wanted = known_names(asked.inputs, wanted, "inputs", "column of X")
+    laws: dict[Any, Any] = {name: None for name in wanted if name not in with_roles}
     if isinstance(asked.inputs, Mapping):
         laws |= {str(name): law for name, law in asked.inputs.items()}
-    unknown = [name for name in asked.log if name not in laws]
-    if unknown:
-        raise ValueError(
-            f"log has {unknown[0]!r}, which is no input: expected some of "
-            f"{quoted(list(laws))}."
-        )
+    if asked.log:
+        known_names(asked.log, list(laws), "log", "input")
     stated = dict(laws)
     columns, orders = input_columns(given, laws)
     for name, values in columns.items():
@@ -902,8 +860,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
     like = X if is_table(X) and hasattr(X, "columns") else None
     data = _data_of(found, stated, asked, y[used], read, like)
-    setting = asked.setting(list(given))
-    return Table(data, asked.labels(given), used, setting, tuple(notes))
+    return asked.table(data, given, used, notes)
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
@@ -929,10 +886,14 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
                 f"data is {kind}, which has outputs of its own; expected y to be left "
                 "out."
             )
-    if hasattr(X, "fit") and not hasattr(X, "shape"):
+    _refuse_estimator(X, "expected X, then y")
+
+
+def _refuse_estimator(data: Any, expected: str) -> None:
+    if hasattr(data, "fit") and not hasattr(data, "shape"):
         raise ValueError(
-            f"data is an estimator, {type(X).__name__}; expected X, then y. To explain "
-            "a pipeline, use skpce.inspection.verdict."
+            f"data is an estimator, {type(data).__name__}; {expected}. To explain a "
+            "pipeline, use skpce.inspection.verdict."
         )
 
 
@@ -1039,12 +1000,8 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     if y is not None:
         table = read_arrays(data, y, asked.in_logarithms())
     else:
-        ensemble, cautions = _ensemble_of(data, asked)
-        if ensemble is not None:
-            table = replace(_of_ensemble(ensemble, asked), cautions=cautions)
-        else:
-            table = read_table_of(table_of(data), asked.in_logarithms())
-    notes = [Caution("note", {"words": note.rstrip(".")}) for note in table.notes]
+        table = _read_without_y(data, asked)
+    told = list(table.notes)
     given = {role: v for role, v in table.labels.items() if role != "order"}
     labels = {role: numbered(role, v, table.used) for role, v in given.items()}
     _refuse_idle(labels)
@@ -1056,30 +1013,37 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         order = positions(order, table.used)
     elif asked.order is False or table.is_shuffled:
         order = False
-    same = labels.get("groups")
-    if same is not None and share_inputs(table.data.X, same):
-        notes.append(Caution("note", {"words": SAY_REPLICATE}))
-    data = table.data
-    counter = counter_of(data) if setting is None and same is None else ""
-    repeat = labels.get("replicate")
-    if counter:
-        repeat = numbers_of(data.X[:, list(data.names).index(counter)])
+    data, same = table.data, labels.get("groups")
+    if same is not None:
+        first = first_of(same)
+        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
+            told.append(
+                "the inputs are the same in all runs of each group, as in repeats of a "
+                "setting: for these give replicate= in place of groups="
+            )
+    counter, repeat = "", labels.get("replicate")
+    is_told = setting is not None or same is not None
+    place = None if is_told else find_counter(data.X, data.names)
+    # Of two factors each counts the levels of the other.
+    if place is not None and (
+        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
+    ):
+        counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
-    told = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
-    design = Design.of(data.X, order=order, counter=counter, **told)
-    adaptive = any(one.code == "adaptive" for one in table.cautions)
-    design = replace(design, adaptive=adaptive, repeat=repeat)
-    cautions = (*notes, *table.cautions)
-    return Runs(data, np.flatnonzero(table.used), design, cautions)
+    given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
+    design = Design.of(data.X, order=order, counter=counter, **given)
+    design = replace(design, adaptive=bool(table.sampler), repeat=repeat)
+    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
+    if table.sampler:
+        cautions.append(Caution("adaptive", {"sampler": table.sampler}))
+    return Runs(data, np.flatnonzero(table.used), design, tuple(cautions))
 
 
-def _ensemble_of(
-    data: Any, asked: Asked
-) -> tuple[Ensemble | None, tuple[Caution, ...]]:
-    """Return the ensemble of a study or a search; None for a table."""
+def _read_without_y(data: Any, asked: Asked) -> Table:
+    """Read an ensemble, a study, a search or a table."""
     if isinstance(data, Ensemble):
         _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
-        return data, ()
+        return _of_ensemble(data, asked)
     if hasattr(data, "trials") and not hasattr(data, "columns"):
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
@@ -1089,13 +1053,17 @@ def _ensemble_of(
             wanted = known_names(asked.inputs, known, "inputs", noun)
             counted = replicate_columns(asked.replicate, known)
             wanted += [name for name in counted if name not in wanted]
+        table = _of_ensemble(_said_here(lambda: from_study(data, wanted)), asked)
         sampler = type(getattr(data, "sampler", None)).__name__
-        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")  # by earlier results
-        cautions = (Caution("adaptive", {"sampler": sampler}),) if is_adaptive else ()
-        return _said_here(lambda: from_study(data, wanted)), cautions
-    if hasattr(data, "cv_results_") or _is_results(data):
-        return _said_here(lambda: from_cv_results(data, log=asked.log)), ()
-    return None, ()
+        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
+        return replace(table, sampler=sampler) if is_adaptive else table
+    names = [str(name) for name in names_of(data)]  # those of ``cv_results_``?
+    has_params = any(name.startswith("param_") for name in names)
+    are_results = has_params and any("_test_" in name for name in names)
+    if are_results or hasattr(data, "cv_results_"):
+        found = _said_here(lambda: from_cv_results(data, log=asked.log))
+        return _of_ensemble(found, asked)
+    return read_table_of(table_of(data), asked.in_logarithms())
 
 
 def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
@@ -1114,13 +1082,6 @@ def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
         )
 
 
-def _is_results(data: Any) -> bool:
-    """Return whether this is ``cv_results_``, as a dict or a data frame."""
-    names = [str(name) for name in names_of(data)]
-    has_params = any(name.startswith("param_") for name in names)
-    return has_params and any("_test_" in name for name in names)
-
-
 def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     inputs, outputs = opened(ensemble.X), opened(ensemble.y)
     names = tuple(map(str, inputs.columns))
@@ -1136,23 +1097,17 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
         outputs = take_columns(outputs, [known.index(name) for name in chosen])
     values = np.asarray(outputs.to_numpy(), dtype=np.float64)
     used = np.asarray(~np.isnan(values).all(axis=1))
-    rows = np.flatnonzero(used)
     laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
-    data = Data(
-        np.asarray(inputs.to_numpy(), dtype=np.float64)[used],
-        {name: laws[name] for name in names},
-        ensemble.levels,
-        tuple(map(str, ensemble.logarithms)),
-        values[used],
-        read_outputs(take(outputs, rows), "explain", steps=asked.steps, may_fail=True),
-        ensemble.X,
-    )
+    X = np.asarray(inputs.to_numpy(), dtype=np.float64)[used]
+    laws = {name: laws[name] for name in names}
+    logarithms = tuple(map(str, ensemble.logarithms))
+    some = take(outputs, np.flatnonzero(used))
+    read = read_outputs(some, "explain", steps=asked.steps, may_fail=True)
+    given = X, laws, ensemble.levels, logarithms, values[used], read
+    data = Data(*given, like=ensemble.X)
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    setting = asked.setting(names, ensemble.setting)
-    return Table(
-        *(data.without(left_out), asked.labels(inputs), used, setting),
-        notes=tuple(ensemble.notes),
-        is_shuffled=ensemble.order is False,
-    )
+    table = asked.table(data.without(left_out), inputs, used, ensemble.notes)
+    setting = ensemble.setting if asked.replicate is None else table.setting
+    return replace(table, setting=setting, is_shuffled=ensemble.order is False)

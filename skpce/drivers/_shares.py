@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -17,12 +18,11 @@ from .._expansion.problem import (
     posterior_squares,
     solve_samples,
 )
-from .._input_laws import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._design import Design, deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import rotated, starts_of, without_means
+from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
+from ._exchange import Problem, added, rotated, starts_of, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -88,63 +88,46 @@ class Shares:
             part[..., rows] = 0.0 * part[..., rows] + np.reshape([0, 0, 1], (3, 1, 1))
 
 
-def shares_of(
-    X: FloatArray,
-    laws: Sequence[InputLaw],
-    values: FloatArray,  # shape: (n_rows, n_coordinates)
-    groups: IndexArray,  # shape: (n_coordinates,), numbers of the outputs
-    unit: IndexArray,  # shape: (n_rows,), rows that are left out together
-    design: Design,
-    members: Sequence[tuple[int, ...]],  # inputs of each row of the answer
-) -> Shares:
+def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     """Fit all inputs, and measure what each of them explains.
 
-    With blocks: of the variance within these.
+    Rows of a unit are left out together. With blocks: of the variance within these.
     """
-    values = _within_blocks(values, design)
-    fit = _Fit(X, _fitted(X, laws, values, groups), values, groups, members, design)
+    problem = _within_blocks(problem)
+    fit = _Fit(problem, _fitted(problem))
     q2 = fit.left_out(unit)
     noise, lack_of_fit = fit.repeats()
     first, total = fit.simultaneous()
-    few = of_few_runs(values, groups)
+    few = of_few_runs(problem.values, problem.groups)
     first[1, few] = total[1, few] = 0.0
-    missed = _missed_beyond(fit.problem, values, groups, fit.explained, q2, design)
-    total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    total[2] = np.minimum(total[2] + fit.missed(q2)[:, np.newaxis], 1.0)
     nothing = q2[0] <= 0  # is predicted of runs left out: then there is no upper end
     first[2, nothing] = total[2, nothing] = 1.0
-    if len(members) == 1:  # no other input takes part in anything
+    if len(problem.members) == 1:  # no other input takes part in anything
         first = total.copy()
     return Shares(first, total, fit.pairs(), fit.explained, q2, noise, lack_of_fit)
 
 
-def shares_along(
-    X: FloatArray,
-    laws: Sequence[InputLaw],
-    values: FloatArray,  # shape: (n_rows, n_coordinates)
-    groups: IndexArray,  # shape: (n_coordinates,), numbers of the outputs
-    design: Design,
-    members: Sequence[tuple[int, ...]],
-    q2: FloatArray,  # shape: (3, n_outputs)
-) -> Shares:
+def shares_along(problem: Problem, q2: FloatArray) -> Shares:
     """Measure shares whose bounds hold for all outputs together.
 
     Each output has a prior of its own: along a curve the noise and what inputs do grow
-    and vanish.
+    and vanish. Q² has the shape (3, n_outputs).
     """
-    values = _within_blocks(values, design)
-    found = Shares.nothing(int(groups.max()) + 1, len(members))
+    problem = _within_blocks(problem)
+    found = Shares.nothing(problem.n_outputs, len(problem.members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
     generator = np.random.default_rng(2)
     drawn: list[tuple[FloatArray, BoolArray]] = []
     for output in range(q2.shape[1]):
-        own = values[:, groups == output]
-        one = np.zeros(own.shape[1], dtype=np.int64)
-        fit = _Fit(X, _fitted(X, laws, own, one), own, one, members, design)
+        values = problem.values[:, problem.groups == output]
+        one = np.zeros(values.shape[1], dtype=np.int64)
+        own = replace(problem, values=values, groups=one)
+        fit = _Fit(own, _fitted(own))
         found.explained[output] = fit.explained[0]
         found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
         drawn.append(fit.draws(generator))
-        known = fit.explained, q2[:, [output]], design
-        missed[output] = _missed_beyond(fit.problem, own, one, *known)[0]
+        missed[output] = fit.missed(q2[:, [output]])[0]
     estimate = np.stack([found.first[0], found.total[0]])
     draws, settled = zip(*drawn, strict=True)
     bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
@@ -156,10 +139,11 @@ def shares_along(
     return found
 
 
-def _within_blocks(values: FloatArray, design: Design) -> FloatArray:
-    if design.blocks is None or (np.bincount(design.blocks) == 1).all():
-        return values
-    return without_means(values, design.blocks)
+def _within_blocks(problem: Problem) -> Problem:
+    blocks = problem.design.blocks
+    if blocks is None or (np.bincount(blocks) == 1).all():
+        return problem
+    return replace(problem, values=without_means(problem.values, blocks))
 
 
 def of_few_runs(
@@ -167,7 +151,7 @@ def of_few_runs(
     groups: IndexArray,  # shape: (n_coordinates,)
 ) -> BoolArray:  # shape: (n_outputs,)
     """Whether most of the variance of an output is that of a run or two of many."""
-    squares = _added(np.square(values - values.mean(axis=0)), groups)
+    squares = added(np.square(values - values.mean(axis=0)), groups)
     if len(squares) < _MANY_RUNS:
         return np.zeros(squares.shape[1], dtype=bool)
     largest = np.sort(squares, axis=0)[-2:].sum(axis=0)
@@ -178,22 +162,27 @@ def of_few_runs(
 class _Fit:
     """A fit of all inputs to outputs, and what follows for the rows of the answer."""
 
-    X: FloatArray  # shape: (n_rows, n_inputs)
+    data: Problem
     problem: FittedProblem
-    values: FloatArray  # shape: (n_rows, n_coordinates)
-    groups: IndexArray  # shape: (n_coordinates,), numbers of the outputs
-    members: Sequence[tuple[int, ...]]  # inputs of each row of the answer
-    design: Design
+
+    @property
+    def table(self) -> FloatArray:  # shape: (n_rows, n_inputs)
+        return self.data.inputs.X
+
+    @cached_property
+    def at_rows(self) -> FloatArray:  # shape: (n_rows, n_terms)
+        """Values of the terms."""
+        return self.problem.basis.evaluate(self.table)
 
     @cached_property
     def expansion(self) -> Expansion:
         every = Expansion(self.problem.basis, self.problem.coefficients)
-        return every.grouped(self.groups)
+        return every.grouped(self.data.groups)
 
     @cached_property
     def variance(self) -> FloatArray:  # shape: (n_outputs,)
-        squares = np.square(self.values - self.values.mean(axis=0)).mean(axis=0)
-        return np.bincount(self.groups, squares).astype(np.float64)
+        squares = self.data.values.var(axis=0)
+        return np.bincount(self.data.groups, squares).astype(np.float64)
 
     @cached_property
     def noise(self) -> FloatArray:  # shape: (n_outputs,)
@@ -202,7 +191,7 @@ class _Fit:
         assert isinstance(solver, LearnedRidgeSolver)
         if len(self.variance) > _MOST_PRIORS:
             left = np.asarray(self.problem.fit.scaled_residuals)
-            return np.asarray(_added(np.square(left), self.groups).mean(axis=0))
+            return np.asarray(added(np.square(left), self.data.groups).mean(axis=0))
         share = np.array([prior.or_nothing().noise for prior in solver.priors])
         return np.asarray(self.variance * share[solver.prior_of[: len(self.variance)]])
 
@@ -222,8 +211,8 @@ class _Fit:
         """Shares of each row of the answer, alone and in all."""
         indices = self.expansion.sobol_indices()
         single = np.stack([indices.first_order, indices.total_order])
-        found = np.empty((2, self.expansion.n_groups, len(self.members)))
-        for place, inputs in enumerate(self.members):
+        found = np.empty((2, self.expansion.n_groups, len(self.data.members)))
+        for place, inputs in enumerate(self.data.members):
             if len(inputs) == 1:
                 found[:, :, place] = single[:, :, inputs[0]]
             else:
@@ -233,11 +222,12 @@ class _Fit:
 
     def pairs(self) -> FloatArray:  # shape: (n_outputs, n_rows, n_rows)
         """Return the share that two inputs have together only, of the variance of y."""
-        n_rows = len(self.members)
+        n_rows = len(self.data.members)
         found = np.zeros((self.expansion.n_groups, n_rows, n_rows))
-        if not 1 < self.X.shape[1] <= _MOST_PAIRED:
+        if not 1 < self.table.shape[1] <= _MOST_PAIRED:
             return found
-        row_of = {own[0]: row for row, own in enumerate(self.members) if len(own) == 1}
+        rows = enumerate(self.data.members)
+        row_of = {own[0]: row for row, own in rows if len(own) == 1}
         try:
             indices = self.expansion.interaction_indices(2)
         except NoTermsError:  # more of them matter than are listed
@@ -251,51 +241,72 @@ class _Fit:
 
     def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)
         """Return Q² of runs whose units are left out of fits, and its interval."""
-        X, laws = self.X, self.problem.basis.laws
-        values, groups = self.values, self.groups
-        order = units_by_inputs(X, values, unit)
+        values, groups = self.data.values, self.data.groups
+        order = units_by_inputs(self.table, values, unit)
         fold = deal_folds(order, unit)
         predicted = np.empty_like(values)
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            kept = _fitted(X[~out], laws, values[~out], groups)
-            predicted[out] = kept.basis.evaluate(X[out]) @ kept.coefficients.T
+            kept = _fitted(self.data, ~out)
+            predicted[out] = kept.basis.evaluate(self.table[out]) @ kept.coefficients.T
         centred = values - values.mean(axis=0)
         errors, deviations = (
-            _added(np.square(table), groups) for table in (values - predicted, centred)
+            added(np.square(table), groups) for table in (values - predicted, centred)
         )
-        return np.asarray(
-            np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
-        )
+        return np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
+
+    def missed(self, q2: FloatArray) -> FloatArray:  # shapes: (3, n_outputs) -> (n,)
+        """Return the share of y that refits miss, and the fit does not expect to miss.
+
+        The errors of leaving out one run hold what was learned fixed. Where those of
+        runs that are left out of all learning are larger, there is something that the
+        fit does not see, such as an interaction of many inputs, and any input may take
+        part in it. Of labels with more triples of levels than there are runs nothing
+        says how alike these are: what the fit explains, and refits do not predict, may
+        be of many inputs. So it is of settings that earlier results chose, of which
+        much was hardly tried. And one run more may show what none of n different
+        settings has: 1 / n is added.
+        """
+        n_rows = len(self.data.values)
+        alone = np.nan_to_num(np.asarray(self.problem.fit.loo_residuals))
+        expected = added(np.square(alone), self.data.groups).mean(axis=0)
+        missed = 1.0 - q2[0] - expected / np.maximum(self.variance, 1e-300)
+        laws = self.problem.basis.laws
+        of_labels = [len(v.table) for v in laws if isinstance(v, CategoricalLaw)]
+        most = sorted(of_labels)[-3:]
+        if self.data.design.adaptive or (len(most) > 1 and np.prod(most) > n_rows):
+            missed = np.maximum(missed, self.explained - q2[0])
+        unseen = 0.0 if self.data.design.has_repeats else 1.0 / n_rows
+        return np.clip(missed, 0.0, 1.0) + unseen
 
     def repeats(self) -> tuple[FloatArray, FloatArray]:
-        """Return the share of noise between repeats, and the p-value of lack of fit."""
-        values, groups, setting = self.values, self.groups, self.design.setting
+        """Return the share of noise between repeats, and the p-value of lack of fit.
+
+        Of copies, whose outputs are equal, nothing is known.
+        """
+        values, groups = self.data.values, self.data.groups
+        setting = self.data.design.setting
         nothing = np.full(int(groups.max()) + 1, np.nan)
         n_rows, n_settings = len(values), int(setting.max()) + 1
         if n_settings >= n_rows or n_settings < 3:
             return nothing, nothing
-        inside = values - mean_of(values, setting)[setting]
-        within = _added(np.square(inside), groups).sum(axis=0) / (n_rows - n_settings)
-        design = self.problem.basis.evaluate(self.X)
-        misses = mean_of(values - design @ self.problem.coefficients.T, setting)
-        between = np.bincount(setting) @ _added(np.square(misses), groups) / n_settings
+        within = _within(values, groups, setting)
+        misses = values - self.at_rows @ self.problem.coefficients.T
+        misses = mean_of(misses, setting)
+        between = np.bincount(setting) @ added(np.square(misses), groups) / n_settings
         widths = np.bincount(groups)
         ratio = between / np.maximum(within, 1e-300)
         degrees = n_settings * widths, (n_rows - n_settings) * widths
         found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
-        noise, lack_of_fit = (np.where(within > 0, one, np.nan) for one in found)
-        return (
-            noise,
-            lack_of_fit,
-        )  # of copies, whose outputs are equal, nothing is known
+        noise, lack_of_fit = np.where(within > 0, found, np.nan)
+        return noise, lack_of_fit
 
     def simultaneous(self) -> tuple[FloatArray, FloatArray]:
         """Return shares with bounds that hold together, of both kinds."""
-        n_coordinates = len(self.groups)
+        n_coordinates = len(self.data.groups)
         is_kernel = isinstance(self.problem.basis, KernelBasis)
         is_wide = is_kernel and n_coordinates > _MOST_DRAWN
-        if is_wide or self.X.shape[1] > _MOST_INPUTS:
+        if is_wide or self.table.shape[1] > _MOST_INPUTS:
             low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
             bounds = np.stack([self.estimate, low, high])
         elif n_coordinates > _MOST_DRAWN:
@@ -311,14 +322,15 @@ class _Fit:
 
         Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
         """
-        problem, groups, members = self.problem, self.groups, self.members
-        n_outputs, n_rows, n_inputs = len(self.variance), len(members), self.X.shape[1]
-        added, largest = (partial(one, groups=groups) for one in (_added, _largest))
-        rows = RowSums(add=added, largest=largest)
+        members, n_inputs = self.data.members, self.table.shape[1]
+        groups = self.data.groups
+        largest = partial(_largest, groups=groups)
+        rows = RowSums(add=partial(added, groups=groups), largest=largest)
         sets = [inputs for inputs in members if len(inputs) > 1]
-        squares, known = posterior_squares(problem, _DRAWS, generator, rows, sets=sets)
-        drawn = np.empty((len(squares), 2, n_outputs, n_rows))
-        settled = np.empty((2, n_outputs, n_rows), dtype=bool)
+        given = self.problem, _DRAWS, generator, rows
+        squares, known = posterior_squares(*given, sets=sets)
+        drawn = np.empty((len(squares), *self.estimate.shape))
+        settled = np.empty(self.estimate.shape, dtype=bool)
         for place, inputs in enumerate(members):
             at = np.array(inputs)
             columns = at[0] + n_inputs * np.arange(2)
@@ -328,7 +340,7 @@ class _Fit:
             settled[0, :, place] = known[:, at].any(axis=1)
             settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
         # The variance of the noise is drawn too: a scaled inverse chi-square.
-        free = max(len(self.X), 8) * 0.75
+        free = max(len(self.table), 8) * 0.75
         factor = free / generator.chisquare(free, size=(len(squares), 1))
         # So are the variances of what each input does, over settings drawn too.
         vary = self._spread_of_squares()  # (n_outputs, n_inputs)
@@ -351,17 +363,17 @@ class _Fit:
         between samples by its kurtosis. Of terms that are not listed: that of a normal
         one.
         """
-        problem, n_settings = self.problem, self.design.n_settings
-        shape = len(self.variance), self.X.shape[1]
+        problem, n_settings = self.problem, self.data.design.n_settings
+        shape = len(self.variance), self.table.shape[1]
         if isinstance(problem.basis, KernelBasis):
             return np.full(shape, 2.0 / n_settings)
-        design = problem.basis.evaluate(self.X)
         active = problem.basis.multi_indices > 0
         found = np.zeros(shape)
         for place, some in enumerate(active.T):
             if some.any():
-                effect = design[:, some] @ problem.coefficients[:, some].T
-                squares = _added(np.square(effect - effect.mean(axis=0)), self.groups)
+                effect = self.at_rows[:, some] @ problem.coefficients[:, some].T
+                effect -= effect.mean(axis=0)
+                squares = added(np.square(effect), self.data.groups)
                 mean = squares.mean(axis=0)
                 scale = np.where(mean > 0, mean, 1.0)
                 found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
@@ -373,43 +385,42 @@ class _Fit:
         Given the prior, coefficients are normal, with one covariance times the variance
         of the noise. Bonferroni over the shares of an output.
         """
-        problem, solver, groups = self.problem, self.problem.solver, self.groups
+        problem, solver, groups = self.problem, self.problem.solver, self.data.groups
         variance, noise = self.variance, self.noise
         assert isinstance(solver, LearnedRidgeSolver)
         prior = solver.priors[0].or_nothing()
-        design = problem.basis.evaluate(self.X) * solver.scales[0]
+        design = self.at_rows * solver.scales[0]
         gram = design.T @ design
         np.einsum("ii->i", gram)[...] += prior.noise
         covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
         active = problem.basis.multi_indices > 0
         order = active.sum(axis=1)
-        reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(self.members)))
+        reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(self.data.members)))
         found = np.stack([self.estimate] * 3)
         widths = np.bincount(groups)
-        for place, inputs in enumerate(self.members):
+        for place, inputs in enumerate(self.data.members):
             own = active[:, list(inputs)]
             for kind, some in enumerate((own.sum(axis=1) == order, own.any(axis=1))):
                 some = some & (order > 0)
                 part = covariance[np.ix_(some, some)]
                 means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
                 slopes = np.einsum("ct,ct->c", means @ part, means)
-                slope = _added(slopes[np.newaxis], groups)[0]
+                slope = added(slopes[np.newaxis], groups)[0]
                 extra = np.trace(part) * noise
                 spread = 4.0 * slope * noise / widths
                 spread += 2.0 * np.square(part).sum() * np.square(noise) / widths
                 half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
                 middle = self.estimate[kind, :, place]
-                low, high = middle - half, middle + half + extra / variance
-                found[1, kind, :, place] = np.clip(low, 0.0, 1.0)
-                found[2, kind, :, place] = np.clip(high, 0.0, 1.0)
+                ends = [middle - half, middle + half + extra / variance]
+                found[1:, kind, :, place] = np.clip(ends, 0.0, 1.0)
         return found
 
 
-def _fitted(
-    X: FloatArray, laws: Sequence[InputLaw], values: FloatArray, groups: IndexArray
-) -> FittedProblem:
+def _fitted(problem: Problem, rows: Any = slice(None)) -> FittedProblem:
+    """Fit all inputs to some rows."""
+    X, values = problem.inputs.X[rows], problem.values[rows]
+    laws, groups, n_outputs = problem.inputs.laws, problem.groups, problem.n_outputs
     samples = Samples(X, values, np.ones(len(X)))
-    n_outputs = int(groups.max()) + 1
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
         basis, solver = learn_terms(laws, samples, groups)
         return solve_samples(solver, basis, samples, groups)
@@ -418,39 +429,6 @@ def _fitted(
     known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
     solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
-
-
-def _missed_beyond(
-    problem: FittedProblem,
-    values: FloatArray,
-    groups: IndexArray,
-    explained: FloatArray,  # shape: (n_outputs,)
-    q2: FloatArray,  # shape: (3, n_outputs)
-    design: Design,
-) -> FloatArray:  # shape: (n_outputs,)
-    """Return the share of y that refits miss, and the fit does not expect to miss.
-
-    The errors of leaving out one run hold what was learned fixed. Where those of runs
-    that are left out of all learning are larger, there is something that the fit does
-    not see, such as an interaction of many inputs, and any input may take part in it.
-    Of labels with more triples of levels than there are runs nothing says how alike
-    these are: what the fit explains, and refits do not predict, may be of many inputs.
-    So it is of settings that earlier results chose, of which much was hardly tried.
-    And one run more may show what none of n different settings has: 1 / n is added.
-    """
-    alone = np.nan_to_num(np.asarray(problem.fit.loo_residuals))
-    centred = values - values.mean(axis=0)
-    expected, deviations = (
-        _added(np.square(table), groups).sum(axis=0) for table in (alone, centred)
-    )
-    expected = expected / np.maximum(deviations, 1e-300)
-    missed = 1.0 - q2[0] - expected
-    laws = problem.basis.laws
-    levels = sorted(len(law.table) for law in laws if isinstance(law, CategoricalLaw))
-    if design.adaptive or (len(levels) > 1 and np.prod(levels[-3:]) > len(values)):
-        missed = np.maximum(missed, explained - q2[0])
-    unseen = 0.0 if design.has_repeats else 1.0 / len(values)
-    return np.clip(missed, 0.0, 1.0) + unseen
 
 
 def noise_share(
@@ -466,14 +444,22 @@ def noise_share(
     counts = np.bincount(setting).astype(np.float64)
     n_rows, n_settings = len(values), len(counts)
     centred = values - values.mean(axis=0)
+    within = _within(centred, groups, setting)
     means = mean_of(centred, setting)
-    inside = _added(np.square(centred - means[setting]), groups).sum(axis=0)
-    within = inside / (n_rows - n_settings)
-    between = counts @ _added(np.square(means), groups) / (n_settings - 1)
+    between = counts @ added(np.square(means), groups) / (n_settings - 1)
     typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
     between = np.maximum((between - within) / typical, 0.0)
     whole = within + between
     return np.asarray(np.where(whole > 0, within / np.where(whole > 0, whole, 1), 0))
+
+
+def _within(
+    values: FloatArray, groups: IndexArray, setting: IndexArray
+) -> FloatArray:  # shape: (n_outputs,)
+    """Return the variance between repeats of a setting."""
+    inside = without_means(values, setting)
+    freedom = len(values) - int(setting.max()) - 1
+    return np.asarray(added(np.square(inside), groups).sum(axis=0) / freedom)
 
 
 def _bands(
@@ -504,11 +490,6 @@ def _bands(
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
     return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
-
-
-def _added(table: FloatArray, groups: IndexArray) -> FloatArray:
-    """Add up the last axis by output; coordinates of an output stand together."""
-    return np.asarray(np.add.reduceat(table, starts_of(groups), axis=-1))
 
 
 def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:

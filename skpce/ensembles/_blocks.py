@@ -70,10 +70,8 @@ def member_blocks(
     owner = "member_blocks"
     if n_rows is not None:
         check_integer(owner, "n_rows", n_rows, low=1)
-    given = {"X": X, "y": y} | (
-        {} if sample_weight is None else {"sample_weight": sample_weight}
-    )
-    for name, values in given.items():
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    for name, values in {"X": X, "y": y, **weights}.items():
         if issparse(values):
             raise fail(owner, name, "a dense array", values)
         if not isinstance(getattr(values, "shape", None), tuple) or not values.shape:

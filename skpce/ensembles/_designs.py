@@ -93,11 +93,8 @@ def sample_inputs(
             "distributions must be a dict of names to distributions, not empty. Got "
             f"{distributions!r}."
         )
-    distributions = {
-        name: _of_bounds(law) for name, law in all_in_scipy(distributions).items()
-    }
-    for name, law in distributions.items():
-        _check_input(name, law)
+    given = all_in_scipy(distributions)
+    distributions = {name: _checked(name, law) for name, law in given.items()}
     points = _points(method, n, len(distributions), make_generator(random_state))
     columns = {
         name: _values(law, column)
@@ -106,26 +103,22 @@ def sample_inputs(
     return make_frame(columns, columns.values())
 
 
-def _of_bounds(law: Any) -> Any:
-    """Return a uniform distribution where bounds are given: a tuple of two numbers."""
-    pair = isinstance(law, tuple) and len(law) == 2
-    if not pair or any(isinstance(v, bool) or not isinstance(v, Real) for v in law):
-        return law
-    low, high = map(float, law)
-    return uniform(low, high - low) if low < high < np.inf else law
-
-
-def _check_input(name: str, law: Any) -> None:
-    if is_frozen(law):
-        return
+def _checked(name: str, law: Any) -> Any:
+    """Return a distribution, a uniform one for bounds, or levels; refuse others."""
+    is_pair = isinstance(law, tuple) and len(law) == 2
+    if is_pair and all(isinstance(v, Real) and not isinstance(v, bool) for v in law):
+        low, high = map(float, law)
+        law = uniform(low, high - low) if low < high < np.inf else law
     listed = isinstance(law, (Sequence, np.ndarray)) and not isinstance(law, str)
     levels = list(law) if listed else []
     hashable = all(isinstance(level, Hashable) for level in levels)
-    if len(levels) < 2 or not hashable or len(set(levels)) < len(levels):
+    are_levels = len(levels) > 1 and hashable and len(set(levels)) == len(levels)
+    if not (are_levels or is_frozen(law)):
         raise ValueError(
             f"distributions: the input {name!r} must have a frozen distribution of "
             f"scipy.stats, or two or more different levels. Got {law!r}."
         )
+    return law
 
 
 def _points(

@@ -117,8 +117,9 @@ class DriverImportanceEvaluator:
         """
         trials = list(study.get_trials(deepcopy=False))
         complete = [t for t in trials if t.state.name == "COMPLETE"]
-        known = list(dict.fromkeys(name for t in complete for name in t.params))
-        names = known if params is None else _asked(params, known)
+        names = list(dict.fromkeys(name for t in complete for name in t.params))
+        if params is not None:
+            names = _asked(params, names)
         values = [_target_of(t, target) for t in complete]
         self.answer_ = None
         found = dict.fromkeys(names, 0.0)
@@ -126,7 +127,20 @@ class DriverImportanceEvaluator:
             return found
         why = _cannot_ask(complete, values)
         if not why:
-            self.answer_ = _explained(study, trials, complete, values)
+            from ..drivers._answer import explain
+
+            asked = dict(zip(map(id, complete), values, strict=True))
+            copies = [  # with what is asked in the place of their objectives
+                SimpleNamespace(
+                    params=trial.params,
+                    distributions=trial.distributions,
+                    values=[asked.get(id(trial))],
+                    state=trial.state,
+                )
+                for trial in trials
+            ]
+            known = {"metric_names": None, "sampler": getattr(study, "sampler", None)}
+            self.answer_ = explain(SimpleNamespace(trials=copies, **known))
             drivers = self.answer_.drivers
             for i, name in enumerate(drivers.input_names):
                 if name in found and drivers.state[0, i] in _TESTED:
@@ -183,23 +197,3 @@ def _cannot_ask(complete: Sequence[Any], values: Sequence[float]) -> str:
     if len(settings) == len({name for name, _ in settings}):
         return "No parameter varies in the trials"
     return ""
-
-
-def _explained(
-    study: Any, trials: Sequence[Any], complete: Sequence[Any], values: Sequence[float]
-) -> Any:
-    """Explain what is asked of the trials, in the place of their objectives."""
-    from ..drivers._answer import explain
-
-    asked = dict(zip(map(id, complete), values, strict=True))
-    copies = [
-        SimpleNamespace(
-            params=trial.params,
-            distributions=trial.distributions,
-            values=[asked.get(id(trial))],
-            state=trial.state,
-        )
-        for trial in trials
-    ]
-    sampler = getattr(study, "sampler", None)
-    return explain(SimpleNamespace(trials=copies, metric_names=None, sampler=sampler))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def from_study(
     if names is None:
         names = list(dict.fromkeys(name for t in complete for name in t.params))
     spaces = {name: _space_of(name, complete, notes) for name in names}
-    laws = {name: _law_of(name, space) for name, space in spaces.items()}
+    laws = {name: law for name, (law, _) in spaces.items()}
     if distribution == "tried":
         laws = {n: v if isinstance(v, str) else "empirical" for n, v in laws.items()}
     outputs = np.array(
@@ -145,7 +145,7 @@ def from_study(
         {name: _values(name, complete) for name in names},
         laws,
         dict(zip(metrics, outputs.T, strict=True)),
-        log=[name for name, space in spaces.items() if getattr(space, "log", False)],
+        log=[name for name, (_, is_log) in spaces.items() if is_log],
         notes=notes,
         what="trials",
         order=False if sampler in NOT_ADAPTIVE else None,
@@ -164,8 +164,11 @@ _STATES = {
 NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
 
 
-def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> Any:
-    """Return the search space of a parameter, and note where it is no single one."""
+def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> tuple[Any, bool]:
+    """Return the distribution over the search space, and whether it is logarithmic.
+
+    Where a parameter has no single space, there is a note.
+    """
     having = [trial for trial in trials if name in trial.params]
     if len(having) < len(trials):
         notes.append(
@@ -177,7 +180,7 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> Any:
     first = spaces[0]
     other = next((space for space in spaces if vars(space) != vars(first)), None)
     if other is None:
-        return first
+        return _law_of(name, first), getattr(first, "log", False)
     kinds = {(hasattr(s, "choices"), getattr(s, "log", False)) for s in spaces}
     if len(kinds) > 1:
         raise ValueError(
@@ -188,14 +191,8 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> Any:
         f"The search space of the parameter {name} changed between trials, from "
         f"{first!r} to {other!r}: its distribution is that of the values tried."
     )
-    return _Changed(*next(iter(kinds)))
-
-
-class _Changed(NamedTuple):
-    """The search space of a parameter that had several."""
-
-    is_choice: bool
-    log: bool
+    ((is_choice, is_log),) = kinds
+    return "categorical" if is_choice else "empirical", is_log
 
 
 _LARGEST_TABLE = 64  # values of a discrete distribution that is written out
@@ -203,10 +200,8 @@ _LARGEST_TABLE = 64  # values of a discrete distribution that is written out
 
 def _law_of(name: str, space: Any) -> Any:
     """Return the distribution of a parameter over its search space."""
-    if hasattr(space, "choices") or getattr(space, "is_choice", False):
+    if hasattr(space, "choices"):
         return "categorical"
-    if isinstance(space, _Changed):
-        return "empirical"
     low, high = getattr(space, "low", None), getattr(space, "high", None)
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
         raise ValueError(
@@ -240,18 +235,14 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
     known = _objects(["None" if value is None else value for value in values])
     if has.all():
         return known
-    found = np.empty(len(has), dtype=object)
-    found[has], found[~has] = known, _stand_ins(name, known, int((~has).sum()))
-    return found
-
-
-def _stand_ins(name: str, values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return values of a parameter, evenly, in an order that its name gives."""
-    are_numbers = all(isinstance(v, (int, float)) for v in values)
-    ordered = sorted(values.tolist(), key=float if are_numbers else str)
+    are_numbers = all(isinstance(v, (int, float)) for v in known)
+    ordered = sorted(known.tolist(), key=float if are_numbers else str)
+    size = int((~has).sum())  # values stand in evenly, in an order that the name gives
     places = ((np.arange(size) + 0.5) * (len(ordered) / size)).astype(np.int64)
     np.random.default_rng(list(name.encode())).shuffle(places)
-    return _objects([ordered[place] for place in places])
+    found = np.empty(len(has), dtype=object)
+    found[has], found[~has] = known, _objects([ordered[place] for place in places])
+    return found
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -316,7 +307,15 @@ def from_cv_results(
         expected = "a fitted search, or its cv_results_: a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
     results = {str(name): cv_results[name] for name in names}
-    results, notes = _first_round(results)
+    notes = []
+    rounds = np.asarray(results.get("iter", 0))
+    first = rounds == rounds.min()
+    if not first.all():  # successive halving, whose later rounds scores have chosen
+        results = {k: np.ma.asarray(values)[first] for k, values in results.items()}
+        notes.append(
+            f"{first.sum()} candidates of the first round of successive halving; later "
+            "rounds have those with the best scores, and other resources."
+        )
     columns = {
         name.removeprefix("param_"): _candidates(name, values)
         for name, values in results.items()
@@ -352,22 +351,6 @@ def from_cv_results(
         order=False,
         notes=notes,
     )
-
-
-def _first_round(results: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Leave out the rounds of successive halving that scores have chosen."""
-    if "iter" not in results:
-        return results, ()
-    rounds = np.asarray(results["iter"])
-    first = rounds == rounds.min()
-    if first.all():
-        return results, ()
-    kept = {name: np.ma.asarray(values)[first] for name, values in results.items()}
-    note = (
-        f"{first.sum()} candidates of the first round of successive halving; later "
-        "rounds have those with the best scores, and other resources."
-    )
-    return kept, (note,)
 
 
 def _candidates(name: str, values: Any) -> NDArray[Any]:

@@ -212,7 +212,7 @@ def from_frame(
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
     frame = at_hand(frame)
-    *columns, read = _columns_of(opened(frame), inputs, outputs, replicate, log)
+    *columns, read = columns_of(opened(frame), inputs, outputs, replicate, log)
     return build(*columns, **read, replicated=replicate is not None, like=frame)
 
 
@@ -225,40 +225,48 @@ class Columns(dict[Any, Any]):
         return list(self)
 
 
-def read_table(
-    table: Any,
-    inputs: Any,
-    outputs: OutputGroups,
-    *,
-    log: Sequence[str] = (),
-    leave_out: Any,
-    may_agree: Collection[Any] = (),  # outputs that may be the same in all runs
-) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
-    """Read the columns of a frame, or of a dict of columns, as arrays."""
-    columns, laws, values, read = _columns_of(table, inputs, outputs, leave_out, log)
-    return read_runs(columns, laws, values, may_agree=may_agree, **read)
-
-
-def _columns_of(
+def columns_of(
     frame: Any, inputs: Any, outputs: OutputGroups, replicate: Any, log: Sequence[str]
 ) -> Any:
+    """Return the columns of a frame, or of a dict of columns, as arrays."""
     if isinstance(inputs, Mapping):
         inputs = all_in_scipy(inputs)
-    names = _names(inputs, "inputs")
+    names = as_names(inputs, "inputs")
     laws = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
-    groups = {name: _names(columns, "outputs") for name, columns in given.items()}
-    repeated = () if replicate is None else _names(replicate, "replicate")
+    groups = {
+        name: as_names(own, "outputs" if name is None else f"outputs[{name!r}]")
+        for name, own in given.items()
+    }
+    repeated = [] if replicate is None else as_names(replicate, "replicate")
     of_outputs = [column for columns in groups.values() for column in columns]
-    empty = [name for name, columns in groups.items() if not columns]
-    if empty or not of_outputs or not laws:
-        which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
-        raise ValueError(
-            f"inputs and outputs must be at least one input and one output{which}."
-        )
+    as_names(of_outputs, "outputs")
     entries = entries_of_dicts(frame)
     wanted = [*laws, *of_outputs, *repeated]
-    _refuse_columns(frame, entries, wanted, log, laws)
+    if not hasattr(frame, "columns"):
+        raise ValueError(f"frame must be a data frame. Got {type(frame).__name__}.")
+    known = [name for name in frame.columns if name not in entries]
+    known += [name for column in entries.values() for name in column]
+    for name in wanted:
+        if name in entries:
+            raise ValueError(
+                f"The column {name!r} holds dicts; expected some of their entries, "
+                f"which are columns: {', '.join(map(repr, entries[name]))}."
+            )
+        if known.count(name) != 1:
+            what = "several columns" if name in known else "no column"
+            meant = perhaps(name, known) if what == "no column" else ""
+            raise ValueError(
+                f"frame has {what} {name!r}{meant}; it has "
+                f"{', '.join(map(repr, known))}. Expected these in inputs, outputs and "
+                "replicate."
+            )
+        if wanted.count(name) > 1:
+            raise ValueError(
+                f"The column {name!r} is given for two purposes; expected one of "
+                "inputs, outputs and replicate."
+            )
+    refuse_no_input(log, laws)
     table = {name: frame[name] for name in wanted if name in frame.columns}
     for found in entries.values():
         table |= found
@@ -315,50 +323,21 @@ def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _names(given: Any, what: str) -> list[Any]:
-    """Return the names of columns; one that is no sequence stands alone."""
+def as_names(given: Any, what: str) -> list[Any]:
+    """Return names; one alone is a list of one."""
     is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    is_one = is_one or getattr(given, "ndim", 1) == 0
-    names = [given] if is_one else list(given)
+    names = [given] if is_one or getattr(given, "ndim", 1) == 0 else list(given)
+    if not names:
+        raise ValueError(f"{what} is empty; expected at least one name.")
     if not all(isinstance(name, Hashable) for name in names):
         raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
     return names
 
 
-def _refuse_columns(
-    frame: Any,
-    entries: Mapping[Any, Mapping[str, Any]],  # of columns of dicts
-    wanted: Sequence[str],
-    log: Sequence[str],
-    laws: Mapping[str, Any],
-) -> None:
-    """Raise ``ValueError`` for columns that are missing, or are given twice."""
-    known = getattr(frame, "columns", None)
-    if known is None:
-        raise ValueError(f"frame must be a data frame. Got {type(frame).__name__}.")
-    known = [name for name in known if name not in entries]
-    known += [name for column in entries.values() for name in column]
-    for name in wanted:
-        if name in entries:
-            raise ValueError(
-                f"The column {name!r} holds dicts; expected some of their entries, "
-                f"which are columns: {', '.join(map(repr, entries[name]))}."
-            )
-        if known.count(name) != 1:
-            what = "several columns" if name in known else "no column"
-            ends = [k for k in known if re.split("[./]", str(k))[-1] == str(name)]
-            meant = f" (perhaps {ends[0]!r})" if what == "no column" and ends else ""
-            raise ValueError(
-                f"frame has {what} {name!r}{meant}; it has "
-                f"{', '.join(map(repr, known))}. Expected these in inputs, outputs and "
-                "replicate."
-            )
-        if wanted.count(name) > 1:
-            raise ValueError(
-                f"The column {name!r} is given for two purposes; expected one of "
-                "inputs, outputs and replicate."
-            )
-    refuse_no_input(log, laws)
+def perhaps(name: Any, known: Iterable[Any]) -> str:
+    """Return the column whose name ends in this one, in words; "" if none does."""
+    ends = [k for k in map(str, known) if re.split("[./]", k)[-1] == str(name)]
+    return f" (perhaps {min(ends)!r})" if ends else ""
 
 
 def refuse_no_input(log: Any, inputs: Collection[Any]) -> None:
@@ -381,15 +360,20 @@ def build(
     order: Literal[False] | None = None,
     **read: Any,
 ) -> Ensemble:
-    """Make an ensemble of columns; see ``read_runs``."""
+    """Make an ensemble of columns; see ``read_columns``."""
     kind = None if hasattr(like, "iloc") else like  # rows have other labels here
-    found, y, notes, _ = read_runs(columns, laws, outputs, what=what, **read)
+    found, y, notes, _ = read_columns(columns, laws, outputs, what=what, **read)
     X = found.table
+    if replicated and len(np.unique(X, axis=0)) == len(X):
+        raise ValueError(
+            f"No two of {len(X)} {what} have equal inputs, so that there are no "
+            "replicates; expected replicate to be left out."
+        )
     return Ensemble(
         make_frame(found.columns, X.T, like=kind),
         make_frame(outputs, y.T, like=kind),
         tuple(found.laws),
-        _settings(X, what) if replicated else None,
+        np.unique(X, axis=0, return_inverse=True)[1].ravel() if replicated else None,
         found.levels,
         notes,
         order,
@@ -397,18 +381,17 @@ def build(
     )
 
 
-def read_runs(
+def read_columns(
     columns: Mapping[str, NDArray[Any]],
     laws: Mapping[str, Any],  # distributions; None where they are to be chosen
     outputs: Mapping[Any, NDArray[Any]],
     *,
-    log: Iterable[str] = (),
-    orders: Mapping[str, Sequence[Any]] | None = None,  # of ordered categories
     notes: Sequence[str] = (),
     what: str = "runs",
     may_agree: Collection[Any] = (),
+    **read_as: Any,
 ) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
-    """Read columns as numbers.
+    """Read columns as numbers, inputs as ``ReadInputs`` does.
 
     Returns inputs, outputs (NaN where a run failed), notes, and which rows of the table
     are runs.
@@ -420,16 +403,17 @@ def read_runs(
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
-        have = f"{what} have" if len(y) != 1 else f"{what[:-1]} has"
-        others = (
-            f" {len(used) - len(y)} others have none." if len(used) > len(y) else ""
-        )
         raise ValueError(
-            f"{len(y)} {have} an output; expected at least {FEWEST_MEMBERS}, of which "
-            f"inputs can be exchanged.{others}"
+            f"{len(y)} of {len(used)} {what} have an output; expected at least "
+            f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
         )
-    must_vary = [k for k, name in enumerate(outputs) if name not in may_agree]
-    _refuse_constant([list(outputs)[k] for k in must_vary], y[:, must_vary], what)
+    for name, column in zip(outputs, y.T, strict=True):
+        known = column[~np.isnan(column)]
+        if name not in may_agree and (not known.size or np.ptp(known) == 0):
+            raise ValueError(
+                f"The output {_shown(name)} is {known[0] if known.size else 'NaN'} in "
+                f"all {what}; expected outputs that vary."
+            )
     lost = np.isnan(y).any(axis=1).sum()
     told = [*notes]
     if not used.all():
@@ -440,14 +424,9 @@ def read_runs(
         told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."
         )
-    found = ReadInputs(
-        {name: values[used] for name, values in columns.items()},
-        laws,
-        log=log,
-        orders=orders,
-        what=what,
-        texts=map(_shown, of_text),
-    )
+    of_runs = {name: values[used] for name, values in columns.items()}
+    texts = list(map(_shown, of_text))
+    found = ReadInputs(of_runs, laws, what=what, texts=texts, **read_as)
     return found, y, (*told, *found.notes), used
 
 
@@ -490,12 +469,23 @@ class ReadInputs:
     def add(self, name: str, values: NDArray[Any], law: Any, is_log: bool) -> None:
         """Read a column, unless it does not vary."""
         _refuse_missing(name, values, self.what)
-        if law is not None:
-            _check_law(name, law)
+        is_named = isinstance(law, str) and law in NAMES
+        if not (law is None or is_named or is_frozen(law)):
+            raise ValueError(
+                f"The distribution of the input {name!r} must be None, a frozen one of "
+                f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
+            )
         is_categorical = isinstance(law, str) and law == "categorical"
         numbers = None if is_categorical else numbers_of_text(values)
         if numbers is not None:
-            _refuse_gaps(name, values, numbers, self.what)
+            gaps = values[np.isnan(numbers)]
+            if gaps.size:  # such as "None"
+                raise ValueError(
+                    f"The input {name!r} is {gaps.tolist()[0]!r} in {len(gaps)} of "
+                    f"{len(values)} {self.what}, and a number in the others; expected "
+                    "a number in each. Leave these rows out, or say that all are "
+                    f"labels: inputs={{{name!r}: 'categorical'}}."
+                )
             self.texts.append(repr(name))
         given, values = values, values if numbers is None else numbers
         if len(set(values.tolist())) < 2:
@@ -531,29 +521,6 @@ class ReadInputs:
         self.laws.append(law)
 
 
-def _settings(X: FloatArray, what: str) -> IndexArray:
-    """Number the different rows of inputs."""
-    rows, setting = np.unique(X, axis=0, return_inverse=True)
-    if len(rows) == len(X):
-        raise ValueError(
-            f"No two of {len(X)} {what} have equal inputs, so that there are no "
-            "replicates; expected replicate to be left out."
-        )
-    return setting.ravel()
-
-
-def _refuse_constant(names: Sequence[Any], y: FloatArray, what: str) -> None:
-    """Raise ``ValueError`` for an output that never varies."""
-    for name, column in zip(names, y.T, strict=True):
-        known = column[~np.isnan(column)]
-        if not known.size or np.ptp(known) == 0:
-            value = known[0] if known.size else "NaN"
-            raise ValueError(
-                f"The output {_shown(name)} is {value} in all {what}; expected outputs "
-                "that vary."
-            )
-
-
 def _shown(name: Any) -> str:
     return repr(name[1] if isinstance(name, tuple) else name)
 
@@ -570,7 +537,8 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
         # of an array of dates no element is a Python number; tolist gives integers
         other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         other = other or [str(values[0])]
-        bad = next((v for v in other if not _reads_as_number(v)), other[0])
+        pairs = ((v, np.array([v, "0"], dtype=object)) for v in other)
+        bad = next((v for v, two in pairs if numbers_of_text(two) is None), other[0])
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
             f"{bad!r}; expected floats, such as 1 and 0 for two labels, and NaN where "
@@ -582,10 +550,6 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
             "expected finite values, NaN where a run failed."
         )
     return found
-
-
-def _reads_as_number(value: Any) -> bool:
-    return numbers_of_text(np.array([value, "0"], dtype=object)) is not None
 
 
 def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
@@ -601,20 +565,6 @@ def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
             f"The input {name!r} is missing in {sum(missing)} of {len(values)} {what}; "
             "expected a value in each. Leave the input or these rows out; where other "
             "settings switch it off, fill in values that it has elsewhere."
-        )
-
-
-def _refuse_gaps(
-    name: str, values: NDArray[Any], numbers: FloatArray, what: str
-) -> None:
-    """Raise ``ValueError`` for text such as "None" among text that reads as numbers."""
-    gaps = [text for text, v in zip(values.tolist(), numbers, strict=True) if v != v]
-    if gaps:
-        raise ValueError(
-            f"The input {name!r} is {gaps[0]!r} in {len(gaps)} of {len(values)} "
-            f"{what}, and a number in the others; expected a number in each. Leave "
-            "these rows out, or say that all are labels: "
-            f"inputs={{{name!r}: 'categorical'}}."
         )
 
 
@@ -676,14 +626,6 @@ def _is_categorical(values: NDArray[Any]) -> bool:
         isinstance(v, (Real, Decimal)) and not isinstance(v, bool)
         for v in values.tolist()
     )
-
-
-def _check_law(name: str, law: Any) -> None:
-    if not is_frozen(law) and not (isinstance(law, str) and law in NAMES):
-        raise ValueError(
-            f"The distribution of the input {name!r} must be None, a frozen one of "
-            f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
-        )
 
 
 def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:

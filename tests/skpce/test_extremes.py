@@ -185,7 +185,7 @@ class TestNothing:
     def test_a_verdict_of_none(self, X, y):
         refuses("X of verdict is None", verdict, ridge_pce(2), None, y)
         refuses("y of verdict is None", verdict, ridge_pce(2), X, None)
-        with pytest.raises(ValueError, match="replicate has missing labels"):
+        with pytest.raises(ValueError, match="replicate is missing in"):
             verdict(ridge_pce(2), X, y, replicate=[None] * len(X))
 
 

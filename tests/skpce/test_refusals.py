@@ -84,14 +84,14 @@ class TestLabels:
         [None, "a"] * (N // 2),
     )
     def test_labels_that_are_none(self, repeated, reward):
-        refuses(r"^replicate .*(expected|; give)", verdict, *repeated, replicate=reward)
+        refuses(r"^replicate .*expected", verdict, *repeated, replicate=reward)
 
     @pytest.mark.parametrize("kind", [date.fromordinal, str, float])
     def test_labels(self, repeated, kind):
         labels = [kind(i // 2 + 1) for i in range(N)]
         found = verdict(*repeated, replicate=labels)
         assert len(found.attributable) == 1
-        with pytest.raises(ValueError, match=r"are of the group .* the same"):
+        with pytest.raises(ValueError, match=r"have one label .* the same"):
             verdict(*repeated, replicate=labels[1:] + labels[:1])
 
     @cases(
@@ -104,7 +104,11 @@ class TestLabels:
         ["a"] * N,
     )
     def test_orders_that_are_none(self, repeated, order):
-        refuses(r"^order .*(must be|; give)", verdict, *repeated, order=order)
+        refuses(r"^order .*expected", verdict, *repeated, order=order)
+
+    def test_an_order_of_dates_as_text(self, repeated):
+        days = [date.fromordinal(i + 1).isoformat() for i in range(N)]
+        assert_array_equal(verdict(*repeated, order=days).design.order, np.arange(N))
 
 
 class TestSubsets:
@@ -410,7 +414,7 @@ class TestLater:
 
     def test_an_order_of_rows_that_differ(self):
         X = np.random.default_rng(0).normal(size=(20, 1))
-        with pytest.raises(ValueError, match="order must be 20 numbers or dates"):
+        with pytest.raises(ValueError, match=r"order has shape .* a number or a date"):
             inspection.verdict(ridge_pce(1), X, X[:, 0], order=[[1, 2], [3]])
 
 

@@ -30,7 +30,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, quiet, seeded, splits_of_folds
+from .cross_fit import Split, has_methods, quiet, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -193,16 +193,14 @@ def compare_embeddings(
         of_policies = read.are_compositions
         kind = CompositionalPCESurrogate if of_policies else PolynomialChaosRegressor
         surrogate = kind(solver="ridge", distribution="normal")
-    if isinstance(surrogate, type) or not all(
-        hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
-    ):
+    if not has_methods(surrogate, "fit", "predict", "get_params"):
         raise fail(OWNER, "surrogate", "an estimator that predicts, or None", surrogate)
     if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
     grids = _grids_of(candidates, dimensions, degrees, surrogate)
-    groups = labels_of("groups", groups, y)
     surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, y, read, _ = read_members(surrogate, X, y, outputs=outputs, owner=OWNER)
+    groups = labels_of("groups", groups, y)
     refuse_failed(read.coordinates(y), "y")
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
@@ -232,16 +230,13 @@ class _Grid:
 
     name: str
     parameters: Mapping[str, Sequence[Any]]  # of the Pipeline
-    dimension_parameter: str | None
-    degree_parameter: str | None
 
-    def setting(self, parameters: Mapping[str, Any]) -> tuple[Any, Any]:
+    def setting(self, parameters: Mapping[str, Any]) -> list[Any]:
         """Return dimension and degree; NaN where taken as they are."""
-        names = self.dimension_parameter, self.degree_parameter
-        dimension, degree = (
-            np.nan if name is None else parameters.get(name, np.nan) for name in names
-        )
-        return dimension, degree
+        return [
+            next((v for k, v in parameters.items() if k.startswith(step)), np.nan)
+            for step in ("embedding__", "surrogate__")
+        ]
 
     def in_words(self, parameters: Mapping[str, Any]) -> str:
         """Return a setting as text."""
@@ -376,7 +371,7 @@ def _grids_of(
             grid[dimension] = dimensions
         if degree is not None:
             grid[degree] = degrees
-        found.append(_Grid(name, grid, dimension, degree))
+        found.append(_Grid(name, grid))
     return tuple(found)
 
 
@@ -399,9 +394,7 @@ def _dimension_of(name: Any, embedding: Any) -> str | None:
         )
     if isinstance(embedding, str) and embedding == "passthrough":
         return None
-    if isinstance(embedding, type) or not all(
-        hasattr(embedding, method) for method in ("fit", "transform", "get_params")
-    ):
+    if not has_methods(embedding, "fit", "transform", "get_params"):
         raise ValueError(
             f"candidates has {name!r}: {embedding!r}; expected a transformer or "
             "'passthrough'."

@@ -36,6 +36,11 @@ def splits_of_folds(fold: IndexArray) -> list[Split]:
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in every]
 
 
+def has_methods(given: Any, *names: str) -> bool:
+    """Whether this has some methods, and is no class."""
+    return not isinstance(given, type) and all(hasattr(given, one) for one in names)
+
+
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:
     """Clone a pipeline, without callbacks, and set what its last estimator has."""
     copy = without_callbacks(clone(pipeline))

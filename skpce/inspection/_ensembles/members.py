@@ -21,7 +21,6 @@ from ..._checks import (
     as_table,
     fail,
     floats_with_nan,
-    is_missing,
     is_table,
     label_columns,
     make_frame,
@@ -36,8 +35,9 @@ from ..._compositions.log_ratio import transformer_of
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
 from ..._result import Result
+from ...drivers._runs import numbered
 from .._reading import final_estimator
-from .cross_fit import Split, with_parameters
+from .cross_fit import Split, has_methods, with_parameters
 
 
 def read_members(
@@ -52,8 +52,7 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
-    predicts = hasattr(pipeline, "get_params") and hasattr(pipeline, "predict")
-    if not predicts or isinstance(pipeline, type):
+    if not has_methods(pipeline, "get_params", "predict"):
         expected = "an estimator or a Pipeline that predicts"
         raise fail(owner, "pipeline", expected, pipeline)
     for table, name in ((X, "X"), (y, "y")):
@@ -174,7 +173,14 @@ def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
     if noise_share is None:
         return np.full(outputs.n_groups, np.nan)
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
-        _refuse_other_steps(noise_share.step_names, outputs.names)
+        names, expected = list(noise_share.step_names), list(outputs.names)
+        positions = [f"step{i}" for i in range(len(names))]  # without names
+        has_others = names != expected and positions not in (names, expected)
+        if has_others and len(names) == len(expected):  # else refused for its length
+            raise ValueError(
+                f"noise_share is of the steps {names}; expected {expected}, in this "
+                "order."
+            )
         noise_share = noise_share.rows[0].noise_share
     try:
         share = as_floats(noise_share, "noise_share")
@@ -195,77 +201,10 @@ def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
     return share
 
 
-def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
-    """Refuse a decomposition of steps with other names, or in another order."""
-    positions = [f"step{i}" for i in range(len(given))]
-    if positions in (list(given), list(expected)) or len(given) != len(expected):
-        return  # without names, or refused for its length
-    if list(given) != list(expected):
-        raise ValueError(
-            f"noise_share is of the steps {list(given)}; expected {list(expected)}, in "
-            "this order."
-        )
-
-
-def labels_of(name: str, labels: Any, y: Any) -> Any:
-    """Check the labels of members: one each, that can be sorted; None stays None."""
+def labels_of(name: str, labels: Any, y: Any) -> IndexArray | None:
+    """Return labels of members as numbers; None stays None."""
     refuse_other_rows(y=y, **{name: labels})
-    if labels is None or not hasattr(y, "__len__"):  # then y itself is refused
-        return None
-    if np.ma.is_masked(labels):
-        raise ValueError(f"{name} is masked; give one label per member.")
-    try:
-        labels = np.asarray(labels)
-    except ValueError:
-        raise ValueError(
-            f"{name} has entries of different length; give one label per member."
-        ) from None
-    if labels.dtype.kind in "fMm" and np.isnan(labels).any():
-        raise ValueError(f"{name} has NaN labels; give one label per member.")
-    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
-    if labels.dtype.kind == "O" and len(kinds) > 1:
-        raise ValueError(
-            f"{name} has labels of the kinds {', '.join(sorted(kinds))}; give one "
-            "label per member, all strings or all numbers."
-        )
-    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
-        raise ValueError(f"{name} has missing labels (None); give one per member.")
-    try:
-        can_be_sorted = labels.dtype.kind not in "cV" and np.unique(labels) is not None
-    except TypeError:
-        can_be_sorted = False
-    if not can_be_sorted:
-        raise ValueError(
-            f"{name} has labels of the type {type(labels.flat[0]).__name__}; expected "
-            "numbers, text or dates."
-        )
-    if labels.shape != (len(y),):
-        raise ValueError(
-            f"{name} has shape {labels.shape}; expected ({len(y)},), one label "
-            "per member of y."
-        )
-    return labels
-
-
-def check_replicates(X: Any, replicate: Any) -> None:
-    """Refuse members of one group whose inputs differ."""
-    if replicate is None:
-        return
-    inputs = np.asarray(X)
-    _, first, group = np.unique(replicate, return_index=True, return_inverse=True)
-    reference = inputs[first[group]]
-    same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
-    if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
-        largest = np.abs(inputs).max(axis=0, initial=0.0, where=~np.isnan(inputs))
-        same |= np.abs(inputs - reference) <= 1e-9 * largest
-    differs = ~same.reshape(len(inputs), -1).all(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        raise ValueError(
-            f"Members {int(first[group][row])} and {row} are of the group "
-            f"{replicate.tolist()[row]!r} and have other rows of X; expected the same: "
-            "replicates share their inputs, X before any embedding that is random."
-        )
+    return None if labels is None else numbered(name, labels, np.ones(len(y), bool))
 
 
 def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
@@ -301,25 +240,3 @@ def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
                 "that respects groups, such as sklearn.model_selection.GroupKFold, or "
                 "an int."
             )
-
-
-def check_order(order: Any, n_members: int) -> None:
-    """Refuse positions that cannot be sorted, or are not one for each member."""
-    if order is None or order is False:
-        return
-    if np.ma.is_masked(order):
-        raise ValueError("order is masked; give the position of each member.")
-    try:
-        values = np.asarray(order)
-    except ValueError:  # ragged
-        values = np.array(None)
-    if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
-        raise ValueError(
-            f"order must be {n_members} numbers or dates, one for each member, or "
-            "False where the order of the rows means nothing. Got shape "
-            f"{values.shape} and type {values.dtype}."
-        )
-    if not np.isfinite(values).all():  # NaT is not finite
-        raise ValueError(
-            "order has NaN, NaT or infinity; give the position of each member."
-        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
@@ -24,6 +24,7 @@ from ..._checks import (
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._result import Result
+from ...drivers._design import numbers_of, sum_of
 from .members import labels_of
 
 # Dispersion between and within groups of members, and its jackknife.
@@ -71,9 +72,9 @@ class ConvexSums:
         values: FloatArray,  # shape: (n_members, n_columns)
         group: IndexArray,  # shape: (n_members,)
     ) -> ConvexSums:
-        sizes = _add_by_group(np.ones((len(values), 1)), group)
-        sums = _add_by_group(values, group)
-        members = _add_by_group(function(values), group)
+        sizes = sum_of(np.ones((len(values), 1)), group)
+        sums = sum_of(values, group)
+        members = sum_of(function(values), group)
         return cls(function, sizes, sums, members, sizes * function(sums / sizes))
 
     def components(self, leave_out: bool = False) -> Components:
@@ -114,14 +115,11 @@ class PairSums:
     ) -> PairSums:
         """Sum total variation distances, one array of parts per step."""
         members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
-
-        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
-            return _distances_to(parts[rows], parts[rows]).sum()
-
-        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
+        of_groups = ([parts[rows] for parts in steps] for rows in members)
+        own = np.array([[_distances_to(p, p).sum() for p in one] for one in of_groups])
         to_all = [_distances_to(parts, parts) for parts in steps]
-        sizes = _add_by_group(np.ones((len(group), 1)), group)
-        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group))
+        sizes = sum_of(np.ones((len(group), 1)), group)
+        return cls(sizes, own, sum_of(np.stack(to_all, axis=1), group))
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""
@@ -157,32 +155,11 @@ def _distances_to(parts: FloatArray, others: FloatArray) -> FloatArray:
     )
 
 
-def _add_by_group(values: FloatArray, group: IndexArray) -> FloatArray:
-    """Add up the rows of each group; (n_groups, n_columns)."""
-    sums = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(sums, group, values)
-    return sums
-
-
 def jackknife_error(left_out: FloatArray) -> FloatArray:
     """Return the standard error from estimates without each group; (n_steps,)."""
     n_groups = len(left_out)
     centred = left_out - left_out.mean(axis=0)
     return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
-
-
-def ratio_interval(
-    whole: Components, without: Components, confidence_level: float
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
-    n_groups = len(without.between)
-    pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = jackknife_error(np.log(pivot + without.ratio))
-        centre = np.log(pivot + whole.ratio)
-        half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
-        found = np.exp(np.stack([centre - half, centre + half])) - pivot
-    return np.where(np.isfinite(half) & (n_groups > 2), found, np.nan)
 
 
 #: Measures of disagreement of compositions; real outputs have the first.
@@ -350,8 +327,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 groups:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
-    labels: Any = labels_of("replicate", replicate, y)
-    given = sum(values is not None for values in (labels, control, exact))
+    given = sum(values is not None for values in (replicate, control, exact))
     if given != 1:
         raise ValueError(
             f"Give exactly one of replicate=, control= and exact=; got {given} of them."
@@ -369,6 +345,7 @@ def variance_decomposition(
         standardize=standardize,
     )
     values = _table_of(y, "y", read)
+    labels = labels_of("replicate", replicate, y)
     figures = {
         "source": "exact" if exact is not None else "replicates",
         "n_members": len(values),
@@ -500,41 +477,36 @@ def _sums_of(
     if len(values) < 2:
         raise ValueError(f"{name} has {len(values)} member; a variance needs two.")
     group = np.arange(len(values)) if group is None else group
-
-    def square(values: FloatArray) -> FloatArray:
-        return outputs.sum_by_group(np.square(values))
-
-    squares = ConvexSums.of(square, values - values.mean(axis=0), group)
+    squares = ConvexSums.of(
+        lambda values: outputs.sum_by_group(np.square(values)),
+        *(values - values.mean(axis=0), group),
+    )
     if outputs.real is not None or outputs.geometry is None:
         return (squares,)
     layout = outputs.geometry.layout
     closed = close_compositions(y, layout, "renormalize", name)
-    step_of_part = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
-
-    def negative_entropy(values: FloatArray) -> FloatArray:
-        return xlogy(values, values) @ step_of_part.astype(np.float64)
-
+    is_of_step = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
+    sums = is_of_step.astype(np.float64)
     return (
         squares,
-        ConvexSums.of(negative_entropy, closed, group),
+        ConvexSums.of(lambda values: xlogy(values, values) @ sums, closed, group),
         PairSums.of([closed[:, c] for c in layout.slices], group),
     )
 
 
-def _groups_of(replicate: NDArray[Any]) -> IndexArray:  # shape: (n_members,)
+def _groups_of(replicate: IndexArray) -> IndexArray:  # shape: (n_members,)
     """Number the groups of members; refuse labels without repeats."""
-    names, group = np.unique(replicate, return_inverse=True)
-    if len(names) == len(replicate):
+    group = numbers_of(replicate)
+    if group.max() + 1 == len(replicate):
         raise ValueError(
             "replicate has no repeats; expected at least two members with one label: "
             "where every member has its own, the noise of training cannot be separated "
             "from the effect of the inputs."
         )
-    if len(names) < 2:
+    if not group.any():
         raise ValueError(
-            f"replicate has one label only, {names.tolist()[0]!r}; the share of "
-            "training noise needs at least two labels (or control= for members of "
-            "equal inputs)."
+            "replicate has one label only; the share of training noise needs at least "
+            "two labels (or control= for members of equal inputs)."
         )
     return group
 
@@ -543,17 +515,20 @@ def _from_replicates(
     measures: tuple[ConvexSums | PairSums, ...], confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Return between, within and the three ``SHARES`` of each measure."""
-
-    def share(ratio: FloatArray) -> FloatArray:
-        return 1.0 / (1.0 + np.maximum(ratio, 0.0))
-
     splits: list[tuple[FloatArray, ...]] = []
     for sums in measures:
         with np.errstate(divide="ignore", invalid="ignore"):
             whole, without = sums.components(), sums.components(True)
-            low, high = ratio_interval(whole, without, confidence_level)
+            # By the jackknife of the logarithm of ``between / within``.
+            n_groups = len(without.between)
+            pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
+            error = jackknife_error(np.log(pivot + without.ratio))
+            half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
+            centre = np.log(pivot + whole.ratio)
+            ends = np.exp([centre - half, centre + half]) - pivot
+        low, high = np.where(np.isfinite(half) & (n_groups > 2), ends, np.nan)
         between = np.maximum(whole.between, 0.0)
-        shares = share(whole.ratio), share(high), share(low)
+        shares = 1.0 / (1.0 + np.maximum([whole.ratio, high, low], 0.0))
         splits.append((between, whole.within, *shares))
     return splits
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,9 +14,7 @@ from sklearn.utils import get_tags
 from ..._basis.basis import PolynomialBasis, categorical_inputs
 from ..._checks import (
     FEWEST_MEMBERS,
-    BoolArray,
     FloatArray,
-    IndexArray,
     OutputGroups,
     Steps,
     check_boolean,
@@ -33,13 +30,12 @@ from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
 from ...drivers._design import deal_folds, numbers_of, q2_with_interval, units_by_inputs
 from ...drivers._findings import find_drivers
+from ...drivers._runs import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import column_names, input_names_of, last_and_inputs
 from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
-    check_order,
-    check_replicates,
     given_shares,
     labels_of,
     make_splits,
@@ -190,10 +186,6 @@ def verdict(
         y, X = X.y, X.X
     check_boolean("verdict", "standardize", standardize)
     refuse_other_rows(X=X, y=y, order=order)
-    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
-    labels: dict[str, Any] = {
-        name: labels_of(name, given, y) for name, given in roles.items()
-    }
     pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps)
     table, y, read, steps = read_members(
         pipeline,
@@ -203,8 +195,14 @@ def verdict(
         mask=mask,
         standardize=standardize,
     )
-    check_order(order, len(table))
-    check_replicates(table, labels["replicate"])
+    roles = {"replicate": replicate, "blocks": blocks, "groups": groups}
+    labels: dict[str, Any] = {
+        name: labels_of(name, given, y) for name, given in roles.items()
+    }
+    if order is not None and order is not False:
+        order = positions(order, np.ones(len(table), dtype=bool))
+    if labels["replicate"] is not None:
+        refuse_other_inputs(np.asarray(table), labels["replicate"])
     shares = given_shares(noise_share, read)
     values = numeric(table)
     if values is None:  # equal numbers for equal rows of text
@@ -215,27 +213,25 @@ def verdict(
     # To all members, or to those with the most outputs.
     most = fit.of_block(*max(read.blocks(y), key=lambda one: len(one[0])))
     fitted = quiet_fit(most.pipeline, most.X, most.y)
-    inputs, cautions = _tested_inputs(fit, fitted)
-    n_choices = 1 if inputs.are_columns else _n_embeddings(fitted)
+    (inputs, names, is_category, laws), cautions = _tested_inputs(fit, fitted)
+    of_columns = any(one.code == "embedding saw y" for one in cautions)
+    n_choices = 1 if of_columns else _n_embeddings(fitted)
     if n_choices > 1:
         cautions = *cautions, Caution("embedding chosen", {"n": n_choices})
     with one_thread_for(len(table)):
         findings = find_drivers(
-            *(inputs.values, inputs.is_category, inputs.laws),
-            *(read.member_coordinates(y), read, design),
-            [(i,) for i in range(len(inputs.names))],
-            inputs.names,
-            _NEGLIGIBLE,
-            n_choices,
+            *(inputs, is_category, laws, read.member_coordinates(y), read, design),
+            [(i,) for i in range(len(names))],
+            *(names, _NEGLIGIBLE, n_choices),
         )
-    q2 = _cross_fitted(fit, inputs.values, findings.design, cv)
+    q2 = _cross_fitted(fit, inputs, findings.design, cv)
     known = ~np.isnan(shares)
     if known.any():
         noise = np.where(known, shares, findings.shares.noise)
         both = replace(findings.shares, noise=noise, noise_name="training noise")
         findings = replace(findings, shares=both)
     return make_answer(
-        *(findings, inputs.names, read, _Fitted(fitted)),
+        *(findings, names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
         cautions=cautions,
         q2=q2,
@@ -251,17 +247,6 @@ class _Fitted:
     def fit(self) -> Any:
         """Return it."""
         return self.pipeline
-
-
-@dataclass(frozen=True, eq=False)
-class _TestedInputs:
-    """Inputs that are tested, as numbers."""
-
-    values: FloatArray  # shape: (n_members, n_inputs)
-    names: tuple[str, ...]
-    is_category: BoolArray  # shape: (n_inputs,)
-    laws: Sequence[Any] | None  # None where they are chosen
-    are_columns: bool = False  # of X, in place of an embedding that has looked at y
 
 
 def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
@@ -296,7 +281,14 @@ def _cross_fitted(
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
         errors = np.zeros((len(rows), len(own)))
         order = units_by_inputs(inputs[rows], part.observed, unit)
-        dealt = _splits_of(cv, part, order, unit)
+        if is_integer(cv):  # dealt several times
+            n_folds = min(int(cv), len(order))
+            once = part.observed.size > _SMALL or n_folds == len(order)
+            seeds = range(1 if once else _TIMES)
+            folds = [deal_folds(order, unit, n_folds, seed) for seed in seeds]
+            dealt = [splits_of_folds(fold) for fold in folds]
+        else:
+            dealt = [make_splits(cv, part.X, unit)]
         for splits in dealt:
             missed = part.squared_errors(splits)
             errors += part.outputs.sum_by_group(missed) / len(dealt)
@@ -305,24 +297,12 @@ def _cross_fitted(
     return q2
 
 
-def _splits_of(
-    cv: Any, part: CrossFit, order: IndexArray, unit: IndexArray
-) -> list[list[tuple[IndexArray, IndexArray]]]:
-    """Return the folds: as they are given, or dealt several times."""
-    if not is_integer(cv):
-        return [make_splits(cv, part.X, unit)]
-    n_folds = min(int(cv), int(unit.max()) + 1)
-    once = part.observed.size > _SMALL or n_folds > unit.max()
-    return [
-        splits_of_folds(deal_folds(order, unit, n_folds, seed))
-        for seed in range(1 if once else _TIMES)
-    ]
+def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]]:
+    """Return what the last estimator gets, or X where an embedding has looked at y.
 
-
-def _tested_inputs(
-    fit: CrossFit, fitted: Any
-) -> tuple[_TestedInputs, tuple[Caution, ...]]:
-    """Return what the last estimator gets, or X where an embedding has looked at y."""
+    Values of inputs, their names, which are categories, and their distributions, None
+    where these are chosen; cautions.
+    """
     last, inputs = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
     if looks_at_y(fitted, fit.X, fit.y):
@@ -331,7 +311,7 @@ def _tested_inputs(
             names, values = (), np.zeros((len(fit.X), 0))
         caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, flags, None, True), (caution,)
+        return (values, names, flags, None), (caution,)
     values, names = numeric(coded), input_names_of(fitted, coded)
     if values is None:
         raise ValueError(
@@ -342,7 +322,7 @@ def _tested_inputs(
     basis = getattr(last, "basis_", None)
     if not isinstance(basis, PolynomialBasis):
         flags = np.zeros(len(names), dtype=bool)
-        return _TestedInputs(values, names, flags, None), ()
+        return (values, names, flags, None), ()
     is_category = categorical_inputs(basis.laws)
     laws = [
         own if category or not own.learned else chosen
@@ -353,23 +333,15 @@ def _tested_inputs(
             strict=True,
         )
     ]
-    cautions = _other_distributions(basis, values, names)
-    return _TestedInputs(values, names, is_category, laws), cautions
-
-
-def _other_distributions(
-    basis: PolynomialBasis, values: FloatArray, names: Sequence[str]
-) -> tuple[Caution, ...]:
-    """Caution of inputs that do not have the distributions that were stated."""
+    tested = values, names, is_category, laws
     stated = np.array([not law.learned for law in basis.laws])
     p_values = np.where(stated, basis.p_values(values), np.nan)
-    if np.isnan(p_values).all():
-        return ()
-    worst = int(np.nanargmin(p_values))
-    if p_values[worst] * stated.sum() >= _DEPARTS:
-        return ()
+    p_values = np.where(np.isnan(p_values), np.inf, p_values)
+    worst = int(np.argmin(p_values))
+    if p_values[worst] * max(stated.sum(), 1) >= _DEPARTS:
+        return tested, ()
     figures = {"input": names[worst], "p_value": float(p_values[worst])}
-    return (Caution("distribution", figures),)
+    return tested, (Caution("distribution", figures),)
 
 
 def _n_embeddings(fitted: Any) -> int:

@@ -162,7 +162,7 @@ def test_stated_distributions_are_kept(table, X, y):
         "normal",
         "auto",
     )
-    assert read(table, outputs="accuracy").data.distribution is None
+    assert read(table, outputs="accuracy").data.laws is None
 
 
 def test_groups_of_columns_and_steps_of_a_table(table):
@@ -407,10 +407,13 @@ def no_work(monkeypatch):
     ({"replicate": np.arange(N) // 2}, "other inputs.*groups="),
     ({"inputs": ["a"]}, "1 names; expected 3"),
     ({"log": ["rate"]}, "log has 'rate'"),
-    ({"groups": [1, 2]}, r"groups has the shape \(2,\)"),
+    ({"groups": [1, 2]}, r"groups has shape \(2,\)"),
     ({"blocks": [None] * N}, "missing in 24 of 24"),
+    ({"blocks": np.full(N, "NaT", dtype="datetime64[ns]")}, "missing in 24 of 24"),
+    ({"groups": [{"a": 1}] * N}, "has the entry"),
+    ({"order": np.full(N, np.inf)}, "order is infinite"),
     ({"order": [f"r{k}" for k in range(N)]}, "'r0'; expected a number or a date"),
-    ({"together": {"g": ["x0", "zz"]}}, "'zz' in 'g'"),
+    ({"together": {"g": ["x0", "zz"]}}, r"together\['g'\] has 'zz', which is no input"),
     ({"together": {"g": ["x0"], "h": ["x0"]}}, "each input in one group"),
     ({"together": {"x2": ["x0", "x1"]}}, "the name 'x2'"),
     ({"together": ["x0"]}, "together must be a dict"),
@@ -422,8 +425,8 @@ def test_settings_of_arrays_are_refused_by_name(options, message, X, y, no_work)
 @cases(
     ("options", "message"),
     ({"inputs": ["lr"]}, "inputs has 'lr'"),
-    ({"blocks": "day"}, "blocks='day' is no column"),
-    ({"replicate": "seed"}, "replicate='seed' is no column"),
+    ({"blocks": "day"}, "blocks has 'day', which is no column"),
+    ({"replicate": "seed"}, "replicate has 'seed', which is no column"),
     ({"replicate": ["kind", "seed"]}, "replicate has 'seed'"),
     ({"replicate": "kind"}, "No two of 24 runs have equal inputs"),
     ({"blocks": "accuracy"}, "blocks='accuracy' is an output too"),

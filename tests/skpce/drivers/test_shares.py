@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import skpce
 from skpce import PolynomialChaosRegressor
 from skpce.drivers import Design, _shares
-from skpce.drivers._exchange import Inputs
+from skpce.drivers._exchange import Inputs, Problem
 from skpce.drivers._shares import noise_share
 from skpce.inspection import variance_decomposition
 
@@ -95,9 +95,8 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
     y[:, :60] += X[:, [0]]
     inputs = Inputs.of(X, np.zeros(2, dtype=bool))
     row = np.arange(60)
-    found = _shares.shares_of(
-        X, inputs.laws, y, np.arange(80), row, Design.of(X), [(0,), (1,)]
-    ).total
+    problem = Problem(inputs, y, np.arange(80), Design.of(X), ((0,), (1,)), 4 * 80)
+    found = _shares.shares_of(problem, row).total
     covered = (found[1, :60, 0] <= 0.5) & (found[2, :60, 0] >= 0.5)
     assert covered.mean() > 0.85
     assert np.median(np.abs(found[0, :60, 0] - 0.5)) < 0.15
@@ -106,19 +105,23 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
 def test_what_refits_miss_beyond_the_errors_of_leaving_one_out_is_counted():
     y = np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [2.0, 2.0]])  # spread 4 each
     alone = np.array([[0.5, 1.0], [0.5, 1.0], [0.5, 1.0], [0.5, 1.0]])
-    problem = SimpleNamespace(
+    fitted = SimpleNamespace(
         fit=SimpleNamespace(loo_residuals=alone), basis=SimpleNamespace(laws=())
     )
     q2 = np.array([[0.5, 0.25], [0.0, 0.0], [1.0, 1.0]])
     repeated = Design.of(np.array([[0.0], [1.0], [2.0], [2.0]]))
-    given = problem, y, np.array([0, 1]), np.ones(2), q2
-    found = _shares._missed_beyond(*given, repeated)
+
+    def missed(design):
+        fit = _shares._Fit(Problem(None, y, np.arange(2), design, (), 1), fitted)
+        fit.__dict__["explained"] = np.ones(2)
+        return fit.missed(q2)
+
     # 1 - .5 - 4 * .25 / 4; 1 - .25 - 4 * 1 / 4 is below 0.
-    assert_allclose(found, [0.25, 0.0])
-    found = _shares._missed_beyond(*given, replace(repeated, adaptive=True))
-    assert_allclose(found, [0.5, 0.75])  # all that refits do not predict
+    assert_allclose(missed(repeated), [0.25, 0.0])
+    # All that refits do not predict:
+    assert_allclose(missed(replace(repeated, adaptive=True)), [0.5, 0.75])
     single = Design.of(np.arange(4.0)[:, np.newaxis])  # one run more may show a fourth
-    assert_allclose(_shares._missed_beyond(*given, single), [0.5, 0.25])
+    assert_allclose(missed(single), [0.5, 0.25])
 
 
 def test_upper_ends_are_wider_where_earlier_results_chose_the_settings(rng):

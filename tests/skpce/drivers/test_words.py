@@ -11,7 +11,6 @@ import skpce
 from skpce.drivers import Caution, Design, State
 from skpce.drivers._answer import sentences_of
 from skpce.drivers._cautions import cautions_in_words, listed
-from skpce.drivers._design import Exchange
 from skpce.drivers._exchange import Tested as Evidence
 from skpce.drivers._findings import (
     Findings,
@@ -61,8 +60,6 @@ def findings(
         q2=np.stack([np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,))] * 3),
         noise=np.broadcast_to(np.asarray(noise, dtype=float), (n_outputs,)),
     )
-    rows = np.arange(8)
-    tested = replace(Evidence.nothing(), exchange=Exchange("rows", rows, scope=scope))
     given = (
         np.full((n_outputs, n_rows), np.nan) if more is None else np.atleast_2d(more)
     )
@@ -71,9 +68,8 @@ def findings(
         np.full((n_outputs, n_rows), 0.5),
         np.full((n_outputs, n_rows), 0.5),
         shares,
-        [[()] * n_rows for _ in range(n_outputs)],
         np.asarray(given, dtype=float),
-        [[tested] * n_rows for _ in range(n_outputs)],
+        [[Evidence(scope=scope)] * n_rows for _ in range(n_outputs)],
         {(o, i, j): 0.001 for o, i, j, _ in pairs},
         tuple(cautions),
         np.full(n_outputs, 60),
@@ -166,8 +162,7 @@ def test_the_scope_of_a_test_is_said():
     assert "This is shown at the settings tried, not beyond them." in tried
     found = findings([D, D, N, N], [0.5, 0.3, 0, 0])
     row = found.tested[0]
-    at_these = replace(row[1].exchange, scope="tried")
-    row[1] = replace(row[1], exchange=at_these)
+    row[1] = replace(row[1], scope="tried")
     assert "What units does is shown at the settings tried" in words(found)[0]
     assert "settings tried" not in words(findings([D, N, N, N], [0.9, 0, 0, 0]))[0]
 

@@ -179,7 +179,7 @@ def test_a_range_that_changed_is_that_of_the_values_tried(study):
 def test_bad_studies_are_refused(study):
     with pytest.raises(ValueError, match=r"study must be .* at least one trial"):
         from_study(SimpleNamespace(trials=[]))
-    with pytest.raises(ValueError, match="1 trial has an output; expected"):
+    with pytest.raises(ValueError, match="1 of 1 trials have an output; expected"):
         from_study(SimpleNamespace(trials=study.trials[:1]))
     refuses("None of 30 trials of study is complete", from_study, study, ["nothing"])
     with pytest.raises(ValueError, match="'distribution' parameter of from_study"):

@@ -110,13 +110,13 @@ def test_an_input_that_does_not_vary_is_left_out(table):
     ("change", "arguments", "message"),
     ({}, (["nope"], "accuracy"), "no column 'nope'; it has 'learner', 'rate'"),
     ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
-    ({}, ([], "accuracy"), "at least one input"),
-    ({}, (["rate"], []), "at least one input and one output"),
-    ({}, (["rate"], {}), "at least one input and one output"),
+    ({}, ([], "accuracy"), "inputs is empty; expected at least one"),
+    ({}, (["rate"], []), "outputs is empty; expected at least one"),
+    ({}, (["rate"], {}), "outputs is empty; expected at least one"),
     ({"accuracy": "good"}, (["rate"], "accuracy"), "no numbers, such as 'good'"),
     ({"accuracy": np.inf}, (["rate"], "accuracy"), "infinite in 40 rows"),
     ({"accuracy": 1.0}, (["rate"], "accuracy"), "is 1.0 in all runs"),
-    ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 runs have an output"),
+    ({"accuracy": np.nan}, (["rate"], "accuracy"), "0 of 40 runs have an output"),
     ({"rate": np.nan}, (["rate"], "accuracy"), "'rate' is missing in 40 of 40"),
     ({"rate": 1.0}, (["rate"], "accuracy"), "No input varies in the 40 runs"),
     ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
@@ -172,7 +172,7 @@ def test_lists_and_logarithms_of_labels_are_no_inputs(table):
 
 
 def test_an_empty_output_is_refused(table):
-    with pytest.raises(ValueError, match="with a column for 'cost'"):
+    with pytest.raises(ValueError, match=r"outputs\['cost'\] is empty"):
         from_frame(table, ["depth"], {"quality": ["accuracy"], "cost": []})
 
 
@@ -419,5 +419,7 @@ def test_decimals_are_numbers(table):
 
 
 def test_few_runs_are_refused(table):
-    with pytest.raises(ValueError, match="5 runs have an output; expected at least 8"):
+    with pytest.raises(
+        ValueError, match="5 of 5 runs have an output; expected at least 8"
+    ):
         from_frame(table[:5], ["depth"], "accuracy")

@@ -268,7 +268,7 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
     ({}, "exactly one of replicate=, control= and exact=; got 0"),
     ({"replicate": UNEQUAL, "control": Y}, "got 2 of them"),
     ({"replicate": np.arange(17)}, "no repeats"),
-    ({"replicate": np.zeros(17)}, "one label only, 0.0"),
+    ({"replicate": np.zeros(17)}, "one label only"),
     ({"replicate": UNEQUAL[:4]}, r"replicate has shape \(4,\); expected \(17,\)"),
     ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
     ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
@@ -282,12 +282,12 @@ def test_bad_arguments(kwargs, message):
 
 @cases(
     ("labels", "message"),
-    (["a", "a", "b", None], "kinds NoneType, str"),
-    ([1, 1, "b", "b"], "kinds int, str"),
-    ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
+    (["a", "a", "b", None], "missing in 2 of 8"),
+    ([1, 1, "1", "1"], "read alike"),
+    ([1.0, 1.0, 2.0, np.nan], "is missing in 2 of 8"),
 )
 def test_missing_and_mixed_labels_are_refused(labels, message):
     y, reward = np.full((8, 2), 0.5), np.array(2 * labels, dtype=object)
-    reward = reward.astype(float) if message == "NaN labels" else reward
+    reward = reward.astype(float) if message.startswith("is") else reward
     refuses(message, variance_decomposition, y, reward)
     refuses(message, verdict, ridge_surrogate(1), np.zeros((8, 1)), y, replicate=reward)
