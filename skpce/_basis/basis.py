@@ -522,7 +522,7 @@ class PolynomialBasis(Functions):
 
     laws: Sequence[InputLaw]  # one per feature
     multi_indices: IndexArray  # shape: (n_terms, n_features)
-    # Where a fit that learned its degree ends, see ``evaluate_within``.
+    # Beyond which functions keep their values, see ``evaluate_within``.
     reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields
@@ -617,7 +617,8 @@ class PolynomialBasis(Functions):
                     column = X[:, part[0]] if alone else X.T[list(part)].ravel()
                     ends = None
                     if self.reach is not None:
-                        ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
+                        ends = self.reach[:, list(part)]
+                        ends = ends[:, 0] if alone else np.repeat(ends, len(X), axis=1)
                     slope = slope_of in part
                     values = evaluate_within(law, column, degree, ends, slope=slope)
                     tables[part] = values.reshape(degree + 1, len(part), len(X))
@@ -785,7 +786,9 @@ class BasisParameters:
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
-        return PolynomialBasis(laws, multi_indices)
+        used = weights > 0
+        reach = reach_of_held(laws, X if used.all() else X[used])
+        return PolynomialBasis(laws, multi_indices, reach)
 
     def learn_laws(
         self,
@@ -908,6 +911,14 @@ def get_feature_names_out(
 def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
     """Return the smallest and the largest value of each input."""
     return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
+
+
+def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
+    """Return the outermost samples of inputs whose functions are held there."""
+    held = np.array([law.held for law in laws])
+    if not held.any():
+        return None
+    return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 
 def tables_of(

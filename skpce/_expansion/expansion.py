@@ -606,15 +606,6 @@ def _groups(expansion: Any) -> tuple[IndexArray, int]:
     return own, expansion.n_groups
 
 
-def aggregated_shares(
-    parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
-    weights: FloatArray,  # shape: (n_targets,), not negative
-) -> SobolIndices:
-    """Return the same of partial variances and the variance."""
-    first, total, shapley, variance = (weights @ part for part in parts)
-    return shares(first, total, shapley, variance)
-
-
 def sensitivity_frame(
     indices: InteractionIndices,
     shapley: FloatArray,  # shape: (n_targets, n_features)
@@ -691,7 +682,6 @@ def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
             "derivative-based measure needs inputs that are numbers."
         )
     nodes, weights = law.quadrature(degree + 1)
-    law = law.everywhere()
     slopes = law.differentiate(nodes, degree)
     return (slopes * weights) @ law.evaluate(nodes, degree).T
 
@@ -1453,7 +1443,8 @@ class Expansion:
                 f"weights must be {n_groups} finite numbers of 0 or more, one per "
                 f"target. Got {weights!r}."
             )
-        found = aggregated_shares(variances_of(self), given)
+        first, total, shapley, variance = (given @ part for part in variances_of(self))
+        found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)
 
     # Tables and text

@@ -2,8 +2,8 @@ r"""Intervals of Sobol indices, by the bootstrap or from leave-one-out residuals
 
 In the bootstrap, terms and penalties stay those of the full fit: copies of a sample in
 a resample would leak into a leave-one-out error. So the spread of the resamples shows
-the error of the coefficients, and with a ``RelearningSolver`` that of the input
-distributions, but neither the truncation of the expansion nor the search for its terms.
+the error of the coefficients and of the input distributions, but neither the truncation
+of the expansion nor the search for its terms.
 
 The bounds from residuals contain these as well. ``sobol_interval`` says which
 expectations they rest on, the page "How sure are the indices?" of the user guide why
@@ -53,7 +53,6 @@ from .problem import (
     LARGEST_BLOCK,
     FittedProblem,
     LearnedLaws,
-    RelearningSolver,
     RowSums,
     bootstrap_shares,
     dirichlet_shares,
@@ -260,22 +259,18 @@ def bounds_of_shares(
     draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
         return posterior_bounds(problem, *draws)
-    linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
-    laws = LearnedLaws(problem.basis.with_terms, inputs, whole=True)
     if method == "bootstrap":
-        counts = resample_counts(linear.weights, n_resamples, generator)
-        solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
-        spread = weighted_spread(linear.targets, linear.weights)
-        varies = (spread > 0).astype(np.float64)[:, np.newaxis]
+        weights = problem.require_samples("sobol_interval").weights
+        varies = (problem.spread > 0).astype(np.float64)[:, np.newaxis]
         found = bootstrap_shares(
-            solver,
-            linear,
-            problem.fit,
-            counts,
+            problem,
+            resample_counts(weights, n_resamples, generator),
             lambda coefficients: varies * np.square(coefficients),
             max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1)),
+            generator,
         )
         return percentile_bounds(found, confidence_level)
+    linear, laws = problem.linear, problem.learned_laws(whole=True)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
         return residual_bounds(problem, linear, laws, masks, *draws)

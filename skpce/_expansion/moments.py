@@ -119,7 +119,7 @@ def _functions(law: InputLaw, degree: int) -> tuple[FloatArray, FloatArray]:
         nodes, weights = law.quadrature(int(last) + 1)
         return weights, _completed(law.evaluate(nodes, degree), weights)
     nodes, weights = law.quadrature(2 * degree + 1)
-    return weights, law.everywhere().evaluate(nodes, int(min(2 * degree, last)))
+    return weights, law.evaluate(nodes, int(min(2 * degree, last)))
 
 
 def _completed(values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -33,6 +33,7 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    finite_floats,
     make_generator,
     refuse_not_finite,
     refuse_other_names,
@@ -312,20 +313,12 @@ def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampl
 
 
 def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
-    try:
-        rows = np.asarray(inputs, dtype=np.float64)
-    except (TypeError, ValueError):
-        expected = "None, one or more distributions, or rows of inputs"
-        raise fail(owner, "inputs", expected, inputs) from None
-    if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
+    expected = "None, one or more distributions, or one or more rows of numbers"
+    rows = finite_floats(owner, "inputs", inputs, expected)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
         raise ValueError(
             f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
             f"(n_rows, {n_features}) with at least one row."
-        )
-    if not np.all(np.isfinite(rows)):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} contains NaN or infinity; expected "
-            "finite numbers."
         )
     return rows
 

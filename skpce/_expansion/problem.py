@@ -188,29 +188,20 @@ class FittedProblem:
         )
 
     @cached_property
-    def _prediction(self) -> tuple[FloatArray, FloatArray]:
-        """Mean squared leave-one-out residual, and Q²."""
-        if len(self.parts) > 1 or self.parts[0][0] is not self:
-            found = np.empty((2, len(self.spread)))
-            for part, targets in self.parts:
-                found[:, targets] = part._prediction
-            return found[0], found[1]
-        if self.samples is not None:
-            error = self.fit.loo_error(self.samples.weights)
-            q2 = q2_from_sums(error, self.target_variance)
-            return np.where(np.isnan(error), np.inf, error), q2
-        error = np.where(self.spread > 0, self.fit.criterion, 0.0)
-        return error, q2_from_sums(self.fit.criterion, self.target_variance)
-
-    @property
     def loo_error(self) -> FloatArray:
         """Mean squared leave-one-out residual of each target; shape (n_targets,)."""
-        return self._prediction[0]
+        if self.samples is None:
+            return np.where(self.spread > 0, self.fit.criterion, 0.0)
+        error = np.empty(len(self.spread))
+        for part, targets in self.parts:
+            assert part.samples is not None  # see above
+            error[targets] = part.fit.loo_error(part.samples.weights)
+        return np.where(np.isnan(error), np.inf, error)
 
     @property
     def q2(self) -> FloatArray:
         """Leave-one-out Q² of each target; shape (n_targets,)."""
-        return self._prediction[1]
+        return q2_from_sums(self.loo_error, self.target_variance)
 
     def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions and their standard deviations, each (n, n_targets)."""
@@ -248,6 +239,18 @@ class FittedProblem:
         assert self.sums is not None  # a fit retains its samples or their sums
         mean = self.sums.mean
         return self.sums.gram + self.sums.total_weight * np.outer(mean, mean)
+
+    def learned_laws(self, *, whole: bool = False) -> LearnedLaws:
+        """Return the distributions of the inputs, which resamples learn anew.
+
+        Indices are those of polynomials everywhere. In a fit that learned its degree
+        high ones grow too fast.
+        """
+        basis = self.basis.with_terms
+        inputs = self.require_samples("sobol_interval").inputs
+        if not isinstance(self.solver, LearnedRidgeSolver):
+            return LearnedLaws(basis, inputs, whole)
+        return LearnedLaws(replace(basis, reach=None), inputs, whole, basis.reach)
 
     def require_samples(self, owner: str) -> Samples:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
@@ -395,21 +398,21 @@ def resample_counts(
 
 
 def bootstrap_shares(
-    solver: RelearningSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
+    problem: FittedProblem,
     counts: IndexArray,  # shape: (n_resamples, n_samples)
     squares_of: Callable[[FloatArray], FloatArray],  # of coefficients, for each row
     step: int,  # resamples at a time
+    generator: np.random.Generator | None = None,  # see ``LearnedLaws.resample``
     done: Callable[[FloatArray], None] = lambda found: None,
 ) -> FloatArray:  # shape: (n_resamples, n_rows, 3 * n_features)
     """Return first-order, total and Shapley shares; 0 where there is no variance."""
-    masks = index_masks(solver.laws.multi_indices)[1:]
-    shares = []
-    with one_thread_if_small(problem.design.size):
+    laws, linear, shares = problem.learned_laws(), problem.linear, []
+    masks = index_masks(laws.multi_indices)[1:]
+    with one_thread_if_small(linear.design.size):
         for start in range(0, len(counts), step):
             some = counts[start : start + step]
-            squares = squares_of(solver.resample(problem, fit, some))[..., 1:]
+            drawn = laws.resample(problem.solver, linear, problem.fit, some, generator)
+            squares = squares_of(drawn)[..., 1:]
             variance = squares.sum(axis=-1, keepdims=True)
             shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
             done(shares[-1])
@@ -432,6 +435,8 @@ class LearnedLaws:
     basis: PolynomialBasis
     X: FloatArray  # shape: (n_samples, n_features), of positive weight
     whole: bool = False  # whether each resample has all values, as of Dirichlet shares
+    # Beyond which functions of high degree keep their values, see ``evaluate_within``.
+    reach: FloatArray | None = None  # shape: (2, n_features)
 
     @cached_property
     def features(self) -> list[int]:
@@ -512,10 +517,29 @@ class LearnedLaws:
         return {
             i: change_of_basis(
                 *(laws[i], X[:, i], weights, degrees[i], bounds.get(i)),
-                reach=None if self.basis.reach is None else self.basis.reach[:, i],
+                reach=None if self.reach is None else self.reach[:, i],
             )
             for i in self.features
         }
+
+    def resample(
+        self,
+        solver: CoefficientSolver,
+        problem: LinearProblem,
+        fit: LinearFit,
+        counts: IndexArray,  # shape: (n_resamples, n_samples)
+        generator: np.random.Generator | None = None,
+    ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
+        """Refit, and learn the distributions anew; terms are ``multi_indices``.
+
+        The generator draws bounds beyond the samples; None learns them from the
+        resample too, whose outermost samples are always inside.
+        """
+        coefficients = solver.resample(problem, fit, counts)
+        if not self.features:
+            return coefficients
+        changes = self.changes(counts, generator, int(counts[0].sum()))
+        return self.relearned(coefficients, changes)
 
     def outer_bounds(
         self, n_copies: int, n_resamples: int, generator: np.random.Generator
@@ -533,7 +557,11 @@ class LearnedLaws:
             if not finite.any() or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
-            found = law.standardize(np.array(law.support)[finite])
+            ends = np.array(law.support)
+            if self.basis.reach is not None:  # beyond it values count as at its ends
+                ends = np.clip(ends, *self.basis.reach[:, i])
+                extremes = np.clip(extremes, *self.basis.reach[:, i])
+            found = law.standardize(ends[finite])
             drawn = law.standardize(extremes[:, finite])
             bounds[i] = law.in_units(2.0 * found - drawn)
         return bounds
@@ -562,42 +590,6 @@ def sample_extremes(
     return np.stack([smallest, np.maximum(frozen.isf(above), smallest)], axis=1)
 
 
-class RelearningSolver(CoefficientSolver):
-    """A solver whose resamples have coefficients under input distributions of their
-    own.
-
-    The generator draws bounds beyond the samples; None learns them from the resample
-    too, whose outermost samples are always inside.
-    """
-
-    def __init__(
-        self,
-        solver: CoefficientSolver,
-        basis: PolynomialBasis,
-        X: FloatArray,
-        generator: np.random.Generator | None = None,
-    ) -> None:
-        self.solver = solver
-        self.laws = LearnedLaws(basis, X)
-        self.generator = generator
-
-    def fit(self, problem: LinearProblem) -> LinearFit:
-        return self.solver.fit(problem)
-
-    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        return self.solver.refit(problem, fit)
-
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
-    ) -> FloatArray:
-        """Refit, and learn distributions anew; terms are ``laws.multi_indices``."""
-        coefficients = self.solver.resample(problem, fit, counts)
-        if not self.laws.features:
-            return coefficients
-        changes = self.laws.changes(counts, self.generator, int(counts[0].sum()))
-        return self.laws.relearned(coefficients, changes)
-
-
 def change_of_basis(
     law: InputLaw,
     column: FloatArray,  # shape: (n_samples,)
@@ -614,10 +606,8 @@ def change_of_basis(
     matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
-    law = law.everywhere()
 
     def functions_at(at: FloatArray) -> FloatArray:
-        # Indices are those of polynomials everywhere; high degrees grow too fast.
         return evaluate_within(law, at, degree, reach, held_from=3)
 
     if not (law.is_polynomial and law.same_function):
@@ -633,7 +623,8 @@ def change_of_basis(
         spread = float(np.ptp(values))
         if positive_scale(spread, values) != spread:
             continue
-        new = type(law).learn(values, mass).everywhere()
+        learn = law.learn_held if law.held else law.learn
+        new = learn(values, mass)
         if new.largest_degree < degree:
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
@@ -836,8 +827,8 @@ def _with_laws(
         samples = replace(samples, targets=samples.targets[:, :0])
     samples = with_mean_weight_one(without_copies(samples))
     X = samples.inputs
-    leading = PolynomialBasis(basis.laws, listed, basis.reach)
-    known = LearnedLaws(leading, X, whole=True)
+    leading = PolynomialBasis(basis.laws, listed)
+    known = LearnedLaws(leading, X, whole=True, reach=basis.reach)
     shares = dirichlet_shares(samples.weights, n_draws, generator)
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)

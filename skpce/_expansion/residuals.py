@@ -21,14 +21,13 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .._basis.basis import PolynomialBasis, Truncation, categorical_inputs
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._input_laws import InputLaw
+from .._learned.kernel_basis import Basis
 from .._solvers import solve_path
 from .._solvers.problem import (
     DesignDecomposition,
@@ -155,7 +154,7 @@ def learn_noise_scale(
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(groups, return_inverse=True)
     responses = np.cbrt(_squares(residuals, group_of_target, len(labels)))
-    basis = _additive_basis(problem.basis.laws)
+    basis = _additive_basis(problem.basis)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
         decomposition = DesignDecomposition.from_design(design, weights)
@@ -198,8 +197,10 @@ def _squares(
     return np.asarray(np.square(residuals) @ member.astype(np.float64))
 
 
-def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:
+def _additive_basis(basis: Basis) -> PolynomialBasis:
     """Return functions of single inputs, of degree 2; all contrasts of a category."""
+    laws = basis.laws
     ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
     kinds = categorical_inputs(laws)
-    return PolynomialBasis(laws, Truncation(2, 1.0, 1, ends, kinds).listed())
+    terms = Truncation(2, 1.0, 1, ends, kinds).listed()
+    return PolynomialBasis(laws, terms, basis.reach)

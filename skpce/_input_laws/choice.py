@@ -34,16 +34,10 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from .._checks import BoolArray, FloatArray, IndexArray, at_least_one_copy
-from .families import (
-    InputLaw,
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
-    SeenNormalLaw,
-    SeenUniformLaw,
-)
+from .families import InputLaw, LogNormalLaw, LogUniformLaw, NormalLaw, UniformLaw
 from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
-from .tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
+from .tabulated import EmpiricalLaw, OrdinalLaw
 
 # Levels of an input that is not continuous, at most, and rows for each at least; more
 # are levels if they are most multiples of a step, or repeat in settings that differ.
@@ -69,10 +63,10 @@ _LARGEST_NORMAL = 0.631
 _BLOCK_ENTRIES = 2**21
 
 _FAMILIES: Sequence[type[InputLaw]] = (
-    SeenNormalLaw,
-    SeenUniformLaw,
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
+    NormalLaw,
+    UniformLaw,
+    LogNormalLaw,
+    LogUniformLaw,
 )
 _LOGARITHMIC = (2, 3)
 
@@ -92,20 +86,21 @@ def choose_laws(
         block = columns[:, start : start + size]
         kinds = _families_of(block, weights, settings)
         pairs = zip(block.T, kinds, strict=True)
-        found += [
-            kind.learn(column, weights) if kind else _law_of_levels(column, weights)
-            for column, kind in pairs
-        ]
+        for column, kind in pairs:
+            kind = kind or _kind_of_levels(column, weights)
+            # A smoothed distribution has tails of its own.
+            learn = kind.learn if kind is SmoothedLaw else kind.learn_held
+            found.append(learn(column, weights))
     return found
 
 
-def _law_of_levels(column: FloatArray, weights: FloatArray) -> InputLaw:
+def _kind_of_levels(column: FloatArray, weights: FloatArray) -> type[InputLaw]:
     """Return that of the levels: numbers if their distances are alike, else ordered."""
     points = measure_of_sample(column, weights).points
     ordered = not _is_even(points)
     if ordered and len(points) > _MOST_LEVELS:
         ordered = bool(points[0] > 0) and _is_even(np.log(points))
-    return (SeenOrdinalLaw if ordered else SeenEmpiricalLaw).learn(column, weights)
+    return OrdinalLaw if ordered else EmpiricalLaw
 
 
 def _is_even(points: FloatArray) -> bool:
