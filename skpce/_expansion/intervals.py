@@ -340,7 +340,8 @@ def residual_bounds(
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
-    residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
@@ -426,18 +427,10 @@ def regression_variance(
     squares, or with a penalty that of the posterior whose mean is the fit.
     """
     variance = np.zeros(len(coefficients))
-    for number, factor in enumerate(fit.leverage.factors):
-        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
+    for factor, mine, penalties, which in fit.leverage.groups():
         part = coefficients[np.ix_(mine, factor.used)]
         part = part * (mask[factor.used] * factor.scale)
-        shown = np.square(part @ factor.right.T)
-        length = np.square(part).sum(axis=1)
-        hidden = length - shown.sum(axis=1)
-        hidden = np.where(hidden > 1e-9 * length, hidden, 0.0)
-        penalty = fit.leverage.alpha[mine]
-        squares = factor.singular_values**2 + penalty[:, np.newaxis]
-        size = (shown / squares).sum(axis=1)
-        size += hidden / np.where(penalty > 0, penalty, np.inf)
+        size = factor.lengths(part, penalties)[np.arange(len(mine)), which]
         variance[mine] = fit.residual_variance[mine] * size
     return np.nan_to_num(variance)
 
@@ -451,12 +444,12 @@ def _held_out(
     fit: LinearFit,
     coefficients: FloatArray,
     masks: FloatArray,
-) -> tuple[FloatArray, Components]:
-    """Return held-out residuals, and components: of all terms, then of each mask."""
+) -> Components:
+    """Return components of held-out samples: of all terms, then of each mask."""
     whole = (np.arange(len(masks)) > 0).astype(np.float64)
     every = [whole, *masks.T]
     if isinstance(solver, GeneralizedRidgeSolver):
-        return fit.loo_residuals, _left_out(problem, fit, coefficients, every)
+        return _left_out(problem, fit, coefficients, every)
     return _of_folds(solver, problem, fit, every)
 
 
@@ -487,11 +480,8 @@ def _influences(
     design: FloatArray, fit: LinearFit
 ) -> Iterator[tuple[FloatArray, IndexArray]]:
     """Yield ``G psi_k`` for each sample, once for all targets that share it."""
-    for number, factor in enumerate(fit.leverage.factors):
-        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
-        penalties, which = np.unique(fit.leverage.alpha[mine], return_inverse=True)
-        centred = (design[:, factor.used] - factor.center[factor.used]) * factor.scale
-        inside = centred @ factor.right.T
+    for factor, mine, penalties, which in fit.leverage.groups():
+        inside = factor.scaled(design) @ factor.right.T
         for position, penalty in enumerate(penalties):
             influence = np.zeros_like(design)
             shrunk = inside / (factor.singular_values**2 + penalty)
@@ -504,15 +494,12 @@ def _of_folds(
     problem: LinearProblem,
     fit: LinearFit,
     masks: list[FloatArray],
-) -> tuple[FloatArray, Components]:
-    """Refit without one fold after another; for a regressor that is not known."""
-    n_samples, n_targets = problem.targets.shape
-    residuals = np.full((n_samples, n_targets), np.nan)
-    components = np.zeros((len(masks), n_samples, n_targets))
+) -> Components:
+    """Refit without the folds of the residuals, for a regressor that is not known."""
+    components = np.zeros((len(masks), *problem.targets.shape))
     for training, held_out in folds_of(problem):
         coefficients = solver.refit(problem.of_rows(training), fit)
-        design = problem.design[held_out]
-        residuals[held_out] = problem.targets[held_out] - design @ coefficients.T
         for number, mask in enumerate(masks):
-            components[number, held_out] = (design * mask) @ coefficients.T
-    return residuals, zip(masks, components, strict=True)
+            design = problem.design[held_out] * mask
+            components[number, held_out] = design @ coefficients.T
+    return zip(masks, components, strict=True)

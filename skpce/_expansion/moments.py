@@ -32,6 +32,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -293,33 +294,19 @@ def expansion_moments(
     variance = np.square(slopes).sum(axis=1)
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
     varies = np.flatnonzero(variance > 0)
-    unit = slopes[varies] / np.sqrt(variance[varies, np.newaxis])
-    try:
+    with suppress(UnknownMomentsError):
         tables = _product_tables(laws, multi_indices)
-    except UnknownMomentsError:
-        pass
-    else:
-        third, fourth = _higher_moments(unit, multi_indices[1:], tables)
-        skewness[varies], kurtosis[varies] = third, fourth - 3.0
+        start, size = 0, 16  # targets of a block that fits in memory
+        while start < len(varies):
+            some = varies[start : start + size]
+            unit = slopes[some] / np.sqrt(variance[some, np.newaxis])
+            third, fourth, n_products = _third_and_fourth(
+                unit, multi_indices[1:], tables
+            )
+            skewness[some], kurtosis[some] = third, fourth - 3.0
+            start += size
+            size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
     return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
-
-
-def _higher_moments(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms), of variance 1
-    multi_indices: IndexArray,  # shape: (n_terms, n_features), without the constant
-    tables: Sequence[_Products],
-) -> tuple[FloatArray, FloatArray]:
-    """Process the targets in blocks that fit in memory."""
-    third, fourth = np.empty((2, len(coefficients)))
-    start, size = 0, 16
-    while start < len(coefficients):
-        block = slice(start, start + size)
-        third[block], fourth[block], n_products = _third_and_fourth(
-            coefficients[block], multi_indices, tables
-        )
-        start += size
-        size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
-    return third, fourth
 
 
 def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:

@@ -311,9 +311,7 @@ class DiscreteLaw(GeneralFrozenLaw):
         below = np.concatenate([[0.0], self.frozen.cdf(edges), [1.0]])
         cells = np.searchsorted(edges, values)
         observed = np.bincount(cells, weights=counts, minlength=len(edges) + 1)
-        expected = len(column) * np.diff(below)
-        statistic = np.sum((observed - expected) ** 2 / expected)
-        return stats.chi2.sf(statistic, df=len(edges))
+        return stats.chisquare(observed, len(column) * np.diff(below)).pvalue
 
     def outside(self, column: FloatArray) -> BoolArray:
         if self._values is not None:
