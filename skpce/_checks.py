@@ -705,17 +705,17 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
             f"X has several columns of the name {twice!r}; expected different names."
         )
     dtypes = zip(names, list(X.dtypes), strict=True)
-    candidates = [name for name, dtype in dtypes if _may_hold_labels(dtype)]
+    candidates = [
+        name
+        for name, dtype in dtypes
+        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
+    ]
     found = {name: np.asarray(X[name], dtype=object) for name in candidates}
     return {
         name: values
         for name, values in found.items()
         if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
     }
-
-
-def _may_hold_labels(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
 
 
 def is_category(dtype: Any) -> bool:

@@ -110,6 +110,14 @@ class Truncation(NamedTuple):
         ends, kinds = np.full(n_features, np.inf), np.zeros(n_features, dtype=bool)
         return cls(degree, q, order, ends, kinds)
 
+    @classmethod
+    def of_laws(
+        cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
+    ) -> Truncation:
+        """Return the set of the functions that the inputs have."""
+        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
+        return cls(degree, q, order, ends, categorical_inputs(laws))
+
     @property
     def budget(self) -> float:
         """The largest sum of the costs of a term."""
@@ -819,15 +827,13 @@ class BasisParameters:
 
     def _index_set(self, laws: Sequence[InputLaw], n_samples: int) -> IndexArray:
         """Return the terms, or raise ``ValueError`` for more than the memory holds."""
-        owner, degree, n_features = self.owner, int(self.degree), len(laws)
-        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-        kinds = categorical_inputs(laws)
-        check_degrees(owner, "degree", np.minimum(degree, ends))
-        cut = Truncation(degree, float(self.q), self.interaction_order, ends, kinds)
-        n_rows = max(n_samples, n_features)
+        owner, degree, order = self.owner, int(self.degree), self.interaction_order
+        cut = Truncation.of_laws(laws, degree, float(self.q), order)
+        check_degrees(owner, "degree", np.minimum(degree, cut.largest))
+        n_rows = max(n_samples, len(laws))
         n_terms = cut.count(terms_that_fit(n_rows))
         check_design_fits(owner, n_rows, n_terms)
-        if kinds.any():  # of others the degrees are checked
+        if cut.categorical.any():  # of others the degrees are checked
             check_degrees(owner, "degree", cut.function_numbers())
         return cut.listed()
 

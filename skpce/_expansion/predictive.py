@@ -187,8 +187,7 @@ class Predictive:
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
     space: OutputSpace
-    # (inputs[, columns]) -> (n_members, n_image), or some columns of it
-    centre: Callable[..., FloatArray]
+    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
     owner: str  # for messages
     random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
@@ -854,9 +853,8 @@ def _predictive_of_part(
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray, columns: slice = slice(None)) -> FloatArray:
-        coefficients = expansion.coefficients[chosen[columns]]
-        return np.asarray(expansion.basis.combine(X, coefficients))
+    def centre(X: FloatArray) -> FloatArray:
+        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
 
     def refit(rows: IndexArray) -> Predictive:
         samples = problem.require_samples(f"{owner}.predict_interval")

@@ -127,6 +127,8 @@ class FittedProblem:
         samples = without_copies(samples)
         if not _N_FOLDS < len(samples.inputs) <= _MOST_FOLDED:
             return one
+        listed = self.basis.multi_indices if self.solver.given else None
+        order = len(self.solver.priors[0].order_weights)
         every = np.arange(len(one))
         fold = np.arange(len(samples.inputs)) % _N_FOLDS
         errors = np.zeros(len(one))
@@ -135,8 +137,12 @@ class FittedProblem:
             left = samples.of(np.flatnonzero(fold == number), every)
             if np.isnan(fitted.targets).all(axis=0).any():
                 return one
-            refit = _learned_anew(self, fitted)
-            predicted = refit.basis.evaluate(left.inputs) @ refit.coefficients.T
+            # All but the distributions is learned anew.
+            basis, solver = learn_terms(
+                self.basis.laws, fitted, self.groups, listed, order
+            )
+            refit = solve_samples(solver, basis, fitted, self.groups)
+            predicted = basis.evaluate(left.inputs) @ refit.coefficients.T
             misses = np.nan_to_num(left.targets - predicted)
             errors += left.weights @ np.square(misses)
         assert self.samples is not None
@@ -283,15 +289,24 @@ def solve_samples(
     groups: IndexArray | None = None,
     on_inputs: bool = False,
 ) -> FittedProblem:
-    """Fit the whole design; each target makes its own choices without ``groups``."""
+    """Fit each target to the samples that have it.
+
+    Each target makes its own choices without ``groups``.
+    """
     if groups is None:
         groups = np.arange(samples.targets.shape[1])
     if samples.lacks_targets:
-        return _solve_incomplete(solver, basis, samples, groups, on_inputs)
-    problem = linear_problem(basis, samples, groups, on_inputs)
-    with one_thread_if_small(problem.design.size):
-        fit = solver.fit(problem)
-    spread = weighted_spread(samples.targets, samples.weights)
+        fits, parts = [], complete_parts(samples.targets)
+        for rows, targets in parts:
+            some = samples.of(rows, targets)
+            part = solve_samples(solver, basis, some, groups[targets], on_inputs)
+            fits.append(part.fit.among(rows, len(samples.inputs)))
+        fit = join_fits(fits, [targets for _, targets in parts])
+    else:
+        problem = linear_problem(basis, samples, groups, on_inputs)
+        with one_thread_if_small(problem.design.size):
+            fit = solver.fit(problem)
+    spread = spread_of_targets(samples.targets, samples.weights)
     return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
@@ -310,16 +325,6 @@ def spread_of_targets(
     return spread
 
 
-def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
-    """Fit other samples; all but the distributions is learned from them."""
-    basis, solver = problem.basis, problem.solver
-    assert isinstance(solver, LearnedRidgeSolver)
-    listed = basis.multi_indices if solver.given else None
-    order = len(solver.priors[0].order_weights)
-    basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
-    return solve_samples(solver, basis, samples, problem.groups)
-
-
 def complete_parts(
     targets: FloatArray,  # shape: (n_samples, n_targets), NaN where missing
 ) -> list[tuple[IndexArray, IndexArray]]:
@@ -335,26 +340,6 @@ def complete_parts(
         (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))
         for number, pattern in enumerate(patterns.T)
     ]
-
-
-def _solve_incomplete(
-    solver: CoefficientSolver,
-    basis: Basis,
-    samples: Samples,
-    groups: IndexArray,
-    on_inputs: bool,
-) -> FittedProblem:
-    """Fit each target to the samples that have it."""
-    parts = complete_parts(samples.targets)
-    n_samples = len(samples.inputs)
-    fits, spread = [], np.empty(len(groups))
-    for rows, targets in parts:
-        some = samples.of(rows, targets)
-        part = solve_samples(solver, basis, some, groups[targets], on_inputs)
-        fits.append(part.fit.among(rows, n_samples))
-        spread[targets] = part.spread
-    fit = join_fits(fits, [targets for _, targets in parts])
-    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
 def solve_sums(

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis, Truncation, categorical_inputs
+from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._learned.kernel_basis import Basis
 from .._solvers import solve_path
@@ -199,8 +199,5 @@ def _squares(
 
 def _additive_basis(basis: Basis) -> PolynomialBasis:
     """Return functions of single inputs, of degree 2; all contrasts of a category."""
-    laws = basis.laws
-    ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-    kinds = categorical_inputs(laws)
-    terms = Truncation(2, 1.0, 1, ends, kinds).listed()
-    return PolynomialBasis(laws, terms, basis.reach)
+    terms = Truncation.of_laws(basis.laws, 2, 1.0, 1).listed()
+    return PolynomialBasis(basis.laws, terms, basis.reach)

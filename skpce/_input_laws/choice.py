@@ -155,9 +155,7 @@ def _families_of(
     kinds: list[type[InputLaw] | None] = [None] * len(counts)
     chosen = np.flatnonzero(~levels)
     if len(chosen):
-        some = slice(None) if len(chosen) == len(counts) else chosen
-        distinct = counts[chosen].astype(np.float64)
-        sample = _Sorted(values[:, some], shares[:, some], distinct)
+        sample = _Sorted(values, shares, counts.astype(np.float64)).of(chosen)
         for i, kind in zip(chosen.tolist(), _continuous(sample), strict=True):
             kinds[i] = kind
     return kinds
@@ -193,8 +191,10 @@ class _Sorted:
     def variance(self) -> FloatArray:
         return np.einsum("ij,ij->j", self.shares, np.square(self.unit - self.mean))
 
-    def of(self, chosen: IndexArray | BoolArray) -> _Sorted:
-        """Return some of the columns."""
+    def of(self, chosen: IndexArray) -> _Sorted:
+        """Return some of the columns, increasing ones."""
+        if len(chosen) == len(self.counts):
+            return self
         return _Sorted(
             self.values[:, chosen], self.shares[:, chosen], self.counts[chosen]
         )
@@ -234,7 +234,7 @@ def _continuous(columns: _Sorted) -> list[type[InputLaw]]:
     scores[:2] = columns.log_likelihoods()
     positive = np.flatnonzero(columns.values[0] > 0)
     if len(positive):
-        some = columns if len(positive) == scores.shape[1] else columns.of(positive)
+        some = columns.of(positive)
         logarithm = some.logarithm
         known = np.einsum("ij,ij->j", some.shares, logarithm.values)
         scores[2:, positive] = logarithm.log_likelihoods() - some.counts * known
@@ -244,7 +244,7 @@ def _continuous(columns: _Sorted) -> list[type[InputLaw]]:
     for number, family in enumerate(_FAMILIES):
         chosen = np.flatnonzero(best == number)
         if len(chosen):
-            some = columns if len(chosen) == len(best) else columns.of(chosen)
+            some = columns.of(chosen)
             some = some.logarithm if number in _LOGARITHMIC else some
             fits = some.is_uniform() if number % 2 else some.is_normal()
             for i in chosen[fits].tolist():
