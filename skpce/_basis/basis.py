@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -91,6 +91,30 @@ def _dense(
     terms, slot = np.nonzero(exponents)
     rows[terms, active[terms, slot]] = exponents[terms, slot]
     return rows
+
+
+def with_terms_below(multi_indices: IndexArray, inputs: Iterable[int]) -> IndexArray:
+    """Append the terms that have smaller exponents of some inputs and are lacking."""
+    given = {tuple(row) for row in multi_indices.tolist()}
+    every = set(given)
+    for i in inputs:
+        for row in list(every):
+            every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
+    return np.vstack([multi_indices, *map(np.array, sorted(every - given))])
+
+
+def lines_along(multi_indices: IndexArray, feature: int) -> IndexArray:
+    """Return terms that differ in the exponent of one input alone; one row for each.
+
+    Positions by exponent, -1 where there is no term. Rows of one term are left out.
+    """
+    exponents = multi_indices[:, feature]
+    others = np.delete(multi_indices, feature, axis=1)
+    _, line = np.unique(others, axis=0, return_inverse=True)
+    shape = int(line.max(initial=-1)) + 1, int(exponents.max(initial=0)) + 1
+    positions = np.full(shape, -1)
+    positions[line.ravel(), exponents] = np.arange(len(exponents))
+    return positions[(positions[:, 1:] >= 0).any(axis=1)]
 
 
 class Truncation(NamedTuple):
@@ -623,14 +647,18 @@ class PolynomialBasis(Functions):
                 for part in parts:
                     alone = len(part) == 1
                     column = X[:, part[0]] if alone else X.T[list(part)].ravel()
-                    ends = None
-                    if self.reach is not None:
-                        ends = self.reach[:, list(part)]
-                        ends = ends[:, 0] if alone else np.repeat(ends, len(X), axis=1)
+                    ends: Any = self._ends and self._ends[part[0]]
+                    if self.reach is not None and not alone:
+                        ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
                     slope = slope_of in part
                     values = evaluate_within(law, column, degree, ends, slope=slope)
                     tables[part] = values.reshape(degree + 1, len(part), len(X))
         return tables
+
+    @cached_property
+    def _ends(self) -> list[list[float]] | None:
+        """The reach of each input."""
+        return None if self.reach is None else self.reach.T.tolist()
 
     @cached_property
     def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:

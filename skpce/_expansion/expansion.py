@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._basis.basis import terms_of_inputs
+from .._basis.basis import lines_along, terms_of_inputs, with_terms_below
 from .._checks import (
     LARGEST_NUMBER,
     BoolArray,
@@ -655,23 +655,15 @@ def gradient_moments(
     laws: Sequence[InputLaw],
 ) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
     """Return ``E[grad f grad f^T]`` in the units of the inputs."""
-    positions: dict[bytes, int] = {}
-    for row in multi_indices:
-        positions.setdefault(np.ascontiguousarray(row).tobytes(), len(positions))
-    parts = []
+    every = with_terms_below(multi_indices, range(len(laws)))
+    # The last stands for terms that are not there.
+    given = np.zeros((len(coefficients), len(every) + 1))
+    given[:, : coefficients.shape[1]] = coefficients
+    slopes = np.zeros((len(laws), *given.shape))
     for a, law in enumerate(laws):
-        lower = _lower_degrees(law, int(multi_indices[:, a].max(initial=0)))
-        for term in np.flatnonzero(multi_indices[:, a]):
-            row = multi_indices[term].copy()
-            for degree in range(multi_indices[term, a]):
-                row[a] = degree
-                target = positions.setdefault(row.tobytes(), len(positions))
-                slope = lower[multi_indices[term, a], degree]
-                parts.append((a, target, term, slope))
-    derivatives = np.zeros((len(laws), len(positions), len(coefficients)))
-    for a, target, term, slope in parts:
-        derivatives[a, target] += slope * coefficients[:, term]
-    return np.einsum("akt,bkt->tab", derivatives, derivatives)
+        along = lines_along(every, a)
+        slopes[a][:, along] = given[:, along] @ _lower_degrees(law, along.shape[1] - 1)
+    return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
 
 
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:

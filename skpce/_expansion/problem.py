@@ -18,9 +18,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from .._basis.basis import PolynomialBasis, evaluate_within, index_masks
+from .._basis.basis import (
+    PolynomialBasis,
+    evaluate_within,
+    index_masks,
+    lines_along,
+    with_terms_below,
+)
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -439,32 +444,12 @@ class LearnedLaws:
     @cached_property
     def multi_indices(self) -> IndexArray:
         """The index set, then the terms below it that it lacks."""
-        given = {tuple(row) for row in self.basis.multi_indices.tolist()}
-        every = set(given)
-        for i in self.features:
-            for row in list(every):
-                every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
-        lacking = sorted(every - given)
-        return np.vstack([self.basis.multi_indices, *map(np.array, lacking)])
+        return with_terms_below(self.basis.multi_indices, self.features)
 
     @cached_property
-    def _pairs(self) -> tuple[IndexArray, IndexArray]:
-        """Positions of pairs of terms, the first below the second or equal to it.
-
-        They differ in inputs whose distribution was learned alone. The first are
-        increasing; the second are terms of the fit.
-        """
-        n_terms = len(self.basis.multi_indices)
-        lower, above = self.multi_indices[:n_terms], np.arange(n_terms)
-        for i in self.features:
-            size = lower[:, i] + 1
-            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
-            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
-            lower[:, i] = exponent
-        position = {tuple(row): k for k, row in enumerate(self.multi_indices.tolist())}
-        below = np.array([position[tuple(row)] for row in lower.tolist()])
-        order = np.argsort(below, kind="stable")
-        return below[order], above[order].astype(np.int32)
+    def _lines(self) -> dict[int, IndexArray]:
+        """The lines of terms along each input whose distribution was learned."""
+        return {i: lines_along(self.multi_indices, i) for i in self.features}
 
     def relearned(
         self,
@@ -473,19 +458,15 @@ class LearnedLaws:
     ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
         """Return the coefficients in the functions of each resample."""
         n_resamples = len(next(iter(matrices.values())))
-        n_targets, n_terms = coefficients.shape[1:]
-        every, (below, above) = self.multi_indices, self._pairs
-        exponents = {i: (every[below, i], every[above, i]) for i in matrices}
-        starts = np.searchsorted(below, np.arange(len(every) + 1)).astype(np.int32)
-        changed = np.empty((n_resamples, n_targets, len(every)))
-        given = np.broadcast_to(coefficients, (n_resamples, n_targets, n_terms))
-        for number, (old, new) in enumerate(zip(given, changed, strict=True)):
-            values = np.ones(len(below))
-            for i, matrix in matrices.items():
-                values *= matrix[number][exponents[i]]
-            change = csr_array((values, above, starts), shape=(len(every), n_terms))
-            new[...] = (change @ old.T).T
-        return changed
+        _, n_targets, n_terms = coefficients.shape
+        # The last stands for terms that are not there.
+        found = np.zeros((n_resamples, n_targets, len(self.multi_indices) + 1))
+        found[..., :n_terms] = coefficients
+        for i, matrix in matrices.items():
+            along = self._lines[i]
+            change = np.swapaxes(matrix, 1, 2)[:, np.newaxis]
+            found[..., along] = found[..., along] @ change
+        return found[..., :-1]
 
     def changes(
         self,
