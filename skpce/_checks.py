@@ -1365,15 +1365,8 @@ _SMALL = 4_000_000
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Find the thread pools once, as this takes milliseconds."""
-    return ThreadpoolController()
-
-
-@cache
-def _thread_counts() -> list[Callable[[], int | None]]:
-    """Return what counts the threads of each BLAS."""
-    every = _controller().lib_controllers
-    return [pool.get_num_threads for pool in every if pool.user_api == "blas"]
+    """Find the thread pools of BLAS once, as this takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _clear_controlling_thread() -> None:
@@ -1394,9 +1387,11 @@ class _SharedLimit:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._holders == 0 and any(n() != 1 for n in _thread_counts()):
+            if self._holders == 0 and any(
+                pool.get_num_threads() != 1 for pool in _controller().lib_controllers
+            ):
                 _clear_controlling_thread()
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit = _controller().limit(limits=1)
             self._holders += 1
 
     def __exit__(self, *error: object) -> None:

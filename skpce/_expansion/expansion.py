@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
@@ -47,7 +46,7 @@ from .._checks import (
     check_integer,
     fail,
     finite_floats,
-    floats_with_nan,
+    finite_table,
     listed,
     make_frame,
     position_of,
@@ -80,20 +79,17 @@ def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     if y is None:
         raise ValueError("This fit requires y to be passed, but the target y is None.")
-    values = np.asarray(y)
-    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
-        with suppress(ValueError):
-            values = floats_with_nan(values)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
+    finite, lost = finite_table(y)
+    if lost is None or not np.isnan(lost).any():
         return y, None
-    missing = np.isnan(values)
+    missing = np.isnan(lost)
     count = np.ravel((~missing).sum(axis=0))
     if count.min() < 2:
         raise ValueError(
             f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
             "expected two or more."
         )
-    return np.where(missing, 0.0, values), missing
+    return np.where(missing, 0.0, finite + lost), missing
 
 
 def warn_of_targets(expansion: Any, problem: Any) -> None:

@@ -243,7 +243,10 @@ def learn_input_laws(
     """Return the distribution of each column: frozen as it is, or learned by name."""
     _refuse_no_logarithm(specifications, X, weights)
     frozen = {
-        id(given): _family_of(given).from_frozen(given)
+        id(given): FROZEN_LAWS.get(
+            family_name(given),
+            DiscreteLaw if isinstance(given.dist, stats.rv_discrete) else ContinuousLaw,
+        ).from_frozen(given)
         for given in _distinct(specifications)
         if not isinstance(given, str)
     }
@@ -258,13 +261,6 @@ def learn_input_laws(
         else frozen[id(given)]
         for given, column in zip(specifications, X.T, strict=True)
     ]
-
-
-def _family_of(frozen: Any) -> type[InputLaw]:
-    """Return the classical family of a frozen distribution, or else a general one."""
-    discrete = isinstance(frozen.dist, stats.rv_discrete)
-    general = DiscreteLaw if discrete else ContinuousLaw
-    return FROZEN_LAWS.get(family_name(frozen) or "", general)
 
 
 def _refuse_no_logarithm(

@@ -283,14 +283,12 @@ def is_frozen(specification: Any) -> bool:
     return isinstance(family, (stats.rv_continuous, stats.rv_discrete))
 
 
-def family_name(specification: Any) -> str | None:
-    """Return the name of the family of a frozen distribution; None for others."""
-    if not is_frozen(specification):
-        return None
-    family = specification.dist
+def family_name(frozen: Any) -> str:
+    """Return the name of the family of a frozen distribution."""
+    family = frozen.dist
     # scipy names a family of no name, such as a histogram, "Distribution".
     named = family.name not in (None, "Distribution")
-    return family.name if named else type(family).__name__
+    return str(family.name if named else type(family).__name__)
 
 
 def parameters(frozen: Any) -> dict[str, Any]:
@@ -679,7 +677,7 @@ class BetaLaw(BoundedLaw):
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> BetaLaw:
-        shapes = BETA_FAMILIES[family_name(frozen) or ""](parameters(frozen))
+        shapes = BETA_FAMILIES[family_name(frozen)](parameters(frozen))
         bounds = _middle_and_half(*frozen.support())
         return cls(*bounds, learned=False, shapes=shapes)
 

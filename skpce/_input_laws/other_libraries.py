@@ -69,6 +69,9 @@ class _Object:
 
 
 class _OfScipy(_Object):
+    def pdf(self, x: FloatArray) -> Any:
+        return (self.given.pmf if self.is_discrete() else self.given.pdf)(x)
+
     def sf(self, x: FloatArray) -> Any:
         return self.given.ccdf(x)
 
@@ -84,10 +87,6 @@ class _OfScipy(_Object):
 
     def is_discrete(self) -> bool:
         return _has_base(self.given, "DiscreteDistribution")
-
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
-        values, _ = super().atoms()
-        return values, np.asarray(self.given.pmf(values), dtype=np.float64)
 
 
 class _OfOpenTurns(_Object):
