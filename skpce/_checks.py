@@ -1181,11 +1181,21 @@ def check_draws(
     refuse_memory(owner, 32.0 * min(int(value), 10**30) * each, f"{name}={value}")
 
 
-def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
+def check_option(
+    owner: str,
+    name: str,
+    value: Any,
+    options: Collection[str],
+    *,
+    none_allowed: bool = False,
+) -> None:
     """Raise ``ValueError`` unless ``value`` is one of the named options."""
+    if value is None and none_allowed:
+        return
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in sorted(options))
-        raise fail(owner, name, f"one of {listed}", value)
+        suffix = " or None" if none_allowed else ""
+        raise fail(owner, name, f"one of {listed}{suffix}", value)
 
 
 def check_boolean(owner: str, name: str, value: Any) -> None:

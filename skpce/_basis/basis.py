@@ -878,6 +878,23 @@ def terms_of_inputs(
     return active & (size == 1), active, active / np.maximum(size, 1)
 
 
+def terms_of_set(
+    kind: str,
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> BoolArray:  # shape: (n_terms,)
+    """Return the terms that a set of inputs has.
+
+    ``"exact"`` are the terms of all its inputs and no others, ``"closed"`` those
+    without an input outside it, ``"total"`` those with an input of it.
+    """
+    own = multi_indices[:, list(features)] > 0
+    chosen = np.asarray(own.all(axis=1) if kind == "exact" else own.any(axis=1))
+    if kind == "total":
+        return chosen
+    return chosen & ~np.delete(multi_indices, list(features), axis=1).any(axis=1)
+
+
 def index_masks(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> FloatArray:  # shape: (n_terms, 3 * n_features)

@@ -34,7 +34,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._basis.basis import lines_along, terms_of_inputs, with_terms_below
+from .._basis.basis import (
+    lines_along,
+    terms_of_inputs,
+    terms_of_set,
+    with_terms_below,
+)
 from .._checks import (
     LARGEST_NUMBER,
     BoolArray,
@@ -322,16 +327,7 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
         return list(range(start, start + int(entry)))
     if isinstance(entry, str) or not isinstance(entry, (Sequence, range, np.ndarray)):
         raise ValueError(f"{name} must be {_EXPECTED}. Got {entry!r} in it.")
-    columns = []
-    for column in entry:
-        position = position_of(column, known)
-        if position is None:
-            shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
-            raise ValueError(
-                f"{name} has the column {column!r}; expected one of {shown} or a "
-                f"position from 0 to {len(known) - 1}."
-            )
-        columns.append(position)
+    columns = [_checked_position(column, known, name) for column in entry]
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
@@ -378,7 +374,7 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     if isinstance(features, (str, Integral)):
         features = [features]
     features = listed(features, "features", "one or more inputs, by position or name")
-    chosen = [_position(feature, names) for feature in features]
+    chosen = [_checked_position(feature, names, "features") for feature in features]
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(
             f"features must be one or more inputs, each of them once. Got {features!r}."
@@ -386,13 +382,14 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     return sorted(chosen)
 
 
-def _position(feature: Any, names: Sequence[str]) -> int:
-    position = position_of(feature, names)
+def _checked_position(value: Any, names: Sequence[str], what: str) -> int:
+    """Return the position that a name or an int stands for."""
+    position = position_of(value, names)
     if position is None:
         shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
         raise ValueError(
-            f"features must be names of inputs ({shown}) or positions from 0 to "
-            f"{len(names) - 1}. Got {feature!r}."
+            f"{what} has {value!r}; expected one of {shown} or a position from 0 to "
+            f"{len(names) - 1}."
         )
     return position
 
@@ -506,14 +503,13 @@ class InteractionIndices(Shown):
 
 def _share_of_terms(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    chosen: BoolArray,  # shape: (n_terms,) or (n_terms, n_sets)
-) -> FloatArray:  # shape: (..., n_targets) or (..., n_targets, n_sets)
+    chosen: BoolArray,  # shape: (n_terms, n_sets)
+) -> FloatArray:  # shape: (..., n_targets, n_sets)
     """Return the share of the variance of the chosen terms; 0 without variance."""
     squares = np.square(coefficients[..., 1:])
-    variance = squares.sum(axis=-1)
-    safe = np.where(variance > 0, variance, 1.0)
+    variance = squares.sum(axis=-1, keepdims=True)
     part = squares @ chosen[1:].astype(np.float64)
-    return part / (safe if chosen.ndim == 1 else safe[..., np.newaxis])
+    return part / np.where(variance > 0, variance, 1.0)
 
 
 def index_of_set(
@@ -522,18 +518,12 @@ def index_of_set(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms that a set of inputs has.
+    """Return the share of the terms that a set of inputs has, see ``terms_of_set``.
 
-    ``"exact"`` are the terms of all its inputs and no others, ``"closed"`` those
-    without an input outside it, ``"total"`` those with an input of it. Checked in
-    ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
+    Checked in ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
     """
-    own = multi_indices[:, list(features)] > 0
-    others = np.delete(multi_indices, list(features), axis=1).any(axis=1)
-    chosen = np.asarray(own.all(axis=1) if kind == "exact" else own.any(axis=1))
-    if kind != "total":
-        chosen = chosen & ~others
-    return _share_of_terms(coefficients, chosen)
+    chosen = terms_of_set(kind, multi_indices, features)
+    return _share_of_terms(coefficients, chosen[:, np.newaxis])[..., 0]
 
 
 def interaction_indices(

@@ -661,12 +661,7 @@ def check_predictive(
     """Raise ``ValueError`` for bad arguments of draws."""
     check_draws(owner, "n_samples", n_samples)
     check_option(owner, "noise", noise, NOISES)
-    known = residual is None or (
-        isinstance(residual, str) and residual in RESIDUAL_LAWS
-    )
-    if not known:
-        listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
-        raise fail(owner, "residual", f"one of {listed} or None", residual)
+    check_option(owner, "residual", residual, RESIDUAL_LAWS, none_allowed=True)
     if X is not None and inputs is not None:
         raise ValueError(
             f"{owner} expects X, inputs of members that are known, or inputs=, a "
@@ -748,10 +743,7 @@ def _interval(
     check_predictive(owner, n_samples, residual, X, inputs, noise)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
-    known = predictive.space.joint
-    if joint is not None and joint not in known:
-        first = ", ".join(["None", *map(repr, known[:-1])])
-        raise fail(owner, "joint", f"{first} or {known[-1]!r}", joint)
+    check_option(owner, "joint", joint, predictive.space.joint, none_allowed=True)
     generator = predictive.generator(random_state)
     if method == "conformal":
         if X is None:

@@ -24,6 +24,7 @@ from .._basis.basis import (
     evaluate_within,
     index_masks,
     lines_along,
+    terms_of_set,
     with_terms_below,
 )
 from .._checks import (
@@ -729,12 +730,14 @@ def posterior_squares(
             spread,
         ):
             settled[part.targets] = part.settled.ravel()
-            active = part.multi_indices > 0
-            of_sets = [_alone(active, list(own)) for own in sets]
-            of_sets += [np.asarray(active[:, list(o)].any(axis=1)) for o in sets]
-            masks = np.column_stack(
-                [index_masks(part.multi_indices), *of_sets, np.ones(len(active))]
-            )
+            terms = part.multi_indices
+            of_sets = [
+                terms_of_set(kind, terms, own)
+                for kind in ("closed", "total")
+                for own in sets
+            ]
+            every = np.ones(len(terms))
+            masks = np.column_stack([index_masks(terms), *of_sets, every])
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
                 weights = np.square(rows.image(np.eye(n_targets)[chosen]))
@@ -755,12 +758,6 @@ def posterior_squares(
                 )
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
-
-
-def _alone(active: BoolArray, inputs: list[int]) -> BoolArray:  # shape: (n_terms,)
-    """Return the terms of some inputs in which no other takes part."""
-    others = np.delete(active, inputs, axis=1).any(axis=1)
-    return np.asarray(active[:, inputs].any(axis=1) & ~others)
 
 
 def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArray:
