@@ -46,6 +46,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from socket import gethostname
 from threading import Thread
+from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -418,22 +419,20 @@ def is_of_a_fold() -> bool:
     scikit-learn gives an estimator no information about this, so that the frames of the
     callers are the only sign. It is looked for where a warning is due, and only there.
     """
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__"))
-        if name.startswith(_PACKAGE) and frame.f_code.co_filename.endswith(_FILE):
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+    return any(
+        str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
+        and frame.f_code.co_filename.endswith(_FILE)
+        for frame, _ in walk_stack(sys._getframe(1))
+    )
 
 
 def _level_of_user() -> int:
     """Return the level, from one call up, of the first line outside the libraries."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None:
+    level = 0
+    for frame, _ in walk_stack(sys._getframe(1)):
+        level += 1
         if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
             break
-        level, frame = level + 1, frame.f_back
     return level
 
 

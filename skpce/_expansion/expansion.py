@@ -61,8 +61,8 @@ from .._checks import (
     remember_frames,
     state_of_fields,
 )
-from .._input_laws import InputLaw
 from .._input_laws.columns import warn_outside
+from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 from .._solvers.problem import q2_from_sums, sum_rows
@@ -1551,20 +1551,17 @@ class Expansion:
         )
 
     def __str__(self) -> str:
-        lines = [self._headline()]
+        lines = [
+            f"Expansion of {_counted(self.n_outputs, 'output')} in "
+            f"{_counted(self.n_inputs, 'input')}: "
+            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
+            f"{self.basis.total_degree}."
+        ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
         lines += [f"- {self._line(group)}" for group in range(shown)]
         if shown < self.n_groups:
             lines.append(f"- ({self.n_groups - shown} more)")
         return "\n".join(lines)
-
-    def _headline(self) -> str:
-        return (
-            f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: "
-            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
-            f"{self.basis.total_degree}."
-        )
 
     def _line(self, group: int) -> str:
         """Say the variance of a group and its leading inputs."""
@@ -1583,11 +1580,9 @@ class Expansion:
         return text
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<li>{escape(self._line(group))}</li>"
-            for group in range(min(self.n_groups, _PRINTED_GROUPS))
-        )
-        return f"<p>{escape(self._headline())}</p><ul>{rows}</ul>"
+        head, *lines = str(self).split("\n- ")
+        rows = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        return f"<p>{escape(head)}</p><ul>{rows}</ul>"
 
     # What the methods share
 

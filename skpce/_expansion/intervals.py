@@ -43,9 +43,13 @@ from .._checks import (
 )
 from .._learned.ridge import LearnedRidgeSolver
 from .._result import Result, Shown
-from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
-from .._solvers.problem import weighted_spread
+from .._solvers.problem import (
+    CoefficientSolver,
+    LinearFit,
+    LinearProblem,
+    weighted_spread,
+)
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
 from .problem import (
@@ -348,10 +352,10 @@ def residual_bounds(
     price = rows.largest(search_price(problem, fit))
     factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
-    given = np.moveaxis(rows.image(np.moveaxis(coefficients, 0, -1)), -1, 0)
+    given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
-    changes = np.moveaxis(rows.add(np.moveaxis(changes, 1, -1)), -1, 1)
-    excess = np.moveaxis(rows.add(np.moveaxis(excess, 0, -1)), -1, 0)
+    changes = np.swapaxes(rows.add(np.swapaxes(changes, 1, 2)), 1, 2)
+    excess = rows.add(excess.T).T
     share = weights / weights.sum()
 
     def known(mask: FloatArray, component: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -35,8 +35,7 @@ from .._checks import (
     one_thread_if_small,
     state_of_fields,
 )
-from .._input_laws import InputLaw
-from .._input_laws.families import positive_scale
+from .._input_laws.families import InputLaw, positive_scale
 from .._input_laws.tabulated import LevelsLaw
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import (
@@ -47,16 +46,14 @@ from .._learned.ridge import (
     with_mean_weight_one,
     without_copies,
 )
-from .._solvers import (
+from .._solvers.problem import (
     CoefficientSolver,
     DesignMoments,
     LinearFit,
     LinearProblem,
-    sum_moments,
-)
-from .._solvers.problem import (
     join_fits,
     q2_from_sums,
+    sum_moments,
     weighted_spread,
     without_slopes,
 )
@@ -796,6 +793,5 @@ def _with_laws(
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)
     changes, _ = law_errors(known, given, samples.weights, shares, masks, generator)
-    return np.moveaxis(
-        rows.add(np.moveaxis(changes - changes.mean(axis=0), 1, -1)), -1, 1
-    )
+    changes = np.swapaxes(changes - changes.mean(axis=0), 1, 2)
+    return np.swapaxes(rows.add(changes), 1, 2)

@@ -28,13 +28,12 @@ import numpy as np
 from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._learned.kernel_basis import Basis
-from .._solvers import solve_path
 from .._solvers.problem import (
     DesignDecomposition,
     q2_from_sums,
     weighted_spread,
 )
-from .._solvers.ridge import DEFAULT_ALPHAS
+from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .problem import FittedProblem
 
 #: Distributions of the residuals.

@@ -20,7 +20,6 @@ from .families import (
     ExponentialLaw,
     GammaLaw,
     InputLaw,
-    InputOutsideSupportWarning,
     LogNormalLaw,
     LogUniformLaw,
     NormalLaw,
@@ -38,21 +37,6 @@ from .tabulated import (
     EmpiricalLaw,
     OrdinalLaw,
 )
-
-__all__ = [
-    "NAMED_LAWS",
-    "NAMES",
-    "ContinuousLaw",
-    "DiscreteLaw",
-    "EmpiricalLaw",
-    "InputLaw",
-    "InputOutsideSupportWarning",
-    "NormalLaw",
-    "UniformLaw",
-    "by_position",
-    "check_distribution",
-    "learn_input_laws",
-]
 
 #: The name by which the family of each column is chosen from the data.
 AUTO = "auto"

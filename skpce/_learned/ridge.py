@@ -27,7 +27,7 @@ from .._checks import (
     check_option,
     one_thread_if_small,
 )
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from .._solvers.problem import (
     DesignDecomposition,
     DesignMoments,

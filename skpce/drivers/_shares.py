@@ -17,7 +17,7 @@ from .._expansion.problem import (
     posterior_squares,
     solve_samples,
 )
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms

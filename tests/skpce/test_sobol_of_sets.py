@@ -18,7 +18,7 @@ from skpce._expansion.expansion import (
     indices_of_terms,
     interaction_indices,
 )
-from skpce._input_laws import UniformLaw
+from skpce._input_laws.families import UniformLaw
 
 PCE = PolynomialChaosRegressor
 
