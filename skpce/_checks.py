@@ -1628,13 +1628,6 @@ except ImportError:  # before 1.9
     CallbackSupportMixin = FitCallback = with_callbacks = None
 
 
-def is_callback(value: Any) -> bool:
-    """Say whether this is a callback of scikit-learn, not a class of them."""
-    if FitCallback is None or isinstance(value, type):
-        return False
-    return isinstance(value, FitCallback)
-
-
 def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
@@ -1672,7 +1665,8 @@ def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
         callback = kwargs.get("progress")
-        if not is_callback(callback):
+        is_class = isinstance(callback, type)  # of callbacks
+        if FitCallback is None or is_class or not isinstance(callback, FitCallback):
             return function(*args, **kwargs)
 
         @with_callbacks

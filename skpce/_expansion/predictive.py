@@ -291,11 +291,7 @@ def _are_laws(inputs: Any) -> bool:
         return True
     if is_of_another_library(inputs):
         return True
-    is_list = isinstance(inputs, Sequence)
-    return is_list and any(
-        isinstance(law, str) or is_frozen(law) or is_of_another_library(law)
-        for law in inputs
-    )
+    return isinstance(inputs, Sequence) and any(map(_are_laws, inputs))
 
 
 def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:

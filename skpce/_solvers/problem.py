@@ -177,8 +177,9 @@ class DesignMoments:
 
     def of_targets(self, columns: IndexArray) -> DesignMoments:
         """Select targets."""
-        some = {name: getattr(self, name)[columns] for name in _OF_TARGETS}
-        return replace(self, cross=self.cross[:, columns], **some)
+        mean, square = self.target_mean[columns], self.target_square[columns]
+        cross = self.cross[:, columns]
+        return replace(self, target_mean=mean, target_square=square, cross=cross)
 
     @property
     def target_spread(self) -> FloatArray:
@@ -186,9 +187,6 @@ class DesignMoments:
         offset = self.total_weight * np.square(self.target_mean)
         rounding = np.square(10 * np.finfo(float).eps) * (self.target_square + offset)
         return np.where(self.target_square > rounding, self.target_square, 0.0)
-
-
-_OF_TARGETS = ("target_mean", "target_square")
 
 
 def sum_moments(blocks: Iterable[DesignMoments]) -> DesignMoments:
