@@ -1125,13 +1125,12 @@ def check_integer(
     value: Any,
     *,
     low: int = 0,
-    high: int | None = None,
+    high: int = sys.maxsize,
     none_allowed: bool = False,
 ) -> None:
     """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    high = sys.maxsize if high is None else high
     if not _is_integer(value) or value < low or value > high:
         end = "inf)" if high == sys.maxsize else f"{high}]"
         suffix = " or None" if none_allowed else ""

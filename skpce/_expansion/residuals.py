@@ -152,7 +152,9 @@ def learn_noise_scale(
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(groups, return_inverse=True)
-    responses = np.cbrt(_squares(residuals, group_of_target, len(labels)))
+    # Sums of squares over the targets of a group.
+    member = group_of_target[:, np.newaxis] == np.arange(len(labels))
+    responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
     basis = _additive_basis(problem.basis)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
@@ -184,16 +186,6 @@ def learn_noise_scale(
             fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
         ),
     )
-
-
-def _squares(
-    residuals: FloatArray,  # shape: (..., n_fitted)
-    groups: IndexArray,  # shape: (n_fitted,)
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up the squares of each group."""
-    member = groups[:, np.newaxis] == np.arange(n_groups)
-    return np.asarray(np.square(residuals) @ member.astype(np.float64))
 
 
 def _additive_basis(basis: Basis) -> PolynomialBasis:
