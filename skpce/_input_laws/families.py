@@ -307,7 +307,7 @@ def of_logarithm(frozen: Any) -> Any:
 
     None for others than log-uniform and log-normal ones that begin at 0.
     """
-    name = family_name(frozen)
+    name = family_name(frozen) if is_frozen(frozen) else ""
     if name not in ("loguniform", "reciprocal", "lognorm"):
         return None
     given = parameters(frozen)
