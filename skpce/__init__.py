@@ -10,7 +10,7 @@ from ._expansion.expansion import (
     Expansion,
     FailedSamplesWarning,
 )
-from ._input_laws import InputOutsideSupportWarning
+from ._input_laws.families import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer
 from ._learned.cautions import DependentInputsWarning, EdgeOfFamilyWarning
 from ._model_file import load_model, save_model

@@ -46,6 +46,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from socket import gethostname
 from threading import Thread
+from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -418,22 +419,20 @@ def is_of_a_fold() -> bool:
     scikit-learn gives an estimator no information about this, so that the frames of the
     callers are the only sign. It is looked for where a warning is due, and only there.
     """
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__"))
-        if name.startswith(_PACKAGE) and frame.f_code.co_filename.endswith(_FILE):
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+    return any(
+        str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
+        and frame.f_code.co_filename.endswith(_FILE)
+        for frame, _ in walk_stack(sys._getframe(1))
+    )
 
 
 def _level_of_user() -> int:
     """Return the level, from one call up, of the first line outside the libraries."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None:
+    level = 0
+    for frame, _ in walk_stack(sys._getframe(1)):
+        level += 1
         if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
             break
-        level, frame = level + 1, frame.f_back
     return level
 
 
@@ -705,17 +704,17 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
             f"X has several columns of the name {twice!r}; expected different names."
         )
     dtypes = zip(names, list(X.dtypes), strict=True)
-    candidates = [name for name, dtype in dtypes if _may_hold_labels(dtype)]
+    candidates = [
+        name
+        for name, dtype in dtypes
+        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
+    ]
     found = {name: np.asarray(X[name], dtype=object) for name in candidates}
     return {
         name: values
         for name, values in found.items()
         if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
     }
-
-
-def _may_hold_labels(dtype: Any) -> bool:
-    return getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
 
 
 def is_category(dtype: Any) -> bool:
@@ -1126,13 +1125,12 @@ def check_integer(
     value: Any,
     *,
     low: int = 0,
-    high: int | None = None,
+    high: int = sys.maxsize,
     none_allowed: bool = False,
 ) -> None:
     """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    high = sys.maxsize if high is None else high
     if not _is_integer(value) or value < low or value > high:
         end = "inf)" if high == sys.maxsize else f"{high}]"
         suffix = " or None" if none_allowed else ""
@@ -1181,11 +1179,21 @@ def check_draws(
     refuse_memory(owner, 32.0 * min(int(value), 10**30) * each, f"{name}={value}")
 
 
-def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
+def check_option(
+    owner: str,
+    name: str,
+    value: Any,
+    options: Collection[str],
+    *,
+    none_allowed: bool = False,
+) -> None:
     """Raise ``ValueError`` unless ``value`` is one of the named options."""
+    if value is None and none_allowed:
+        return
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in sorted(options))
-        raise fail(owner, name, f"one of {listed}", value)
+        suffix = " or None" if none_allowed else ""
+        raise fail(owner, name, f"one of {listed}{suffix}", value)
 
 
 def check_boolean(owner: str, name: str, value: Any) -> None:
@@ -1365,15 +1373,8 @@ _SMALL = 4_000_000
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Find the thread pools once, as this takes milliseconds."""
-    return ThreadpoolController()
-
-
-@cache
-def _thread_counts() -> list[Callable[[], int | None]]:
-    """Return what counts the threads of each BLAS."""
-    every = _controller().lib_controllers
-    return [pool.get_num_threads for pool in every if pool.user_api == "blas"]
+    """Find the thread pools of BLAS once, as this takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 def _clear_controlling_thread() -> None:
@@ -1394,9 +1395,11 @@ class _SharedLimit:
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._holders == 0 and any(n() != 1 for n in _thread_counts()):
+            if self._holders == 0 and any(
+                pool.get_num_threads() != 1 for pool in _controller().lib_controllers
+            ):
                 _clear_controlling_thread()
-                self._limit = _controller().limit(limits=1, user_api="blas")
+                self._limit = _controller().limit(limits=1)
             self._holders += 1
 
     def __exit__(self, *error: object) -> None:
@@ -1624,13 +1627,6 @@ except ImportError:  # before 1.9
     CallbackSupportMixin = FitCallback = with_callbacks = None
 
 
-def is_callback(value: Any) -> bool:
-    """Say whether this is a callback of scikit-learn, not a class of them."""
-    if FitCallback is None or isinstance(value, type):
-        return False
-    return isinstance(value, FitCallback)
-
-
 def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
@@ -1668,7 +1664,8 @@ def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
         callback = kwargs.get("progress")
-        if not is_callback(callback):
+        is_class = isinstance(callback, type)  # of callbacks
+        if FitCallback is None or is_class or not isinstance(callback, FitCallback):
             return function(*args, **kwargs)
 
         @with_callbacks

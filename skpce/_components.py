@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -448,26 +449,24 @@ class VarianceComponents(Result):
         if len(names) > 3:  # coarser, for what all of them multiply to
             grids = [g if len(g) < 24 else g[:: len(g) // 24] for g in grids]
         target = standard_error**2
-        best: tuple[float, dict[str, int]] | None = None
-        *free, last = names
-        for chosen in product(*grids[:-1]):
-            levels = dict(zip(free, chosen, strict=True))
-            always = self._squared(levels | {last: np.inf})
-            if always >= target:
-                continue
-            shrinks = self._squared(levels | {last: 1}) - always
-            needed = max(int(np.ceil(shrinks / (target - always) - 1e-9)), 1)
-            rows = float(np.prod(chosen)) * needed
-            if needed <= most.get(last, np.inf) and (best is None or rows < best[0]):
-                best = rows, {k: int(v) for k, v in levels.items()} | {last: needed}
-        if best is None:
+        last = names[-1]  # as many as are needed; at first without end
+        every = np.meshgrid(*grids[:-1], [np.inf], indexing="ij")
+        levels = dict(zip(names, every, strict=True))
+        always = self._squared(levels)
+        enough = np.where(always < target, target - always, np.nan)
+        shrinks = self._squared(levels | {last: 1.0}) - always
+        levels[last] = np.maximum(np.ceil(shrinks / enough - 1e-9), 1.0)
+        possible = levels[last] <= most.get(last, np.inf)
+        rows = np.where(possible, math.prod(levels.values()), np.inf)
+        if not possible.any():
             least = {name: most.get(name, np.inf) for name in names}
             raise ValueError(
                 f"standard_error={standard_error:g} cannot be reached: with the "
                 f"numbers of at_most it is {np.sqrt(self._squared(least)):.3g} at "
                 "least. Expected a larger one, or more levels in at_most."
             )
-        return best[1]
+        best = rows.argmin()
+        return {name: int(levels[name].flat[best]) for name in names}
 
     def _checked(self, sizes: Mapping[str, int], what: str) -> dict[str, int]:
         known = list(self.figures["sizes"])
@@ -482,13 +481,13 @@ class VarianceComponents(Result):
             check_integer(what, name, number, low=1)
         return dict(sizes)
 
-    def _squared(self, levels: Mapping[str, float], repeats: int = 1) -> float:
-        """Return the variance of the mean of crossed levels."""
+    def _squared(self, levels: Mapping[str, Any], repeats: int = 1) -> Any:
+        """Return the variance of the mean of crossed levels, numbers or arrays."""
         *components, residual = self.columns["variance"].tolist()
-        total = residual / (float(np.prod(list(levels.values()))) * repeats)
+        total = residual / (math.prod(levels.values()) * repeats)
         for value, factors in zip(components, self.figures["factors"], strict=True):
-            total += value / float(np.prod([levels[name] for name in factors]))
-        return float(total)
+            total = total + value / math.prod(levels[name] for name in factors)
+        return total
 
 
 def variance_components(

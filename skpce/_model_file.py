@@ -45,23 +45,18 @@ from ._compositions.steps import StepLayout
 from ._expansion.expansion import Expansion
 from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
-from ._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, scores
-from ._input_laws.families import (
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
-    SeenNormalLaw,
-    SeenUniformLaw,
-)
+from ._input_laws import NAMED_LAWS, scores
 from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.measures import FiniteMeasure
 from ._input_laws.other_libraries import all_in_scipy
-from ._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
+from ._input_laws.tabulated import ContinuousLaw, DiscreteLaw
 from ._learned.kernel_basis import KernelBasis
 from ._learned.prior import TermPrior
 from ._learned.ridge import LearnedRidgeSolver
-from ._solvers import CRITERIA, SOLVERS, DesignMoments, LinearFit
+from ._solvers import SOLVERS
 from ._solvers.external import ExternalSolver
-from ._solvers.problem import Leverage, LeverageFactor
+from ._solvers.problem import DesignMoments, Leverage, LeverageFactor, LinearFit
+from ._solvers.ridge import CRITERIA
 from ._version import __version__
 
 FORMAT = "skpce model"
@@ -82,12 +77,6 @@ NOUNS: Mapping[str, type] = {
     "continuous distribution": ContinuousLaw,
     "discrete distribution": DiscreteLaw,
     "finite measure": FiniteMeasure,
-    "seen normal distribution": SeenNormalLaw,
-    "seen uniform distribution": SeenUniformLaw,
-    "seen lognormal distribution": SeenLogNormalLaw,
-    "seen loguniform distribution": SeenLogUniformLaw,
-    "seen levels": SeenEmpiricalLaw,
-    "seen ordered levels": SeenOrdinalLaw,
     **{
         f"{name} solver": type(make(np.ones(1), CRITERIA[0]))
         for name, make in SOLVERS.items()

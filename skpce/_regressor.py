@@ -60,7 +60,9 @@ from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_bl
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
-from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
+from ._solvers import FROM_MOMENTS, make_solver
+from ._solvers.problem import CoefficientSolver
+from ._solvers.ridge import CRITERIA
 from ._version import DOC_LINK_TEMPLATE
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.

@@ -29,8 +29,8 @@ from ._compositions.indices import sobol_interval
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.intervals import SobolInterval, checked_method
-from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.columns import warn_outside
+from ._input_laws.families import InputOutsideSupportWarning
 from ._input_laws.scores import SurrogateDiagnostics
 from ._page import Column, HtmlReport
 from ._result import Result, error_in_percent

@@ -77,7 +77,8 @@ from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_learned
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
-from ._solvers import CoefficientSolver, make_solver
+from ._solvers import make_solver
+from ._solvers.problem import CoefficientSolver
 from ._version import DOC_LINK_TEMPLATE
 
 

@@ -21,13 +21,13 @@ from skpce._input_laws.choice import choose_laws
 COLUMNS = 2000
 SEEDS = 10
 NAMES = {
-    "SeenNormalLaw": "normal",
-    "SeenUniformLaw": "uniform",
-    "SeenLogNormalLaw": "log-normal",
-    "SeenLogUniformLaw": "log-uniform",
+    "NormalLaw": "normal",
+    "UniformLaw": "uniform",
+    "LogNormalLaw": "log-normal",
+    "LogUniformLaw": "log-uniform",
     "SmoothedLaw": "smoothed",
-    "SeenEmpiricalLaw": "levels",
-    "SeenOrdinalLaw": "ordered levels",
+    "EmpiricalLaw": "levels",
+    "OrdinalLaw": "ordered levels",
 }
 
 # How a kind is drawn, the variable in which the functions are smooth, and the true

@@ -22,7 +22,7 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from skpce._input_laws import NormalLaw
+from skpce._input_laws.families import NormalLaw
 from skpce.decision._value.envelope import value_of_input
 
 #: Indices that no choice of a reference candidate enters.

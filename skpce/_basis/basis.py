@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -46,8 +46,9 @@ from .._checks import (
     validated,
     warn_outside_folds,
 )
-from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
+from .._input_laws.families import InputLaw
 
 # Multi-index sets: which products of univariate functions enter the expansion.
 
@@ -93,6 +94,30 @@ def _dense(
     return rows
 
 
+def with_terms_below(multi_indices: IndexArray, inputs: Iterable[int]) -> IndexArray:
+    """Append the terms that have smaller exponents of some inputs and are lacking."""
+    given = {tuple(row) for row in multi_indices.tolist()}
+    every = set(given)
+    for i in inputs:
+        for row in list(every):
+            every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
+    return np.vstack([multi_indices, *map(np.array, sorted(every - given))])
+
+
+def lines_along(multi_indices: IndexArray, feature: int) -> IndexArray:
+    """Return terms that differ in the exponent of one input alone; one row for each.
+
+    Positions by exponent, -1 where there is no term. Rows of one term are left out.
+    """
+    exponents = multi_indices[:, feature]
+    others = np.delete(multi_indices, feature, axis=1)
+    _, line = np.unique(others, axis=0, return_inverse=True)
+    shape = int(line.max(initial=-1)) + 1, int(exponents.max(initial=0)) + 1
+    positions = np.full(shape, -1)
+    positions[line.ravel(), exponents] = np.arange(len(exponents))
+    return positions[(positions[:, 1:] >= 0).any(axis=1)]
+
+
 class Truncation(NamedTuple):
     """Which terms are in a set."""
 
@@ -109,6 +134,14 @@ class Truncation(NamedTuple):
         """Return the set of polynomials without an end."""
         ends, kinds = np.full(n_features, np.inf), np.zeros(n_features, dtype=bool)
         return cls(degree, q, order, ends, kinds)
+
+    @classmethod
+    def of_laws(
+        cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
+    ) -> Truncation:
+        """Return the set of the functions that the inputs have."""
+        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
+        return cls(degree, q, order, ends, categorical_inputs(laws))
 
     @property
     def budget(self) -> float:
@@ -522,7 +555,7 @@ class PolynomialBasis(Functions):
 
     laws: Sequence[InputLaw]  # one per feature
     multi_indices: IndexArray  # shape: (n_terms, n_features)
-    # Where a fit that learned its degree ends, see ``evaluate_within``.
+    # Beyond which functions keep their values, see ``evaluate_within``.
     reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields
@@ -615,13 +648,18 @@ class PolynomialBasis(Functions):
                 for part in parts:
                     alone = len(part) == 1
                     column = X[:, part[0]] if alone else X.T[list(part)].ravel()
-                    ends = None
-                    if self.reach is not None:
+                    ends: Any = self._ends and self._ends[part[0]]
+                    if self.reach is not None and not alone:
                         ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
                     slope = slope_of in part
                     values = evaluate_within(law, column, degree, ends, slope=slope)
                     tables[part] = values.reshape(degree + 1, len(part), len(X))
         return tables
+
+    @cached_property
+    def _ends(self) -> list[list[float]] | None:
+        """The reach of each input."""
+        return None if self.reach is None else self.reach.T.tolist()
 
     @cached_property
     def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
@@ -785,7 +823,9 @@ class BasisParameters:
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
-        return PolynomialBasis(laws, multi_indices)
+        used = weights > 0
+        reach = reach_of_held(laws, X if used.all() else X[used])
+        return PolynomialBasis(laws, multi_indices, reach)
 
     def learn_laws(
         self,
@@ -816,15 +856,13 @@ class BasisParameters:
 
     def _index_set(self, laws: Sequence[InputLaw], n_samples: int) -> IndexArray:
         """Return the terms, or raise ``ValueError`` for more than the memory holds."""
-        owner, degree, n_features = self.owner, int(self.degree), len(laws)
-        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-        kinds = categorical_inputs(laws)
-        check_degrees(owner, "degree", np.minimum(degree, ends))
-        cut = Truncation(degree, float(self.q), self.interaction_order, ends, kinds)
-        n_rows = max(n_samples, n_features)
+        owner, degree, order = self.owner, int(self.degree), self.interaction_order
+        cut = Truncation.of_laws(laws, degree, float(self.q), order)
+        check_degrees(owner, "degree", np.minimum(degree, cut.largest))
+        n_rows = max(n_samples, len(laws))
         n_terms = cut.count(terms_that_fit(n_rows))
         check_design_fits(owner, n_rows, n_terms)
-        if kinds.any():  # of others the degrees are checked
+        if cut.categorical.any():  # of others the degrees are checked
             check_degrees(owner, "degree", cut.function_numbers())
         return cut.listed()
 
@@ -839,6 +877,23 @@ def terms_of_inputs(
     active = multi_indices > 0
     size = active.sum(axis=1, keepdims=True)
     return active & (size == 1), active, active / np.maximum(size, 1)
+
+
+def terms_of_set(
+    kind: str,
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> BoolArray:  # shape: (n_terms,)
+    """Return the terms that a set of inputs has.
+
+    ``"exact"`` are the terms of all its inputs and no others, ``"closed"`` those
+    without an input outside it, ``"total"`` those with an input of it.
+    """
+    own = multi_indices[:, list(features)] > 0
+    chosen = np.asarray(own.all(axis=1) if kind == "exact" else own.any(axis=1))
+    if kind == "total":
+        return chosen
+    return chosen & ~np.delete(multi_indices, list(features), axis=1).any(axis=1)
 
 
 def index_masks(
@@ -908,6 +963,14 @@ def get_feature_names_out(
 def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
     """Return the smallest and the largest value of each input."""
     return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
+
+
+def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
+    """Return the outermost samples of inputs whose functions are held there."""
+    held = np.array([law.held for law in laws])
+    if not held.any():
+        return None
+    return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 
 def tables_of(

@@ -50,16 +50,18 @@ from .._expansion.problem import (
 )
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import LearnedRidgeSolver
-from .._solvers import (
-    FROM_MOMENTS,
+from .._solvers import FROM_MOMENTS, make_solver
+from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
+from .._solvers.problem import (
+    LOG_RATIO_FLOOR,
     CoefficientSolver,
     DesignMoments,
     LinearFit,
     LinearProblem,
-    make_solver,
+    q2_from_sums,
+    sum_rows,
+    weighted_spread,
 )
-from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
     LogRatioGeometry,

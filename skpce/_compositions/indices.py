@@ -39,7 +39,6 @@ from .._expansion.intervals import (
     ordered_interval,
 )
 from .._expansion.problem import (
-    RelearningSolver,
     bootstrap_shares,
     percentile_bounds,
     resample_counts,
@@ -438,10 +437,8 @@ def bootstrap_indices(
             fitted, level, lambda part, own: bootstrap_indices(part, own, *draws)
         )
     problem = fitted.problem
-    linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
-    solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
-    counts = resample_counts(linear.weights, n_resamples, generator)
-    size = n_terms * max(fitted.geometry.active_parts.size, 1)
+    counts = resample_counts(fitted.weights, n_resamples, generator)
+    size = len(fitted.basis.multi_indices) * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
     if not problem.solver.resamples_together:
         step = 1
@@ -451,8 +448,8 @@ def bootstrap_indices(
         return level.sums(np.square(level.coefficients(clr_coefficients)))
 
     done = counted(progress, n_resamples, len)
-    given = linear, fitted.fit, counts, squares_of, step, done
-    bounds = percentile_bounds(bootstrap_shares(solver, *given), confidence_level)
+    found = bootstrap_shares(problem, counts, squares_of, step, done=done)
+    bounds = percentile_bounds(found, confidence_level)
     first, total, shapley = np.split(bounds, 3, axis=2)
     return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from html import escape
@@ -35,7 +34,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._basis.basis import terms_of_inputs
+from .._basis.basis import (
+    lines_along,
+    terms_of_inputs,
+    terms_of_set,
+    with_terms_below,
+)
 from .._checks import (
     LARGEST_NUMBER,
     BoolArray,
@@ -47,7 +51,7 @@ from .._checks import (
     check_integer,
     fail,
     finite_floats,
-    floats_with_nan,
+    finite_table,
     listed,
     make_frame,
     position_of,
@@ -57,8 +61,8 @@ from .._checks import (
     remember_frames,
     state_of_fields,
 )
-from .._input_laws import InputLaw
 from .._input_laws.columns import warn_outside
+from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 from .._solvers.problem import q2_from_sums, sum_rows
@@ -80,20 +84,17 @@ def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     if y is None:
         raise ValueError("This fit requires y to be passed, but the target y is None.")
-    values = np.asarray(y)
-    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
-        with suppress(ValueError):
-            values = floats_with_nan(values)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
+    finite, lost = finite_table(y)
+    if lost is None or not np.isnan(lost).any():
         return y, None
-    missing = np.isnan(values)
+    missing = np.isnan(lost)
     count = np.ravel((~missing).sum(axis=0))
     if count.min() < 2:
         raise ValueError(
             f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
             "expected two or more."
         )
-    return np.where(missing, 0.0, values), missing
+    return np.where(missing, 0.0, finite + lost), missing
 
 
 def warn_of_targets(expansion: Any, problem: Any) -> None:
@@ -326,16 +327,7 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
         return list(range(start, start + int(entry)))
     if isinstance(entry, str) or not isinstance(entry, (Sequence, range, np.ndarray)):
         raise ValueError(f"{name} must be {_EXPECTED}. Got {entry!r} in it.")
-    columns = []
-    for column in entry:
-        position = position_of(column, known)
-        if position is None:
-            shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
-            raise ValueError(
-                f"{name} has the column {column!r}; expected one of {shown} or a "
-                f"position from 0 to {len(known) - 1}."
-            )
-        columns.append(position)
+    columns = [_checked_position(column, known, name) for column in entry]
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
@@ -382,7 +374,7 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     if isinstance(features, (str, Integral)):
         features = [features]
     features = listed(features, "features", "one or more inputs, by position or name")
-    chosen = [_position(feature, names) for feature in features]
+    chosen = [_checked_position(feature, names, "features") for feature in features]
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(
             f"features must be one or more inputs, each of them once. Got {features!r}."
@@ -390,13 +382,14 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     return sorted(chosen)
 
 
-def _position(feature: Any, names: Sequence[str]) -> int:
-    position = position_of(feature, names)
+def _checked_position(value: Any, names: Sequence[str], what: str) -> int:
+    """Return the position that a name or an int stands for."""
+    position = position_of(value, names)
     if position is None:
         shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
         raise ValueError(
-            f"features must be names of inputs ({shown}) or positions from 0 to "
-            f"{len(names) - 1}. Got {feature!r}."
+            f"{what} has {value!r}; expected one of {shown} or a position from 0 to "
+            f"{len(names) - 1}."
         )
     return position
 
@@ -510,14 +503,13 @@ class InteractionIndices(Shown):
 
 def _share_of_terms(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    chosen: BoolArray,  # shape: (n_terms,) or (n_terms, n_sets)
-) -> FloatArray:  # shape: (..., n_targets) or (..., n_targets, n_sets)
+    chosen: BoolArray,  # shape: (n_terms, n_sets)
+) -> FloatArray:  # shape: (..., n_targets, n_sets)
     """Return the share of the variance of the chosen terms; 0 without variance."""
     squares = np.square(coefficients[..., 1:])
-    variance = squares.sum(axis=-1)
-    safe = np.where(variance > 0, variance, 1.0)
+    variance = squares.sum(axis=-1, keepdims=True)
     part = squares @ chosen[1:].astype(np.float64)
-    return part / (safe if chosen.ndim == 1 else safe[..., np.newaxis])
+    return part / np.where(variance > 0, variance, 1.0)
 
 
 def index_of_set(
@@ -526,18 +518,12 @@ def index_of_set(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Return the share of the terms that a set of inputs has.
+    """Return the share of the terms that a set of inputs has, see ``terms_of_set``.
 
-    ``"exact"`` are the terms of all its inputs and no others, ``"closed"`` those
-    without an input outside it, ``"total"`` those with an input of it. Checked in
-    ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
+    Checked in ``lean/Core``: ``total_eq_one_sub_closed``, and ``total_of_pair``.
     """
-    own = multi_indices[:, list(features)] > 0
-    others = np.delete(multi_indices, list(features), axis=1).any(axis=1)
-    chosen = np.asarray(own.all(axis=1) if kind == "exact" else own.any(axis=1))
-    if kind != "total":
-        chosen = chosen & ~others
-    return _share_of_terms(coefficients, chosen)
+    chosen = terms_of_set(kind, multi_indices, features)
+    return _share_of_terms(coefficients, chosen[:, np.newaxis])[..., 0]
 
 
 def interaction_indices(
@@ -606,15 +592,6 @@ def _groups(expansion: Any) -> tuple[IndexArray, int]:
     return own, expansion.n_groups
 
 
-def aggregated_shares(
-    parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
-    weights: FloatArray,  # shape: (n_targets,), not negative
-) -> SobolIndices:
-    """Return the same of partial variances and the variance."""
-    first, total, shapley, variance = (weights @ part for part in parts)
-    return shares(first, total, shapley, variance)
-
-
 def sensitivity_frame(
     indices: InteractionIndices,
     shapley: FloatArray,  # shape: (n_targets, n_features)
@@ -664,23 +641,15 @@ def gradient_moments(
     laws: Sequence[InputLaw],
 ) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
     """Return ``E[grad f grad f^T]`` in the units of the inputs."""
-    positions: dict[bytes, int] = {}
-    for row in multi_indices:
-        positions.setdefault(np.ascontiguousarray(row).tobytes(), len(positions))
-    parts = []
+    every = with_terms_below(multi_indices, range(len(laws)))
+    # The last stands for terms that are not there.
+    given = np.zeros((len(coefficients), len(every) + 1))
+    given[:, : coefficients.shape[1]] = coefficients
+    slopes = np.zeros((len(laws), *given.shape))
     for a, law in enumerate(laws):
-        lower = _lower_degrees(law, int(multi_indices[:, a].max(initial=0)))
-        for term in np.flatnonzero(multi_indices[:, a]):
-            row = multi_indices[term].copy()
-            for degree in range(multi_indices[term, a]):
-                row[a] = degree
-                target = positions.setdefault(row.tobytes(), len(positions))
-                slope = lower[multi_indices[term, a], degree]
-                parts.append((a, target, term, slope))
-    derivatives = np.zeros((len(laws), len(positions), len(coefficients)))
-    for a, target, term, slope in parts:
-        derivatives[a, target] += slope * coefficients[:, term]
-    return np.einsum("akt,bkt->tab", derivatives, derivatives)
+        along = lines_along(every, a)
+        slopes[a][:, along] = given[:, along] @ _lower_degrees(law, along.shape[1] - 1)
+    return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
 
 
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
@@ -691,7 +660,6 @@ def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
             "derivative-based measure needs inputs that are numbers."
         )
     nodes, weights = law.quadrature(degree + 1)
-    law = law.everywhere()
     slopes = law.differentiate(nodes, degree)
     return (slopes * weights) @ law.evaluate(nodes, degree).T
 
@@ -1453,7 +1421,8 @@ class Expansion:
                 f"weights must be {n_groups} finite numbers of 0 or more, one per "
                 f"target. Got {weights!r}."
             )
-        found = aggregated_shares(variances_of(self), given)
+        first, total, shapley, variance = (given @ part for part in variances_of(self))
+        found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)
 
     # Tables and text
@@ -1582,20 +1551,17 @@ class Expansion:
         )
 
     def __str__(self) -> str:
-        lines = [self._headline()]
+        lines = [
+            f"Expansion of {_counted(self.n_outputs, 'output')} in "
+            f"{_counted(self.n_inputs, 'input')}: "
+            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
+            f"{self.basis.total_degree}."
+        ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
         lines += [f"- {self._line(group)}" for group in range(shown)]
         if shown < self.n_groups:
             lines.append(f"- ({self.n_groups - shown} more)")
         return "\n".join(lines)
-
-    def _headline(self) -> str:
-        return (
-            f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: "
-            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
-            f"{self.basis.total_degree}."
-        )
 
     def _line(self, group: int) -> str:
         """Say the variance of a group and its leading inputs."""
@@ -1614,11 +1580,9 @@ class Expansion:
         return text
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<li>{escape(self._line(group))}</li>"
-            for group in range(min(self.n_groups, _PRINTED_GROUPS))
-        )
-        return f"<p>{escape(self._headline())}</p><ul>{rows}</ul>"
+        head, *lines = str(self).split("\n- ")
+        rows = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        return f"<p>{escape(head)}</p><ul>{rows}</ul>"
 
     # What the methods share
 

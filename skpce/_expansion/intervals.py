@@ -2,8 +2,8 @@ r"""Intervals of Sobol indices, by the bootstrap or from leave-one-out residuals
 
 In the bootstrap, terms and penalties stay those of the full fit: copies of a sample in
 a resample would leak into a leave-one-out error. So the spread of the resamples shows
-the error of the coefficients, and with a ``RelearningSolver`` that of the input
-distributions, but neither the truncation of the expansion nor the search for its terms.
+the error of the coefficients and of the input distributions, but neither the truncation
+of the expansion nor the search for its terms.
 
 The bounds from residuals contain these as well. ``sobol_interval`` says which
 expectations they rest on, the page "How sure are the indices?" of the user guide why
@@ -43,9 +43,13 @@ from .._checks import (
 )
 from .._learned.ridge import LearnedRidgeSolver
 from .._result import Result, Shown
-from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of
-from .._solvers.problem import weighted_spread
+from .._solvers.problem import (
+    CoefficientSolver,
+    LinearFit,
+    LinearProblem,
+    weighted_spread,
+)
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
 from .problem import (
@@ -53,7 +57,6 @@ from .problem import (
     LARGEST_BLOCK,
     FittedProblem,
     LearnedLaws,
-    RelearningSolver,
     RowSums,
     bootstrap_shares,
     dirichlet_shares,
@@ -260,22 +263,18 @@ def bounds_of_shares(
     draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
         return posterior_bounds(problem, *draws)
-    linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
-    laws = LearnedLaws(problem.basis.with_terms, inputs, whole=True)
     if method == "bootstrap":
-        counts = resample_counts(linear.weights, n_resamples, generator)
-        solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
-        spread = weighted_spread(linear.targets, linear.weights)
-        varies = (spread > 0).astype(np.float64)[:, np.newaxis]
+        weights = problem.require_samples("sobol_interval").weights
+        varies = (problem.spread > 0).astype(np.float64)[:, np.newaxis]
         found = bootstrap_shares(
-            solver,
-            linear,
-            problem.fit,
-            counts,
+            problem,
+            resample_counts(weights, n_resamples, generator),
             lambda coefficients: varies * np.square(coefficients),
             max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1)),
+            generator,
         )
         return percentile_bounds(found, confidence_level)
+    linear, laws = problem.linear, problem.learned_laws(whole=True)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
         return residual_bounds(problem, linear, laws, masks, *draws)
@@ -345,17 +344,18 @@ def residual_bounds(
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
-    residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
     price = rows.largest(search_price(problem, fit))
     factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
-    given = np.moveaxis(rows.image(np.moveaxis(coefficients, 0, -1)), -1, 0)
+    given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
-    changes = np.moveaxis(rows.add(np.moveaxis(changes, 1, -1)), -1, 1)
-    excess = np.moveaxis(rows.add(np.moveaxis(excess, 0, -1)), -1, 0)
+    changes = np.swapaxes(rows.add(np.swapaxes(changes, 1, 2)), 1, 2)
+    excess = rows.add(excess.T).T
     share = weights / weights.sum()
 
     def known(mask: FloatArray, component: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -431,18 +431,10 @@ def regression_variance(
     squares, or with a penalty that of the posterior whose mean is the fit.
     """
     variance = np.zeros(len(coefficients))
-    for number, factor in enumerate(fit.leverage.factors):
-        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
+    for factor, mine, penalties, which in fit.leverage.groups():
         part = coefficients[np.ix_(mine, factor.used)]
         part = part * (mask[factor.used] * factor.scale)
-        shown = np.square(part @ factor.right.T)
-        length = np.square(part).sum(axis=1)
-        hidden = length - shown.sum(axis=1)
-        hidden = np.where(hidden > 1e-9 * length, hidden, 0.0)
-        penalty = fit.leverage.alpha[mine]
-        squares = factor.singular_values**2 + penalty[:, np.newaxis]
-        size = (shown / squares).sum(axis=1)
-        size += hidden / np.where(penalty > 0, penalty, np.inf)
+        size = factor.lengths(part, penalties)[np.arange(len(mine)), which]
         variance[mine] = fit.residual_variance[mine] * size
     return np.nan_to_num(variance)
 
@@ -456,12 +448,12 @@ def _held_out(
     fit: LinearFit,
     coefficients: FloatArray,
     masks: FloatArray,
-) -> tuple[FloatArray, Components]:
-    """Return held-out residuals, and components: of all terms, then of each mask."""
+) -> Components:
+    """Return components of held-out samples: of all terms, then of each mask."""
     whole = (np.arange(len(masks)) > 0).astype(np.float64)
     every = [whole, *masks.T]
     if isinstance(solver, GeneralizedRidgeSolver):
-        return fit.loo_residuals, _left_out(problem, fit, coefficients, every)
+        return _left_out(problem, fit, coefficients, every)
     return _of_folds(solver, problem, fit, every)
 
 
@@ -492,11 +484,8 @@ def _influences(
     design: FloatArray, fit: LinearFit
 ) -> Iterator[tuple[FloatArray, IndexArray]]:
     """Yield ``G psi_k`` for each sample, once for all targets that share it."""
-    for number, factor in enumerate(fit.leverage.factors):
-        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
-        penalties, which = np.unique(fit.leverage.alpha[mine], return_inverse=True)
-        centred = (design[:, factor.used] - factor.center[factor.used]) * factor.scale
-        inside = centred @ factor.right.T
+    for factor, mine, penalties, which in fit.leverage.groups():
+        inside = factor.scaled(design) @ factor.right.T
         for position, penalty in enumerate(penalties):
             influence = np.zeros_like(design)
             shrunk = inside / (factor.singular_values**2 + penalty)
@@ -509,15 +498,12 @@ def _of_folds(
     problem: LinearProblem,
     fit: LinearFit,
     masks: list[FloatArray],
-) -> tuple[FloatArray, Components]:
-    """Refit without one fold after another; for a regressor that is not known."""
-    n_samples, n_targets = problem.targets.shape
-    residuals = np.full((n_samples, n_targets), np.nan)
-    components = np.zeros((len(masks), n_samples, n_targets))
+) -> Components:
+    """Refit without the folds of the residuals, for a regressor that is not known."""
+    components = np.zeros((len(masks), *problem.targets.shape))
     for training, held_out in folds_of(problem):
         coefficients = solver.refit(problem.of_rows(training), fit)
-        design = problem.design[held_out]
-        residuals[held_out] = problem.targets[held_out] - design @ coefficients.T
         for number, mask in enumerate(masks):
-            components[number, held_out] = (design * mask) @ coefficients.T
-    return residuals, zip(masks, components, strict=True)
+            design = problem.design[held_out] * mask
+            components[number, held_out] = design @ coefficients.T
+    return zip(masks, components, strict=True)

@@ -32,6 +32,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis, evaluate_within
 from .._checks import FloatArray, IndexArray, refuse_memory
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 
@@ -119,7 +120,7 @@ def _functions(law: InputLaw, degree: int) -> tuple[FloatArray, FloatArray]:
         nodes, weights = law.quadrature(int(last) + 1)
         return weights, _completed(law.evaluate(nodes, degree), weights)
     nodes, weights = law.quadrature(2 * degree + 1)
-    return weights, law.everywhere().evaluate(nodes, int(min(2 * degree, last)))
+    return weights, law.evaluate(nodes, int(min(2 * degree, last)))
 
 
 def _completed(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -198,30 +199,22 @@ def _distinct(keys: IndexArray) -> tuple[IndexArray, IndexArray]:
     return keys[:, first], rank
 
 
-def _pairs(n_terms: int) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield all unordered pairs of terms, a block of rows at a time."""
-    start = 0
-    while start < n_terms:
-        rows = max(1, _PAIRS_AT_ONCE // (n_terms - start))
-        block = np.arange(start, min(start + rows, n_terms))
-        left = np.repeat(block, n_terms - block)
-        ends = np.cumsum(n_terms - block)
-        right = np.arange(len(left)) + np.repeat(n_terms - ends, n_terms - block)
-        yield left, right
-        start = int(block[-1]) + 1
-
-
-def _chunks(
+def _pairs(
     multi_indices: IndexArray, tables: Sequence[_Products]
 ) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield pairs whose products fit in a block of work."""
-    for left, right in _pairs(len(multi_indices)):
+    """Yield all unordered pairs of terms, whose products fit in a block of work."""
+    start, n_terms = 0, len(multi_indices)
+    while start < n_terms:
+        n_rows = max(1, _PAIRS_AT_ONCE // (n_terms - start))
+        rows = np.arange(start, min(start + n_rows, n_terms))
+        left, right = np.nonzero(rows[:, np.newaxis] <= np.arange(n_terms))
+        left += start
         count = np.ones(len(left), dtype=np.int64)
         for i, table in enumerate(tables):
             count *= table.counts[multi_indices[left, i], multi_indices[right, i]]
-        block = np.cumsum(count) // _PRODUCTS_AT_ONCE
-        cuts = np.flatnonzero(np.diff(block)) + 1
+        cuts = np.flatnonzero(np.diff(np.cumsum(count) // _PRODUCTS_AT_ONCE)) + 1
         yield from zip(np.split(left, cuts), np.split(right, cuts), strict=True)
+        start += len(rows)
 
 
 def _linearise(
@@ -250,7 +243,7 @@ def _squared(
     """Return the keys and the coefficients of the squared expansions."""
     keys = np.zeros((tables[-1].word + 1, 0), dtype=np.int64)
     squared = np.zeros((len(coefficients), 0))
-    for left, right in _chunks(multi_indices, tables):
+    for left, right in _pairs(multi_indices, tables):
         new, products = _linearise(multi_indices[left], multi_indices[right], tables)
         pairs = coefficients[:, left] * coefficients[:, right]
         pairs *= np.where(left == right, 1.0, 2.0)
@@ -293,33 +286,19 @@ def expansion_moments(
     variance = np.square(slopes).sum(axis=1)
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
     varies = np.flatnonzero(variance > 0)
-    unit = slopes[varies] / np.sqrt(variance[varies, np.newaxis])
-    try:
+    with suppress(UnknownMomentsError):
         tables = _product_tables(laws, multi_indices)
-    except UnknownMomentsError:
-        pass
-    else:
-        third, fourth = _higher_moments(unit, multi_indices[1:], tables)
-        skewness[varies], kurtosis[varies] = third, fourth - 3.0
+        start, size = 0, 16  # targets of a block that fits in memory
+        while start < len(varies):
+            some = varies[start : start + size]
+            unit = slopes[some] / np.sqrt(variance[some, np.newaxis])
+            third, fourth, n_products = _third_and_fourth(
+                unit, multi_indices[1:], tables
+            )
+            skewness[some], kurtosis[some] = third, fourth - 3.0
+            start += size
+            size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
     return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
-
-
-def _higher_moments(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms), of variance 1
-    multi_indices: IndexArray,  # shape: (n_terms, n_features), without the constant
-    tables: Sequence[_Products],
-) -> tuple[FloatArray, FloatArray]:
-    """Process the targets in blocks that fit in memory."""
-    third, fourth = np.empty((2, len(coefficients)))
-    start, size = 0, 16
-    while start < len(coefficients):
-        block = slice(start, start + size)
-        third[block], fourth[block], n_products = _third_and_fourth(
-            coefficients[block], multi_indices, tables
-        )
-        start += size
-        size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
-    return third, fourth
 
 
 def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:

@@ -33,6 +33,7 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    finite_floats,
     make_generator,
     refuse_not_finite,
     refuse_other_names,
@@ -186,8 +187,7 @@ class Predictive:
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
     space: OutputSpace
-    # (inputs[, columns]) -> (n_members, n_image), or some columns of it
-    centre: Callable[..., FloatArray]
+    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
     owner: str  # for messages
     random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
@@ -291,11 +291,7 @@ def _are_laws(inputs: Any) -> bool:
         return True
     if is_of_another_library(inputs):
         return True
-    is_list = isinstance(inputs, Sequence)
-    return is_list and any(
-        isinstance(law, str) or is_frozen(law) or is_of_another_library(law)
-        for law in inputs
-    )
+    return isinstance(inputs, Sequence) and any(map(_are_laws, inputs))
 
 
 def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:
@@ -312,20 +308,12 @@ def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampl
 
 
 def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
-    try:
-        rows = np.asarray(inputs, dtype=np.float64)
-    except (TypeError, ValueError):
-        expected = "None, one or more distributions, or rows of inputs"
-        raise fail(owner, "inputs", expected, inputs) from None
-    if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
+    expected = "None, one or more distributions, or one or more rows of numbers"
+    rows = finite_floats(owner, "inputs", inputs, expected)
+    if rows.ndim != 2 or rows.shape[1] != n_features:
         raise ValueError(
             f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
             f"(n_rows, {n_features}) with at least one row."
-        )
-    if not np.all(np.isfinite(rows)):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} contains NaN or infinity; expected "
-            "finite numbers."
         )
     return rows
 
@@ -669,12 +657,7 @@ def check_predictive(
     """Raise ``ValueError`` for bad arguments of draws."""
     check_draws(owner, "n_samples", n_samples)
     check_option(owner, "noise", noise, NOISES)
-    known = residual is None or (
-        isinstance(residual, str) and residual in RESIDUAL_LAWS
-    )
-    if not known:
-        listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
-        raise fail(owner, "residual", f"one of {listed} or None", residual)
+    check_option(owner, "residual", residual, RESIDUAL_LAWS, none_allowed=True)
     if X is not None and inputs is not None:
         raise ValueError(
             f"{owner} expects X, inputs of members that are known, or inputs=, a "
@@ -756,10 +739,7 @@ def _interval(
     check_predictive(owner, n_samples, residual, X, inputs, noise)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
-    known = predictive.space.joint
-    if joint is not None and joint not in known:
-        first = ", ".join(["None", *map(repr, known[:-1])])
-        raise fail(owner, "joint", f"{first} or {known[-1]!r}", joint)
+    check_option(owner, "joint", joint, predictive.space.joint, none_allowed=True)
     generator = predictive.generator(random_state)
     if method == "conformal":
         if X is None:
@@ -861,9 +841,8 @@ def _predictive_of_part(
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray, columns: slice = slice(None)) -> FloatArray:
-        coefficients = expansion.coefficients[chosen[columns]]
-        return np.asarray(expansion.basis.combine(X, coefficients))
+    def centre(X: FloatArray) -> FloatArray:
+        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
 
     def refit(rows: IndexArray) -> Predictive:
         samples = problem.require_samples(f"{owner}.predict_interval")

@@ -18,9 +18,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from .._basis.basis import PolynomialBasis, evaluate_within, index_masks
+from .._basis.basis import (
+    PolynomialBasis,
+    evaluate_within,
+    index_masks,
+    lines_along,
+    terms_of_set,
+    with_terms_below,
+)
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -29,8 +35,7 @@ from .._checks import (
     one_thread_if_small,
     state_of_fields,
 )
-from .._input_laws import InputLaw
-from .._input_laws.families import positive_scale
+from .._input_laws.families import InputLaw, positive_scale
 from .._input_laws.tabulated import LevelsLaw
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import (
@@ -41,16 +46,14 @@ from .._learned.ridge import (
     with_mean_weight_one,
     without_copies,
 )
-from .._solvers import (
+from .._solvers.problem import (
     CoefficientSolver,
     DesignMoments,
     LinearFit,
     LinearProblem,
-    sum_moments,
-)
-from .._solvers.problem import (
     join_fits,
     q2_from_sums,
+    sum_moments,
     weighted_spread,
     without_slopes,
 )
@@ -127,6 +130,8 @@ class FittedProblem:
         samples = without_copies(samples)
         if not _N_FOLDS < len(samples.inputs) <= _MOST_FOLDED:
             return one
+        listed = self.basis.multi_indices if self.solver.given else None
+        order = len(self.solver.priors[0].order_weights)
         every = np.arange(len(one))
         fold = np.arange(len(samples.inputs)) % _N_FOLDS
         errors = np.zeros(len(one))
@@ -135,8 +140,12 @@ class FittedProblem:
             left = samples.of(np.flatnonzero(fold == number), every)
             if np.isnan(fitted.targets).all(axis=0).any():
                 return one
-            refit = _learned_anew(self, fitted)
-            predicted = refit.basis.evaluate(left.inputs) @ refit.coefficients.T
+            # All but the distributions is learned anew.
+            basis, solver = learn_terms(
+                self.basis.laws, fitted, self.groups, listed, order
+            )
+            refit = solve_samples(solver, basis, fitted, self.groups)
+            predicted = basis.evaluate(left.inputs) @ refit.coefficients.T
             misses = np.nan_to_num(left.targets - predicted)
             errors += left.weights @ np.square(misses)
         assert self.samples is not None
@@ -188,29 +197,20 @@ class FittedProblem:
         )
 
     @cached_property
-    def _prediction(self) -> tuple[FloatArray, FloatArray]:
-        """Mean squared leave-one-out residual, and Q²."""
-        if len(self.parts) > 1 or self.parts[0][0] is not self:
-            found = np.empty((2, len(self.spread)))
-            for part, targets in self.parts:
-                found[:, targets] = part._prediction
-            return found[0], found[1]
-        if self.samples is not None:
-            error = self.fit.loo_error(self.samples.weights)
-            q2 = q2_from_sums(error, self.target_variance)
-            return np.where(np.isnan(error), np.inf, error), q2
-        error = np.where(self.spread > 0, self.fit.criterion, 0.0)
-        return error, q2_from_sums(self.fit.criterion, self.target_variance)
-
-    @property
     def loo_error(self) -> FloatArray:
         """Mean squared leave-one-out residual of each target; shape (n_targets,)."""
-        return self._prediction[0]
+        if self.samples is None:
+            return np.where(self.spread > 0, self.fit.criterion, 0.0)
+        error = np.empty(len(self.spread))
+        for part, targets in self.parts:
+            assert part.samples is not None  # see above
+            error[targets] = part.fit.loo_error(part.samples.weights)
+        return np.where(np.isnan(error), np.inf, error)
 
     @property
     def q2(self) -> FloatArray:
         """Leave-one-out Q² of each target; shape (n_targets,)."""
-        return self._prediction[1]
+        return q2_from_sums(self.loo_error, self.target_variance)
 
     def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions and their standard deviations, each (n, n_targets)."""
@@ -249,6 +249,18 @@ class FittedProblem:
         mean = self.sums.mean
         return self.sums.gram + self.sums.total_weight * np.outer(mean, mean)
 
+    def learned_laws(self, *, whole: bool = False) -> LearnedLaws:
+        """Return the distributions of the inputs, which resamples learn anew.
+
+        Indices are those of polynomials everywhere. In a fit that learned its degree
+        high ones grow too fast.
+        """
+        basis = self.basis.with_terms
+        inputs = self.require_samples("sobol_interval").inputs
+        if not isinstance(self.solver, LearnedRidgeSolver):
+            return LearnedLaws(basis, inputs, whole)
+        return LearnedLaws(replace(basis, reach=None), inputs, whole, basis.reach)
+
     def require_samples(self, owner: str) -> Samples:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
@@ -280,15 +292,24 @@ def solve_samples(
     groups: IndexArray | None = None,
     on_inputs: bool = False,
 ) -> FittedProblem:
-    """Fit the whole design; each target makes its own choices without ``groups``."""
+    """Fit each target to the samples that have it.
+
+    Each target makes its own choices without ``groups``.
+    """
     if groups is None:
         groups = np.arange(samples.targets.shape[1])
     if samples.lacks_targets:
-        return _solve_incomplete(solver, basis, samples, groups, on_inputs)
-    problem = linear_problem(basis, samples, groups, on_inputs)
-    with one_thread_if_small(problem.design.size):
-        fit = solver.fit(problem)
-    spread = weighted_spread(samples.targets, samples.weights)
+        fits, parts = [], complete_parts(samples.targets)
+        for rows, targets in parts:
+            some = samples.of(rows, targets)
+            part = solve_samples(solver, basis, some, groups[targets], on_inputs)
+            fits.append(part.fit.among(rows, len(samples.inputs)))
+        fit = join_fits(fits, [targets for _, targets in parts])
+    else:
+        problem = linear_problem(basis, samples, groups, on_inputs)
+        with one_thread_if_small(problem.design.size):
+            fit = solver.fit(problem)
+    spread = spread_of_targets(samples.targets, samples.weights)
     return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
@@ -307,16 +328,6 @@ def spread_of_targets(
     return spread
 
 
-def _learned_anew(problem: FittedProblem, samples: Samples) -> FittedProblem:
-    """Fit other samples; all but the distributions is learned from them."""
-    basis, solver = problem.basis, problem.solver
-    assert isinstance(solver, LearnedRidgeSolver)
-    listed = basis.multi_indices if solver.given else None
-    order = len(solver.priors[0].order_weights)
-    basis, solver = learn_terms(basis.laws, samples, problem.groups, listed, order)
-    return solve_samples(solver, basis, samples, problem.groups)
-
-
 def complete_parts(
     targets: FloatArray,  # shape: (n_samples, n_targets), NaN where missing
 ) -> list[tuple[IndexArray, IndexArray]]:
@@ -332,26 +343,6 @@ def complete_parts(
         (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))
         for number, pattern in enumerate(patterns.T)
     ]
-
-
-def _solve_incomplete(
-    solver: CoefficientSolver,
-    basis: Basis,
-    samples: Samples,
-    groups: IndexArray,
-    on_inputs: bool,
-) -> FittedProblem:
-    """Fit each target to the samples that have it."""
-    parts = complete_parts(samples.targets)
-    n_samples = len(samples.inputs)
-    fits, spread = [], np.empty(len(groups))
-    for rows, targets in parts:
-        some = samples.of(rows, targets)
-        part = solve_samples(solver, basis, some, groups[targets], on_inputs)
-        fits.append(part.fit.among(rows, n_samples))
-        spread[targets] = part.spread
-    fit = join_fits(fits, [targets for _, targets in parts])
-    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
 
 
 def solve_sums(
@@ -395,21 +386,21 @@ def resample_counts(
 
 
 def bootstrap_shares(
-    solver: RelearningSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
+    problem: FittedProblem,
     counts: IndexArray,  # shape: (n_resamples, n_samples)
     squares_of: Callable[[FloatArray], FloatArray],  # of coefficients, for each row
     step: int,  # resamples at a time
+    generator: np.random.Generator | None = None,  # see ``LearnedLaws.resample``
     done: Callable[[FloatArray], None] = lambda found: None,
 ) -> FloatArray:  # shape: (n_resamples, n_rows, 3 * n_features)
     """Return first-order, total and Shapley shares; 0 where there is no variance."""
-    masks = index_masks(solver.laws.multi_indices)[1:]
-    shares = []
-    with one_thread_if_small(problem.design.size):
+    laws, linear, shares = problem.learned_laws(), problem.linear, []
+    masks = index_masks(laws.multi_indices)[1:]
+    with one_thread_if_small(linear.design.size):
         for start in range(0, len(counts), step):
             some = counts[start : start + step]
-            squares = squares_of(solver.resample(problem, fit, some))[..., 1:]
+            drawn = laws.resample(problem.solver, linear, problem.fit, some, generator)
+            squares = squares_of(drawn)[..., 1:]
             variance = squares.sum(axis=-1, keepdims=True)
             shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
             done(shares[-1])
@@ -432,6 +423,8 @@ class LearnedLaws:
     basis: PolynomialBasis
     X: FloatArray  # shape: (n_samples, n_features), of positive weight
     whole: bool = False  # whether each resample has all values, as of Dirichlet shares
+    # Beyond which functions of high degree keep their values, see ``evaluate_within``.
+    reach: FloatArray | None = None  # shape: (2, n_features)
 
     @cached_property
     def features(self) -> list[int]:
@@ -449,32 +442,12 @@ class LearnedLaws:
     @cached_property
     def multi_indices(self) -> IndexArray:
         """The index set, then the terms below it that it lacks."""
-        given = {tuple(row) for row in self.basis.multi_indices.tolist()}
-        every = set(given)
-        for i in self.features:
-            for row in list(every):
-                every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
-        lacking = sorted(every - given)
-        return np.vstack([self.basis.multi_indices, *map(np.array, lacking)])
+        return with_terms_below(self.basis.multi_indices, self.features)
 
     @cached_property
-    def _pairs(self) -> tuple[IndexArray, IndexArray]:
-        """Positions of pairs of terms, the first below the second or equal to it.
-
-        They differ in inputs whose distribution was learned alone. The first are
-        increasing; the second are terms of the fit.
-        """
-        n_terms = len(self.basis.multi_indices)
-        lower, above = self.multi_indices[:n_terms], np.arange(n_terms)
-        for i in self.features:
-            size = lower[:, i] + 1
-            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
-            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
-            lower[:, i] = exponent
-        position = {tuple(row): k for k, row in enumerate(self.multi_indices.tolist())}
-        below = np.array([position[tuple(row)] for row in lower.tolist()])
-        order = np.argsort(below, kind="stable")
-        return below[order], above[order].astype(np.int32)
+    def _lines(self) -> dict[int, IndexArray]:
+        """The lines of terms along each input whose distribution was learned."""
+        return {i: lines_along(self.multi_indices, i) for i in self.features}
 
     def relearned(
         self,
@@ -483,19 +456,15 @@ class LearnedLaws:
     ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
         """Return the coefficients in the functions of each resample."""
         n_resamples = len(next(iter(matrices.values())))
-        n_targets, n_terms = coefficients.shape[1:]
-        every, (below, above) = self.multi_indices, self._pairs
-        exponents = {i: (every[below, i], every[above, i]) for i in matrices}
-        starts = np.searchsorted(below, np.arange(len(every) + 1)).astype(np.int32)
-        changed = np.empty((n_resamples, n_targets, len(every)))
-        given = np.broadcast_to(coefficients, (n_resamples, n_targets, n_terms))
-        for number, (old, new) in enumerate(zip(given, changed, strict=True)):
-            values = np.ones(len(below))
-            for i, matrix in matrices.items():
-                values *= matrix[number][exponents[i]]
-            change = csr_array((values, above, starts), shape=(len(every), n_terms))
-            new[...] = (change @ old.T).T
-        return changed
+        _, n_targets, n_terms = coefficients.shape
+        # The last stands for terms that are not there.
+        found = np.zeros((n_resamples, n_targets, len(self.multi_indices) + 1))
+        found[..., :n_terms] = coefficients
+        for i, matrix in matrices.items():
+            along = self._lines[i]
+            change = np.swapaxes(matrix, 1, 2)[:, np.newaxis]
+            found[..., along] = found[..., along] @ change
+        return found[..., :-1]
 
     def changes(
         self,
@@ -512,10 +481,29 @@ class LearnedLaws:
         return {
             i: change_of_basis(
                 *(laws[i], X[:, i], weights, degrees[i], bounds.get(i)),
-                reach=None if self.basis.reach is None else self.basis.reach[:, i],
+                reach=None if self.reach is None else self.reach[:, i],
             )
             for i in self.features
         }
+
+    def resample(
+        self,
+        solver: CoefficientSolver,
+        problem: LinearProblem,
+        fit: LinearFit,
+        counts: IndexArray,  # shape: (n_resamples, n_samples)
+        generator: np.random.Generator | None = None,
+    ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
+        """Refit, and learn the distributions anew; terms are ``multi_indices``.
+
+        The generator draws bounds beyond the samples; None learns them from the
+        resample too, whose outermost samples are always inside.
+        """
+        coefficients = solver.resample(problem, fit, counts)
+        if not self.features:
+            return coefficients
+        changes = self.changes(counts, generator, int(counts[0].sum()))
+        return self.relearned(coefficients, changes)
 
     def outer_bounds(
         self, n_copies: int, n_resamples: int, generator: np.random.Generator
@@ -533,7 +521,11 @@ class LearnedLaws:
             if not finite.any() or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
-            found = law.standardize(np.array(law.support)[finite])
+            ends = np.array(law.support)
+            if self.basis.reach is not None:  # beyond it values count as at its ends
+                ends = np.clip(ends, *self.basis.reach[:, i])
+                extremes = np.clip(extremes, *self.basis.reach[:, i])
+            found = law.standardize(ends[finite])
             drawn = law.standardize(extremes[:, finite])
             bounds[i] = law.in_units(2.0 * found - drawn)
         return bounds
@@ -562,42 +554,6 @@ def sample_extremes(
     return np.stack([smallest, np.maximum(frozen.isf(above), smallest)], axis=1)
 
 
-class RelearningSolver(CoefficientSolver):
-    """A solver whose resamples have coefficients under input distributions of their
-    own.
-
-    The generator draws bounds beyond the samples; None learns them from the resample
-    too, whose outermost samples are always inside.
-    """
-
-    def __init__(
-        self,
-        solver: CoefficientSolver,
-        basis: PolynomialBasis,
-        X: FloatArray,
-        generator: np.random.Generator | None = None,
-    ) -> None:
-        self.solver = solver
-        self.laws = LearnedLaws(basis, X)
-        self.generator = generator
-
-    def fit(self, problem: LinearProblem) -> LinearFit:
-        return self.solver.fit(problem)
-
-    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        return self.solver.refit(problem, fit)
-
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
-    ) -> FloatArray:
-        """Refit, and learn distributions anew; terms are ``laws.multi_indices``."""
-        coefficients = self.solver.resample(problem, fit, counts)
-        if not self.laws.features:
-            return coefficients
-        changes = self.laws.changes(counts, self.generator, int(counts[0].sum()))
-        return self.laws.relearned(coefficients, changes)
-
-
 def change_of_basis(
     law: InputLaw,
     column: FloatArray,  # shape: (n_samples,)
@@ -614,10 +570,8 @@ def change_of_basis(
     matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
-    law = law.everywhere()
 
     def functions_at(at: FloatArray) -> FloatArray:
-        # Indices are those of polynomials everywhere; high degrees grow too fast.
         return evaluate_within(law, at, degree, reach, held_from=3)
 
     if not (law.is_polynomial and law.same_function):
@@ -633,7 +587,8 @@ def change_of_basis(
         spread = float(np.ptp(values))
         if positive_scale(spread, values) != spread:
             continue
-        new = type(law).learn(values, mass).everywhere()
+        learn = law.learn_held if law.held else law.learn
+        new = learn(values, mass)
         if new.largest_degree < degree:
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
@@ -772,12 +727,14 @@ def posterior_squares(
             spread,
         ):
             settled[part.targets] = part.settled.ravel()
-            active = part.multi_indices > 0
-            of_sets = [_alone(active, list(own)) for own in sets]
-            of_sets += [np.asarray(active[:, list(o)].any(axis=1)) for o in sets]
-            masks = np.column_stack(
-                [index_masks(part.multi_indices), *of_sets, np.ones(len(active))]
-            )
+            terms = part.multi_indices
+            of_sets = [
+                terms_of_set(kind, terms, own)
+                for kind in ("closed", "total")
+                for own in sets
+            ]
+            every = np.ones(len(terms))
+            masks = np.column_stack([index_masks(terms), *of_sets, every])
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
                 weights = np.square(rows.image(np.eye(n_targets)[chosen]))
@@ -798,12 +755,6 @@ def posterior_squares(
                 )
     known = rows.largest(settled.T).T > 0  # shape: (n_rows, 2 n_inputs)
     return np.maximum(squares, 0.0), known
-
-
-def _alone(active: BoolArray, inputs: list[int]) -> BoolArray:  # shape: (n_terms,)
-    """Return the terms of some inputs in which no other takes part."""
-    others = np.delete(active, inputs, axis=1).any(axis=1)
-    return np.asarray(active[:, inputs].any(axis=1) & ~others)
 
 
 def _placed(values: FloatArray, chosen: IndexArray, n_targets: int) -> FloatArray:
@@ -836,12 +787,11 @@ def _with_laws(
         samples = replace(samples, targets=samples.targets[:, :0])
     samples = with_mean_weight_one(without_copies(samples))
     X = samples.inputs
-    leading = PolynomialBasis(basis.laws, listed, basis.reach)
-    known = LearnedLaws(leading, X, whole=True)
+    leading = PolynomialBasis(basis.laws, listed)
+    known = LearnedLaws(leading, X, whole=True, reach=basis.reach)
     shares = dirichlet_shares(samples.weights, n_draws, generator)
     given = np.pad(coefficients[some].T, ((0, 0), (1, 0)))
     masks = index_masks(known.multi_indices)
     changes, _ = law_errors(known, given, samples.weights, shares, masks, generator)
-    return np.moveaxis(
-        rows.add(np.moveaxis(changes - changes.mean(axis=0), 1, -1)), -1, 1
-    )
+    changes = np.swapaxes(changes - changes.mean(axis=0), 1, 2)
+    return np.swapaxes(rows.add(changes), 1, 2)

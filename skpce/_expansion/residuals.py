@@ -21,21 +21,19 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis, Truncation, categorical_inputs
+from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._input_laws import InputLaw
-from .._solvers import solve_path
+from .._learned.kernel_basis import Basis
 from .._solvers.problem import (
     DesignDecomposition,
     q2_from_sums,
     weighted_spread,
 )
-from .._solvers.ridge import DEFAULT_ALPHAS
+from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .problem import FittedProblem
 
 #: Distributions of the residuals.
@@ -154,8 +152,10 @@ def learn_noise_scale(
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(groups, return_inverse=True)
-    responses = np.cbrt(_squares(residuals, group_of_target, len(labels)))
-    basis = _additive_basis(problem.basis.laws)
+    # Sums of squares over the targets of a group.
+    member = group_of_target[:, np.newaxis] == np.arange(len(labels))
+    responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
+    basis = _additive_basis(problem.basis)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
         decomposition = DesignDecomposition.from_design(design, weights)
@@ -188,18 +188,7 @@ def learn_noise_scale(
     )
 
 
-def _squares(
-    residuals: FloatArray,  # shape: (..., n_fitted)
-    groups: IndexArray,  # shape: (n_fitted,)
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up the squares of each group."""
-    member = groups[:, np.newaxis] == np.arange(n_groups)
-    return np.asarray(np.square(residuals) @ member.astype(np.float64))
-
-
-def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:
+def _additive_basis(basis: Basis) -> PolynomialBasis:
     """Return functions of single inputs, of degree 2; all contrasts of a category."""
-    ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-    kinds = categorical_inputs(laws)
-    return PolynomialBasis(laws, Truncation(2, 1.0, 1, ends, kinds).listed())
+    terms = Truncation.of_laws(basis.laws, 2, 1.0, 1).listed()
+    return PolynomialBasis(basis.laws, terms, basis.reach)

@@ -20,7 +20,6 @@ from .families import (
     ExponentialLaw,
     GammaLaw,
     InputLaw,
-    InputOutsideSupportWarning,
     LogNormalLaw,
     LogUniformLaw,
     NormalLaw,
@@ -38,21 +37,6 @@ from .tabulated import (
     EmpiricalLaw,
     OrdinalLaw,
 )
-
-__all__ = [
-    "NAMED_LAWS",
-    "NAMES",
-    "ContinuousLaw",
-    "DiscreteLaw",
-    "EmpiricalLaw",
-    "InputLaw",
-    "InputOutsideSupportWarning",
-    "NormalLaw",
-    "UniformLaw",
-    "by_position",
-    "check_distribution",
-    "learn_input_laws",
-]
 
 #: The name by which the family of each column is chosen from the data.
 AUTO = "auto"
@@ -243,7 +227,10 @@ def learn_input_laws(
     """Return the distribution of each column: frozen as it is, or learned by name."""
     _refuse_no_logarithm(specifications, X, weights)
     frozen = {
-        id(given): _family_of(given).from_frozen(given)
+        id(given): FROZEN_LAWS.get(
+            family_name(given),
+            DiscreteLaw if isinstance(given.dist, stats.rv_discrete) else ContinuousLaw,
+        ).from_frozen(given)
         for given in _distinct(specifications)
         if not isinstance(given, str)
     }
@@ -258,13 +245,6 @@ def learn_input_laws(
         else frozen[id(given)]
         for given, column in zip(specifications, X.T, strict=True)
     ]
-
-
-def _family_of(frozen: Any) -> type[InputLaw]:
-    """Return the classical family of a frozen distribution, or else a general one."""
-    discrete = isinstance(frozen.dist, stats.rv_discrete)
-    general = DiscreteLaw if discrete else ContinuousLaw
-    return FROZEN_LAWS.get(family_name(frozen) or "", general)
 
 
 def _refuse_no_logarithm(

@@ -34,16 +34,10 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from .._checks import BoolArray, FloatArray, IndexArray, at_least_one_copy
-from .families import (
-    InputLaw,
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
-    SeenNormalLaw,
-    SeenUniformLaw,
-)
+from .families import InputLaw, LogNormalLaw, LogUniformLaw, NormalLaw, UniformLaw
 from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
-from .tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
+from .tabulated import EmpiricalLaw, OrdinalLaw
 
 # Levels of an input that is not continuous, at most, and rows for each at least; more
 # are levels if they are most multiples of a step, or repeat in settings that differ.
@@ -69,10 +63,10 @@ _LARGEST_NORMAL = 0.631
 _BLOCK_ENTRIES = 2**21
 
 _FAMILIES: Sequence[type[InputLaw]] = (
-    SeenNormalLaw,
-    SeenUniformLaw,
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
+    NormalLaw,
+    UniformLaw,
+    LogNormalLaw,
+    LogUniformLaw,
 )
 _LOGARITHMIC = (2, 3)
 
@@ -92,20 +86,21 @@ def choose_laws(
         block = columns[:, start : start + size]
         kinds = _families_of(block, weights, settings)
         pairs = zip(block.T, kinds, strict=True)
-        found += [
-            kind.learn(column, weights) if kind else _law_of_levels(column, weights)
-            for column, kind in pairs
-        ]
+        for column, kind in pairs:
+            kind = kind or _kind_of_levels(column, weights)
+            # A smoothed distribution has tails of its own.
+            learn = kind.learn if kind is SmoothedLaw else kind.learn_held
+            found.append(learn(column, weights))
     return found
 
 
-def _law_of_levels(column: FloatArray, weights: FloatArray) -> InputLaw:
+def _kind_of_levels(column: FloatArray, weights: FloatArray) -> type[InputLaw]:
     """Return that of the levels: numbers if their distances are alike, else ordered."""
     points = measure_of_sample(column, weights).points
     ordered = not _is_even(points)
     if ordered and len(points) > _MOST_LEVELS:
         ordered = bool(points[0] > 0) and _is_even(np.log(points))
-    return (SeenOrdinalLaw if ordered else SeenEmpiricalLaw).learn(column, weights)
+    return OrdinalLaw if ordered else EmpiricalLaw
 
 
 def _is_even(points: FloatArray) -> bool:
@@ -160,9 +155,7 @@ def _families_of(
     kinds: list[type[InputLaw] | None] = [None] * len(counts)
     chosen = np.flatnonzero(~levels)
     if len(chosen):
-        some = slice(None) if len(chosen) == len(counts) else chosen
-        distinct = counts[chosen].astype(np.float64)
-        sample = _Sorted(values[:, some], shares[:, some], distinct)
+        sample = _Sorted(values, shares, counts.astype(np.float64)).of(chosen)
         for i, kind in zip(chosen.tolist(), _continuous(sample), strict=True):
             kinds[i] = kind
     return kinds
@@ -198,8 +191,10 @@ class _Sorted:
     def variance(self) -> FloatArray:
         return np.einsum("ij,ij->j", self.shares, np.square(self.unit - self.mean))
 
-    def of(self, chosen: IndexArray | BoolArray) -> _Sorted:
-        """Return some of the columns."""
+    def of(self, chosen: IndexArray) -> _Sorted:
+        """Return some of the columns, increasing ones."""
+        if len(chosen) == len(self.counts):
+            return self
         return _Sorted(
             self.values[:, chosen], self.shares[:, chosen], self.counts[chosen]
         )
@@ -239,7 +234,7 @@ def _continuous(columns: _Sorted) -> list[type[InputLaw]]:
     scores[:2] = columns.log_likelihoods()
     positive = np.flatnonzero(columns.values[0] > 0)
     if len(positive):
-        some = columns if len(positive) == scores.shape[1] else columns.of(positive)
+        some = columns.of(positive)
         logarithm = some.logarithm
         known = np.einsum("ij,ij->j", some.shares, logarithm.values)
         scores[2:, positive] = logarithm.log_likelihoods() - some.counts * known
@@ -249,7 +244,7 @@ def _continuous(columns: _Sorted) -> list[type[InputLaw]]:
     for number, family in enumerate(_FAMILIES):
         chosen = np.flatnonzero(best == number)
         if len(chosen):
-            some = columns if len(chosen) == len(best) else columns.of(chosen)
+            some = columns.of(chosen)
             some = some.logarithm if number in _LOGARITHMIC else some
             fits = some.is_uniform() if number % 2 else some.is_normal()
             for i in chosen[fits].tolist():

@@ -51,6 +51,8 @@ class InputLaw(ABC):
     location: float
     scale: float
     learned: bool = True  # whether location and scale come from the data
+    # Whether it was chosen from samples beyond which its functions keep their values.
+    held: bool = field(default=False, kw_only=True)
 
     #: Short name of the polynomial family in feature names.
     polynomial: ClassVar[str]
@@ -70,6 +72,21 @@ class InputLaw(ABC):
     def learn(cls, column: FloatArray, weights: FloatArray) -> InputLaw:
         """Learn location and scale from a weighted column."""
         raise TypeError(f"{cls.__name__} is given frozen, not learned from data.")
+
+    @classmethod
+    def learn_held(cls, column: FloatArray, weights: FloatArray) -> InputLaw:
+        """Learn a distribution that is chosen from the column.
+
+        Bounds lie beyond the outermost values by the gap that is expected there: the
+        largest of n uniform values is (high - low) / (n + 1) below the bound on
+        average. Values farther out are evaluated at the outermost ones, because
+        polynomials of high degree grow fast where no value was seen.
+        """
+        law = replace(cls.learn(column, weights), held=True)
+        if not (cls.learns_bounds and np.isfinite(law.support).all()):
+            return law
+        n = len(np.unique(column[weights > 0]))
+        return replace(law, scale=law.scale * (n + 1) / max(n - 1, 1))
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> InputLaw:
@@ -147,22 +164,22 @@ class InputLaw(ABC):
         """Return all values that matter to a degree, and masses; None for a density."""
         return None
 
-    def everywhere(self) -> InputLaw:
-        """Return the distribution whose functions hold beyond the samples too."""
-        return self
-
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss nodes, in the units of the input, and weights that sum to 1.
 
-        A distribution on fewer than ``n_nodes`` values returns these.
+        A distribution on up to ``n_nodes`` values returns these, and so does one whose
+        functions are no polynomials.
         """
+        if not self.is_polynomial or n_nodes > self.largest_degree:
+            values = self.atoms(n_nodes)
+            assert values is not None  # whose number is the largest degree, and 1
+            return values
         # Eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), and
         # reciprocals of Christoffel's sums, which stay accurate in the tails.
-        n_nodes = int(min(n_nodes, self.largest_degree + 1))
         a, b = self.recurrence(n_nodes)
         standardised = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
         nodes = self.in_units(standardised)
-        functions = self.everywhere().evaluate(nodes, n_nodes - 1)
+        functions = self.evaluate(nodes, n_nodes - 1)
         return nodes, 1.0 / np.square(functions).sum(axis=0)
 
     @property
@@ -205,6 +222,12 @@ class InputLaw(ABC):
     def _describe_outside(self, column: FloatArray) -> str:
         """Return what follows "values of x0" in the warning."""
         low, high = self.support
+        if self.held:
+            return (
+                f"lie outside [{low:.6g}, {high:.6g}], the range learned in fit; they "
+                "are evaluated at the outermost values that were seen, or little "
+                "beyond."
+            )
         advice = " Give the true one as a frozen distribution." if self.learned else ""
         return (
             f"lie outside [{low:.6g}, {high:.6g}], the support of its distribution; "
@@ -260,14 +283,12 @@ def is_frozen(specification: Any) -> bool:
     return isinstance(family, (stats.rv_continuous, stats.rv_discrete))
 
 
-def family_name(specification: Any) -> str | None:
-    """Return the name of the family of a frozen distribution; None for others."""
-    if not is_frozen(specification):
-        return None
-    family = specification.dist
+def family_name(frozen: Any) -> str:
+    """Return the name of the family of a frozen distribution."""
+    family = frozen.dist
     # scipy names a family of no name, such as a histogram, "Distribution".
     named = family.name not in (None, "Distribution")
-    return family.name if named else type(family).__name__
+    return str(family.name if named else type(family).__name__)
 
 
 def parameters(frozen: Any) -> dict[str, Any]:
@@ -286,7 +307,7 @@ def of_logarithm(frozen: Any) -> Any:
 
     None for others than log-uniform and log-normal ones that begin at 0.
     """
-    name = family_name(frozen)
+    name = family_name(frozen) if is_frozen(frozen) else ""
     if name not in ("loguniform", "reciprocal", "lognorm"):
         return None
     given = parameters(frozen)
@@ -397,79 +418,6 @@ class NormalLaw(InputLaw):
         return test(column).pvalue
 
 
-class LogarithmicLaw(InputLaw):
-    """A positive input whose logarithm is standardised.
-
-    Location and scale are those of the logarithm. A value without a logarithm, which
-    lies outside, is evaluated at the low end.
-    """
-
-    #: Standardised value in place of the logarithm of a number that is not positive.
-    low_end: ClassVar[float]
-
-    @property
-    def is_logarithmic(self) -> bool:
-        return True
-
-    def standardize(self, column: FloatArray) -> FloatArray:
-        positive = column > 0
-        if positive.all():
-            return super().standardize(np.log(column))
-        known = np.log(np.where(positive, column, 1.0))
-        return np.where(positive, super().standardize(known), self.low_end)
-
-    def in_units(self, standardised: FloatArray) -> FloatArray:
-        return np.exp(super().in_units(standardised))
-
-    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
-        positive = column > 0
-        slopes = super().differentiate(column, degree)
-        return np.where(positive, slopes / np.where(positive, column, 1.0), 0.0)
-
-
-class LogNormalLaw(LogarithmicLaw):
-    """Input whose logarithm is normal; orthonormal Hermite polynomials of it.
-
-    Polynomials of the input itself would not come near every function of it (O. G.
-    Ernst and others, ESAIM: M2AN 46, 2012); those of its logarithm do.
-    """
-
-    polynomial = "LogHe"
-    learns_bounds = False
-    low_end = -3.0
-
-    @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> LogNormalLaw:
-        present = weights > 0
-        logarithms = np.log(column[present])
-        mean, variance = weighted_moments(logarithms, weights[present])
-        return cls(mean, positive_scale(np.sqrt(variance), logarithms))
-
-    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
-        return np.zeros(degree), np.arange(1.0, degree + 1.0)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return generator.lognormal(self.location, self.scale, size=size)
-
-    def to_scipy(self) -> Any:
-        return stats.lognorm(s=self.scale, scale=math.exp(self.location))
-
-    def describe(self) -> str:
-        median = math.exp(self.location)
-        return f"log-normal (median {median:.3g}, sd of the logarithm {self.scale:.3g})"
-
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        normal = NormalLaw(self.location, self.scale)
-        return normal.goodness_of_fit(np.log(column))
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return 0.0, np.inf
-
-    def outside(self, column: FloatArray) -> NDArray[np.bool_]:
-        return column <= 0
-
-
 class BoundedLaw(InputLaw):
     """An input between two bounds, standardised to [-1, 1]."""
 
@@ -517,6 +465,87 @@ class UniformLaw(BoundedLaw):
         return f"uniform on [{low:.4g}, {high:.4g}]"
 
 
+class LogarithmicLaw(InputLaw):
+    """A positive input of whose logarithm the distribution is known.
+
+    Location and scale are those of the logarithm, and so are the polynomials. A value
+    without a logarithm, which lies outside, is evaluated at the low end.
+    """
+
+    #: Distribution of the logarithm.
+    of_logarithm: ClassVar[type[InputLaw]]
+
+    #: Standardised value in place of the logarithm of a number that is not positive.
+    low_end: ClassVar[float]
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> LogarithmicLaw:
+        present = weights > 0
+        law = cls.of_logarithm.learn(np.log(column[present]), weights[present])
+        return cls(law.location, law.scale)
+
+    @property
+    def _logarithm(self) -> InputLaw:
+        return self.of_logarithm(self.location, self.scale)
+
+    @property
+    def is_logarithmic(self) -> bool:
+        return True
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        return self._logarithm.recurrence(degree)
+
+    def standardize(self, column: FloatArray) -> FloatArray:
+        positive = column > 0
+        if positive.all():
+            return super().standardize(np.log(column))
+        known = np.log(np.where(positive, column, 1.0))
+        return np.where(positive, super().standardize(known), self.low_end)
+
+    def in_units(self, standardised: FloatArray) -> FloatArray:
+        return np.exp(super().in_units(standardised))
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        positive = column > 0
+        slopes = super().differentiate(column, degree)
+        return np.where(positive, slopes / np.where(positive, column, 1.0), 0.0)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return np.exp(self._logarithm.sample(size, generator))
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        return self._logarithm.goodness_of_fit(np.log(column))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = np.exp(self._logarithm.support).tolist()
+        return low, high
+
+    def outside(self, column: FloatArray) -> NDArray[np.bool_]:
+        known = np.log(np.where(column > 0, column, 1.0))
+        return (column <= 0) | self._logarithm.outside(known)
+
+
+class LogNormalLaw(LogarithmicLaw):
+    """Input whose logarithm is normal; orthonormal Hermite polynomials of it.
+
+    Polynomials of the input itself would not come near every function of it (O. G.
+    Ernst and others, ESAIM: M2AN 46, 2012); those of its logarithm do.
+    """
+
+    polynomial = "LogHe"
+    of_logarithm = NormalLaw
+    learns_bounds = False
+    low_end = -3.0
+
+    def to_scipy(self) -> Any:
+        return stats.lognorm(s=self.scale, scale=math.exp(self.location))
+
+    def describe(self) -> str:
+        median = math.exp(self.location)
+        return f"log-normal (median {median:.3g}, sd of the logarithm {self.scale:.3g})"
+
+
 class LogUniformLaw(LogarithmicLaw):
     """Input whose logarithm is uniform; orthonormal Legendre polynomials of it.
 
@@ -524,20 +553,8 @@ class LogUniformLaw(LogarithmicLaw):
     """
 
     polynomial = "LogP"
+    of_logarithm = UniformLaw
     low_end = -1.0
-
-    @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> LogUniformLaw:
-        ends = np.log([column[weights > 0].min(), column[weights > 0].max()])
-        middle, half = _middle_and_half(*ends)
-        return cls(middle, positive_scale(half, ends))
-
-    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
-        k = np.arange(1.0, degree + 1.0)
-        return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return self.in_units(generator.uniform(-1.0, 1.0, size=size))
 
     def to_scipy(self) -> Any:
         return stats.loguniform(*self.support)
@@ -545,74 +562,6 @@ class LogUniformLaw(LogarithmicLaw):
     def describe(self) -> str:
         low, high = self.support
         return f"log-uniform on [{low:.4g}, {high:.4g}]"
-
-    @property
-    def support(self) -> tuple[float, float]:
-        low, high = self.in_units(np.array([-1.0, 1.0])).tolist()
-        return low, high
-
-    def outside(self, column: FloatArray) -> NDArray[np.bool_]:
-        logarithm = np.log(np.where(column > 0, column, 1.0))
-        far = np.abs(logarithm - self.location) > (1.0 + 1e-9) * self.scale
-        return (column <= 0) | far
-
-
-@dataclass(frozen=True)
-class SeenLaw(InputLaw):
-    """A distribution that was chosen from a sample, and the range of the sample.
-
-    Values beyond that range are evaluated at its ends: polynomials of high degree grow
-    fast where no value was seen. Bounds lie beyond the outermost values by the gap that
-    is expected there: the largest of n uniform values is (high - low) / (n + 1) below
-    the bound on average.
-    """
-
-    lowest: float = field(default=-math.inf, kw_only=True)  # standardised, as the next
-    highest: float = field(default=math.inf, kw_only=True)
-
-    @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> Any:
-        law: Any = super().learn(column, weights)
-        present = column[weights > 0]
-        if law.learns_bounds and np.isfinite(law.support).all():
-            n = len(np.unique(present))
-            law = replace(law, scale=law.scale * (n + 1) / max(n - 1, 1))
-        seen = super(SeenLaw, law).standardize(present)
-        return replace(law, lowest=float(seen.min()), highest=float(seen.max()))
-
-    def standardize(self, column: FloatArray) -> FloatArray:
-        return np.clip(super().standardize(column), self.lowest, self.highest)
-
-    def everywhere(self) -> InputLaw:
-        return replace(self, lowest=-math.inf, highest=math.inf)
-
-    def _describe_outside(self, column: FloatArray) -> str:
-        low, high = self.support
-        return (
-            f"lie outside [{low:.6g}, {high:.6g}], the range learned in fit; they are "
-            "evaluated at the outermost values that were seen, or little beyond."
-        )
-
-    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
-        at = super().standardize(column)
-        unseen = (at < self.lowest) | (at > self.highest)
-        return np.where(unseen, 0.0, super().differentiate(column, degree))
-
-
-class SeenNormalLaw(SeenLaw, NormalLaw):
-    """A column that looks normal."""
-
-
-class SeenUniformLaw(SeenLaw, UniformLaw):
-    """A column that looks uniform."""
-
-
-class SeenLogNormalLaw(SeenLaw, LogNormalLaw):
-    """A column whose logarithm looks normal."""
-
-
-class SeenLogUniformLaw(SeenLaw, LogUniformLaw):
-    """A column whose logarithm looks uniform."""
 
 
 @dataclass(frozen=True)
@@ -728,7 +677,7 @@ class BetaLaw(BoundedLaw):
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> BetaLaw:
-        shapes = BETA_FAMILIES[family_name(frozen) or ""](parameters(frozen))
+        shapes = BETA_FAMILIES[family_name(frozen)](parameters(frozen))
         bounds = _middle_and_half(*frozen.support())
         return cls(*bounds, learned=False, shapes=shapes)
 

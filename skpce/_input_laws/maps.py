@@ -29,8 +29,9 @@ from .._checks import (
     validated_array,
 )
 from .._version import DOC_LINK_TEMPLATE
-from . import InputLaw, check_distribution, learn_input_laws
+from . import check_distribution, learn_input_laws
 from .columns import warn_outside
+from .families import InputLaw
 from .scores import (
     DistributionMap,
     GaussianScores,

@@ -69,6 +69,9 @@ class _Object:
 
 
 class _OfScipy(_Object):
+    def pdf(self, x: FloatArray) -> Any:
+        return (self.given.pmf if self.is_discrete() else self.given.pdf)(x)
+
     def sf(self, x: FloatArray) -> Any:
         return self.given.ccdf(x)
 
@@ -84,10 +87,6 @@ class _OfScipy(_Object):
 
     def is_discrete(self) -> bool:
         return _has_base(self.given, "DiscreteDistribution")
-
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
-        values, _ = super().atoms()
-        return values, np.asarray(self.given.pmf(values), dtype=np.float64)
 
 
 class _OfOpenTurns(_Object):
@@ -228,14 +227,11 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     if isinstance(given, Mapping):
         return {name: in_scipy(law) for name, law in given.items()}
     if isinstance(given, (list, tuple)):
-        return type(given)(map(in_scipy, given)) if _is_plain(given) else given
+        is_plain = type(given) in (list, tuple)  # a named tuple takes its fields
+        return type(given)(map(in_scipy, given)) if is_plain else given
     if _read(given) is not None and _n_inputs(given) > 1:
         return [in_scipy(one) for one in _marginals(given)]
     return in_scipy(given)
-
-
-def _is_plain(given: Any) -> bool:
-    return type(given) in (list, tuple)
 
 
 def _n_inputs(given: Any) -> int:

@@ -22,8 +22,9 @@ from sklearn.neighbors import NearestNeighbors
 from .._checks import FloatArray
 from .._learned.kernel_basis import Basis
 from .._result import Result, Shown
-from . import EmpiricalLaw, InputLaw, NormalLaw
 from .correlations import largest_correlation
+from .families import InputLaw, NormalLaw
+from .tabulated import EmpiricalLaw
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,11 +171,11 @@ class _Curve:
     def through(cls, table: FiniteMeasure) -> _Curve:
         """Go through the middle of each step."""
         points, masses = table.points, table.masses
+        if len(points) == 1:  # a constant column has any scale
+            points = points + positive_scale(0.0, points) * np.array([-1.0, 1.0])
+            masses = np.array([0.5, 0.5])
         below = np.cumsum(masses) - masses / 2.0
         above = np.cumsum(masses[::-1])[::-1] - masses / 2.0
-        if len(points) == 1:
-            slope = 0.5 / positive_scale(0.0, points)
-            return cls(points, below, above, slope * masses)
         width = np.diff(points)
         secant = (masses[1:] + masses[:-1]) / 2.0 / width
         share = (width[:-1] + 2.0 * width[1:]) / (3.0 * (width[:-1] + width[1:]))
@@ -191,9 +191,9 @@ class _Curve:
 
     def _place(self, column: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return the piece of each value, and where in it."""
-        last = max(len(self.points) - 2, 0)
+        last = len(self.points) - 2
         piece = np.clip(np.searchsorted(self.points, column) - 1, 0, last)
-        start, end = self.points[piece], self.points[np.minimum(piece + 1, last + 1)]
+        start, end = self.points[piece], self.points[piece + 1]
         return piece, np.clip((column - start) / (end - start), 0.0, 1.0)
 
     def _beyond(self, column: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,10 +206,6 @@ class _Curve:
         """Return the probabilities below and above values."""
         low, high = self._beyond(column)
         lower, upper = self.below[0] * np.exp(-low), self.above[-1] * np.exp(-high)
-        if len(self.points) == 1:
-            return np.where(high > 0, 1 - upper, lower), np.where(
-                high > 0, upper, 1 - lower
-            )
         piece, s = self._place(column)
         first, second, third = self._cubics(piece)
         rise = s * (first + s * (second + s * third))
@@ -221,8 +217,6 @@ class _Curve:
     def density(self, column: FloatArray) -> FloatArray:
         low, high = self._beyond(column)
         ends = np.where(low > 0, self.slopes[0], self.slopes[-1]) * np.exp(-low - high)
-        if len(self.points) == 1:
-            return ends
         piece, s = self._place(column)
         first, second, third = self._cubics(piece)
         width = self.points[piece + 1] - self.points[piece]
@@ -240,7 +234,7 @@ class _Curve:
             self.points[-1] + np.maximum(high, 0.0),
         )
         inside = (below >= self.below[0]) & (above > self.above[-1])
-        if len(self.points) > 1 and inside.any():
+        if inside.any():
             found[inside] = self._invert(below[inside])
         return found
 

@@ -32,7 +32,6 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
     MAP_TO_NORMAL,
     InputLaw,
-    SeenLaw,
     at_the_origin,
     describe,
     family_name,
@@ -294,12 +293,6 @@ class DiscreteLaw(GeneralFrozenLaw):
         table, _ = self._tabulate(degree)
         return self.location + self.scale * table.points, table.masses
 
-    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-        if self._values is not None and n_nodes >= len(self._values):
-            masses = self.frozen.pmf(self._values)
-            return self._values.copy(), masses / masses.sum()
-        return super().quadrature(n_nodes)
-
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         # scipy cuts draws to integers, even where loc is not one.
         shapes = parameters(self.frozen)
@@ -318,9 +311,7 @@ class DiscreteLaw(GeneralFrozenLaw):
         below = np.concatenate([[0.0], self.frozen.cdf(edges), [1.0]])
         cells = np.searchsorted(edges, values)
         observed = np.bincount(cells, weights=counts, minlength=len(edges) + 1)
-        expected = len(column) * np.diff(below)
-        statistic = np.sum((observed - expected) ** 2 / expected)
-        return stats.chi2.sf(statistic, df=len(edges))
+        return stats.chisquare(observed, len(column) * np.diff(below)).pvalue
 
     def outside(self, column: FloatArray) -> BoolArray:
         if self._values is not None:
@@ -362,6 +353,8 @@ class LevelsLaw(InputLaw):
 
     table: FiniteMeasure = field(kw_only=True)  # in the units of the input
 
+    learns_bounds = False
+
     @property
     def largest_degree(self) -> float:
         return len(self.table) - 1
@@ -372,11 +365,6 @@ class LevelsLaw(InputLaw):
 
     def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
         return self.table.points, self.table.masses
-
-    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-        if n_nodes < len(self.table) and self.is_polynomial:
-            return super().quadrature(n_nodes)
-        return self.table.points.copy(), self.table.masses.copy()
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
@@ -471,20 +459,6 @@ class OrdinalLaw(EmpiricalLaw):
     def outside(self, column: FloatArray) -> BoolArray:
         steps, _ = self._steps(column)
         return (steps < -1e-9) | (steps > len(self.table) - 1 + 1e-9)
-
-
-@dataclass(frozen=True)
-class SeenEmpiricalLaw(SeenLaw, EmpiricalLaw):
-    """A column of levels that are numbers."""
-
-    learns_bounds = False
-
-
-@dataclass(frozen=True)
-class SeenOrdinalLaw(SeenLaw, OrdinalLaw):
-    """A column of levels whose order counts alone."""
-
-    learns_bounds = False
 
 
 @dataclass(frozen=True)

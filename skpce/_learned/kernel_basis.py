@@ -24,7 +24,7 @@ from .._basis.basis import (
     tables_of,
 )
 from .._checks import FloatArray, IndexArray, state_of_fields
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from .prior import TermPrior, elementary_sums, power_sums
 
 # Entries of the kernel of a block of rows: 4 MiB.

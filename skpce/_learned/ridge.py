@@ -27,7 +27,7 @@ from .._checks import (
     check_option,
     one_thread_if_small,
 )
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from .._solvers.problem import (
     DesignDecomposition,
     DesignMoments,
@@ -213,7 +213,6 @@ def learn_terms(
     largest_order: int | None = None,
 ) -> tuple[Basis, LearnedRidgeSolver]:
     """Learn prior variances; return the terms that matter and their solver."""
-    laws = [law.everywhere() if law.is_polynomial else law for law in laws]
     n_functions = functions_of(laws, listed, samples.inputs)
     contrasts = categorical_inputs(laws)
     labels = np.unique(groups)

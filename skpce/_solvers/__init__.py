@@ -12,42 +12,16 @@ from .._checks import FloatArray, check_alphas, check_option
 from .external import ExternalSolver, check_regressor
 from .problem import (
     CoefficientSolver,
-    DesignDecomposition,
-    DesignMoments,
-    LinearFit,
-    LinearProblem,
-    sum_moments,
 )
 from .ridge import (
     CRITERIA,
     DEFAULT_ALPHAS,
-    PAPER_ALPHAS,
     LeastSquaresSolver,
     PaperSolver,
     RidgePathSolver,
-    solve_path,
 )
 from .sparse import LeastAngleSolver
 from .subspace_pursuit import SubspacePursuitSolver
-
-__all__ = [
-    "CRITERIA",
-    "DEFAULT_ALPHAS",
-    "FROM_MOMENTS",
-    "PAPER_ALPHAS",
-    "PENALIZED",
-    "SOLVERS",
-    "CoefficientSolver",
-    "DesignDecomposition",
-    "DesignMoments",
-    "LinearFit",
-    "LinearProblem",
-    "RidgePathSolver",
-    "make_solver",
-    "solve_path",
-    "sum_moments",
-]
-
 
 #: Solvers by name; each is made from the penalties and the criterion for them.
 SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (

@@ -18,6 +18,7 @@ from .problem import (
     LeverageFactor,
     LinearFit,
     LinearProblem,
+    weighted_mean,
 )
 
 _N_FOLDS = 5
@@ -36,13 +37,13 @@ class ExternalSolver(CoefficientSolver):
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
-            return problem.design[held_out] @ self._coefficients(problem, training).T
+            coefficients = self._coefficients(problem.of_rows(training))
+            return problem.design[held_out] @ coefficients.T
 
-        coefficients = self._coefficients(problem, np.arange(len(problem.design)))
-        return cross_validated_fit(problem, coefficients, predict)
+        return cross_validated_fit(problem, self._coefficients(problem), predict)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        return self._coefficients(problem, np.arange(len(problem.design)))
+        return self._coefficients(problem)
 
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
@@ -51,17 +52,15 @@ class ExternalSolver(CoefficientSolver):
         return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _coefficients(
-        self, problem: LinearProblem, rows: IndexArray
+        self, problem: LinearProblem
     ) -> FloatArray:  # shape: (n_targets, n_terms)
-        """Fit on some rows."""
-        design, targets = problem.design[rows, 1:], problem.targets[rows]
+        design, targets = problem.design[:, 1:], problem.targets
         if design.shape[1] == 0:
-            mean = np.average(targets, axis=0, weights=problem.weights[rows])
-            return mean[:, np.newaxis]
+            return weighted_mean(targets, problem.weights)[:, np.newaxis]
         options = {}
         if np.any(problem.weights != 1.0):
             require_weights(self.regressor, "samples")
-            options["sample_weight"] = problem.weights[rows]
+            options["sample_weight"] = problem.weights
         try:
             fitted = [
                 clone(self.regressor).fit(design, targets[:, k], **options)

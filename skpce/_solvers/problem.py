@@ -177,8 +177,9 @@ class DesignMoments:
 
     def of_targets(self, columns: IndexArray) -> DesignMoments:
         """Select targets."""
-        some = {name: getattr(self, name)[columns] for name in _OF_TARGETS}
-        return replace(self, cross=self.cross[:, columns], **some)
+        mean, square = self.target_mean[columns], self.target_square[columns]
+        cross = self.cross[:, columns]
+        return replace(self, target_mean=mean, target_square=square, cross=cross)
 
     @property
     def target_spread(self) -> FloatArray:
@@ -186,9 +187,6 @@ class DesignMoments:
         offset = self.total_weight * np.square(self.target_mean)
         rounding = np.square(10 * np.finfo(float).eps) * (self.target_square + offset)
         return np.where(self.target_square > rounding, self.target_square, 0.0)
-
-
-_OF_TARGETS = ("target_mean", "target_square")
 
 
 def sum_moments(blocks: Iterable[DesignMoments]) -> DesignMoments:
@@ -364,19 +362,20 @@ class LeverageFactor:
         the noise, and of a sample left out it is ``1 / (1 - leverage)``. Directions
         in which no sample varies count in full where there is a penalty.
         """
-        centred = (design[:, self.used] - self.center[self.used]) * self.scale
-        inside = centred @ self.right.T
-        length = np.square(centred).sum(axis=1)
-        hidden = length - np.square(inside).sum(axis=1)
+        return self.base + self.lengths(self.scaled(design), alpha)
+
+    def scaled(self, design: FloatArray) -> FloatArray:  # shape: (n_samples, n_used)
+        """Return the columns that take part, about their means."""
+        return (design[:, self.used] - self.center[self.used]) * self.scale
+
+    def lengths(self, rows: FloatArray, alpha: FloatArray) -> FloatArray:
+        """Return ``r^T (A^T A + alpha I)^-1 r`` of rows r; (n_rows, n_alphas)."""
+        squares = np.square(rows @ self.right.T)
+        length = np.square(rows).sum(axis=1)
+        hidden = length - squares.sum(axis=1)
         hidden = np.where(hidden > 1e-9 * length, hidden, 0.0)
-        leverage = np.full((len(design), len(alpha)), self.base)
-        for column, penalty in enumerate(alpha):
-            leverage[:, column] += np.square(inside) @ (
-                1.0 / (self.singular_values**2 + penalty)
-            )
-            if penalty > 0:
-                leverage[:, column] += hidden / penalty
-        return leverage
+        found = squares @ (1.0 / (self.singular_values[:, np.newaxis] ** 2 + alpha))
+        return found + hidden[:, np.newaxis] / np.where(alpha > 0, alpha, np.inf)
 
 
 @dataclass(frozen=True)
@@ -395,11 +394,18 @@ class Leverage:
     def at(self, design: FloatArray) -> FloatArray:  # shape: (n_new, n_targets)
         """Return the leverage of new samples."""
         leverage = np.empty((len(design), len(self.alpha)))
+        for factor, mine, penalties, which in self.groups():
+            leverage[:, mine] = factor.at(design, penalties)[:, which]
+        return leverage
+
+    def groups(
+        self,
+    ) -> Iterator[tuple[LeverageFactor, IndexArray, FloatArray, IndexArray]]:
+        """Yield each factor, its targets, their penalties, and which one each has."""
         for number, factor in enumerate(self.factors):
             mine = np.flatnonzero(self.factor_of_target == number)
             penalties, which = np.unique(self.alpha[mine], return_inverse=True)
-            leverage[:, mine] = factor.at(design, penalties)[:, which]
-        return leverage
+            yield factor, mine, penalties, which
 
     def of_targets(self, columns: IndexArray) -> Leverage:
         """Select targets, and the factors that they use."""

@@ -89,7 +89,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
     free_intercept: bool = True
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        coefficients = np.empty((problem.targets.shape[1], problem.design.shape[1]))
+        coefficients = np.empty_like(fit.scales)
         for scale, targets in distinct_scales(fit.scales):
             coefficients[targets] = self._refit_group(problem, fit, scale, targets)
         return coefficients
@@ -98,15 +98,12 @@ class GeneralizedRidgeSolver(CoefficientSolver):
         self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
     ) -> FloatArray:
         """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
-        shape = (len(counts), problem.targets.shape[1], problem.design.shape[1])
-        coefficients = np.empty(shape)
+        found = np.empty((len(counts), *fit.scales.shape))
         for scale, targets in distinct_scales(fit.scales):
-            for number, row in enumerate(counts):
-                part = problem.resampled(row)
-                coefficients[number, targets] = self._resampled(
-                    part, fit, scale, targets
-                )
-        return coefficients
+            for coefficients, row in zip(found, counts, strict=True):
+                own = problem.resampled(row)
+                coefficients[targets] = self._resampled(own, fit, scale, targets)
+        return found
 
     def _resampled(
         self,

@@ -20,7 +20,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import qr
@@ -37,13 +36,8 @@ from .problem import (
 )
 from .ridge import GeneralizedRidgeSolver, fit_penalties
 
-
-@dataclass(frozen=True)
-class ChosenTerms:
-    """Sets of terms that differ, and the targets that chose each."""
-
-    terms: list[IndexArray]  # columns of the design matrix, ascending
-    targets: list[IndexArray]  # ascending
+#: Sets of terms that differ, as columns of the design matrix, and who chose each.
+ChosenTerms = list[tuple[IndexArray, IndexArray]]  # (terms, targets), both ascending
 
 
 class SparseSolver(GeneralizedRidgeSolver):
@@ -57,7 +51,7 @@ class SparseSolver(GeneralizedRidgeSolver):
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         chosen, parts = self.search(problem), []
-        for terms, targets in zip(chosen.terms, chosen.targets, strict=True):
+        for terms, targets in chosen:
             scale = np.zeros(problem.design.shape[1])
             scale[0] = scale[terms] = 1.0  # of the subset and the constant
             decomposition = DesignDecomposition.from_design(
@@ -65,7 +59,7 @@ class SparseSolver(GeneralizedRidgeSolver):
             )
             some, nothing = problem.targets[:, targets], np.zeros(len(targets))
             parts.append(fit_penalties(decomposition, some, nothing))
-        return join_fits(parts, chosen.targets)
+        return join_fits(parts, [targets for _, targets in chosen])
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -167,6 +161,5 @@ class Dictionary:
         for subset, targets in zip(subsets, groups, strict=True):
             terms = np.sort(self.terms[subset])
             together.setdefault(terms.tobytes(), (terms, []))[1].append(targets)
-        sets = [terms for terms, _ in together.values()]
-        joined = [np.sort(np.concatenate(each)) for _, each in together.values()]
-        return ChosenTerms(sets, joined)
+        pairs = together.values()
+        return [(terms, np.sort(np.concatenate(each))) for terms, each in pairs]

@@ -48,7 +48,7 @@ from .._checks import (
     refuse_extremes,
     refuse_other_names,
 )
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from ..inspection._reading import renamed
 
 # Tails outside the interval of the table.

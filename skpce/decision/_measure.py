@@ -22,7 +22,7 @@ from .._checks import (
     listed,
     refuse_extremes,
 )
-from .._input_laws import NormalLaw
+from .._input_laws.families import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
 from ..inspection._reading import renamed

@@ -27,7 +27,7 @@ from scipy.stats import qmc, rankdata
 from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
-from .._input_laws import InputLaw
+from .._input_laws.families import InputLaw
 from ._design import Design, root_of
 from ._exchange import Inputs, fit_others
 

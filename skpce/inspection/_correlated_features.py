@@ -27,8 +27,8 @@ from .._expansion.moments import (
     tensors_fit,
     variance_along,
 )
-from .._input_laws import InputLaw, NormalLaw
 from .._input_laws.correlations import correlation_reason
+from .._input_laws.families import InputLaw, NormalLaw
 from .._input_laws.scores import outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map

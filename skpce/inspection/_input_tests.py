@@ -17,7 +17,7 @@ from .._checks import (
     remembers_frames,
     validated_array,
 )
-from .._input_laws import NormalLaw
+from .._input_laws.families import NormalLaw
 from .._result import Result
 
 _LARGEST_BLOCK = 2**21  # distances held at once

@@ -32,7 +32,7 @@ from .._checks import (
 from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
 from .._fonts import label
-from .._input_laws import InputOutsideSupportWarning
+from .._input_laws.families import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator

@@ -13,7 +13,7 @@ from scipy.stats import norm, t, uniform
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
-from skpce._input_laws import NormalLaw
+from skpce._input_laws.families import NormalLaw
 from tests.shared import cases, refuses, ridge_pce
 
 DEGREE = 30

@@ -170,11 +170,11 @@ def test_marginal_has_the_names():
     ([], "one or more inputs"),
     ([0, 0], "each of them once"),
     (["x0", 0], "each of them once"),
-    (3, "positions from 0 to 2. Got 3"),
-    (-1, "Got -1"),
-    ("nothing", "names of inputs .x0, x1, x2. .* Got 'nothing'"),
-    ([True], "Got True"),
-    ([0.0], "Got 0.0"),
+    (3, "has 3; expected .* a position from 0 to 2"),
+    (-1, "has -1;"),
+    ("nothing", "has 'nothing'; expected one of x0, x1, x2 or"),
+    ([True], "has True;"),
+    ([0.0], "has 0.0;"),
 )
 def test_unknown_inputs_are_refused(model, features, message):
     calls = (

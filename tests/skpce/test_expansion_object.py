@@ -23,7 +23,7 @@ from skpce import (
 )
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
-from skpce._input_laws import NormalLaw
+from skpce._input_laws.families import NormalLaw
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 #: since scikit-learn 1.9

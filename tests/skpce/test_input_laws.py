@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
-from skpce._input_laws import NAMED_LAWS, ContinuousLaw
+from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.columns import warn_outside
+from skpce._input_laws.tabulated import ContinuousLaw
 from tests.shared import refuses
 from tests.skpce.laws import gram, law_of
 

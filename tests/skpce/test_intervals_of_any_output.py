@@ -408,7 +408,7 @@ def test_a_target_without_residuals_has_a_scale_of_one():
     ("options", "message"),
     ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
     ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
-    ({"joint": "step"}, "'joint' .* must be None or 'targets'. Got 'step'"),
+    ({"joint": "step"}, "'joint' .* must be one of 'targets' or None. Got 'step'"),
     ({"confidence_level": 1.0}, "'confidence_level'"),
     ({"residual": "normal"}, "'residual'"),
     ({"n_samples": 0}, "'n_samples'"),

@@ -11,7 +11,7 @@ from scipy.linalg import sqrtm
 from sklearn.pipeline import make_pipeline
 
 from skpce import InputOutsideSupportWarning, NatafTransformer
-from skpce._input_laws import UniformLaw
+from skpce._input_laws.families import UniformLaw
 from skpce._input_laws.scores import marginal_map
 from skpce.inspection import input_tests
 from tests.shared import cases, refuses, ridge_pce

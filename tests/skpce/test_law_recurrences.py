@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skpce._input_laws import ContinuousLaw, DiscreteLaw
+from skpce._input_laws.tabulated import ContinuousLaw, DiscreteLaw
 from tests.shared import cases
 from tests.skpce.laws import gram, law_of
 

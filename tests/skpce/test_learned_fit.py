@@ -22,7 +22,7 @@ from skpce import (
     save_model,
 )
 from skpce._basis.basis import PolynomialBasis, tables_of
-from skpce._input_laws import UniformLaw
+from skpce._input_laws.families import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis, NoTermsError

@@ -20,25 +20,9 @@ from skpce import (
 )
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
-from skpce._input_laws.families import (
-    SeenLogNormalLaw,
-    SeenLogUniformLaw,
-    SeenNormalLaw,
-    SeenUniformLaw,
-)
 from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw, group_starts
-from skpce._input_laws.tabulated import SeenEmpiricalLaw, SeenOrdinalLaw
 from tests.shared import cases, refuses, ridge_pce
-
-CHOSEN = NAMED_LAWS | {
-    "normal": SeenNormalLaw,
-    "uniform": SeenUniformLaw,
-    "lognormal": SeenLogNormalLaw,
-    "loguniform": SeenLogUniformLaw,
-    "empirical": SeenEmpiricalLaw,
-    "ordinal": SeenOrdinalLaw,
-}
 
 
 def chosen(column, weights=None):
@@ -51,7 +35,7 @@ def shares(draw, n, names, size=400):
     """Return how often each distribution is chosen."""
     columns = draw(np.random.default_rng(0), (n, size))
     laws = choose_laws(columns, np.ones(n))
-    return [np.mean([type(law) is CHOSEN[name] for law in laws]) for name in names]
+    return [np.mean([type(law) is NAMED_LAWS[name] for law in laws]) for name in names]
 
 
 def bimodal(rng, size):
@@ -115,7 +99,7 @@ def test_repeats_of_settings_are_no_levels():
     """Settings that were drawn from a range, each of which was run five times."""
     settings = np.random.default_rng(0).uniform(size=(30, 2))
     laws = choose_laws(np.repeat(settings, 5, axis=0), np.ones(150))
-    assert [type(law).__name__ for law in laws] == ["SeenUniformLaw"] * 2
+    assert [type(law).__name__ for law in laws] == ["UniformLaw"] * 2
 
 
 @pytest.mark.parametrize("kind", ["normal", "uniform", "lognormal", "standard_t"])
@@ -189,7 +173,7 @@ def test_columns_in_blocks_are_chosen_alike(monkeypatch):
 )
 def test_what_was_learned_is_said(column, name, words):
     law = chosen(column)
-    assert type(law) is CHOSEN[name]
+    assert type(law) is NAMED_LAWS[name]
     assert law.learned
     assert law.describe().startswith(words)
 
@@ -404,9 +388,18 @@ def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
         ridge_pce(2, distribution=name).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
+def test_no_logarithm_is_the_lowest_sample_where_the_law_was_chosen():
+    column = np.exp(np.append(np.random.default_rng(0).normal(size=(99, 1)), -4.0))
+    pce = ridge_pce(3, distribution="auto").fit(column[:, None], np.log(column))
+    assert pce.basis_.laws[0].describe().startswith("log-normal")
+    with pytest.warns(InputOutsideSupportWarning, match="2 of 3 values of x0"):
+        lowest, none, negative = pce.predict([[column.min()], [0.0], [-1.0]])
+    assert lowest == none == negative
+
+
 KINDS = [
-    *("SeenNormalLaw", "SeenUniformLaw", "SeenLogNormalLaw", "SeenLogUniformLaw"),
-    *("SmoothedLaw", "SeenEmpiricalLaw", "SeenOrdinalLaw"),
+    *("NormalLaw", "UniformLaw", "LogNormalLaw", "LogUniformLaw"),
+    *("SmoothedLaw", "EmpiricalLaw", "OrdinalLaw"),
 ]
 
 

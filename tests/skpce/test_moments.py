@@ -17,7 +17,7 @@ from skpce import Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion import moments
 from skpce._expansion.moments import expansion_moments, linearisation
-from skpce._input_laws import NormalLaw, UniformLaw
+from skpce._input_laws.families import NormalLaw, UniformLaw
 from tests.shared import cases
 
 PCE = PolynomialChaosRegressor

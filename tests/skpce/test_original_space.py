@@ -22,7 +22,7 @@ from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import gradient_moments
 from skpce._expansion.moments import explained_share
-from skpce._input_laws import NormalLaw, UniformLaw
+from skpce._input_laws.families import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 

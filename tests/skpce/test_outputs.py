@@ -171,7 +171,7 @@ def test_a_constant_column_adds_nothing_to_its_group(X, y):
     ({"a": 4}, "an output of 4 columns after the first 0 of 3"),
     ({"a": 0, "b": 3}, "an output of 0 columns"),
     ({"a": True, "b": 2}, "Got True in it"),
-    ({"a": [0], "b": ["z"]}, "has the column 'z'; expected one of y0, y1, y2"),
+    ({"a": [0], "b": ["z"]}, "has 'z'; expected one of y0, y1, y2"),
     ({"a": [0], "b": [0, 1, 2]}, "'b' must have one or more columns"),
     ({"a": [0, 1, 2], "b": []}, "'b' must have one or more columns"),
     ({"a": [0, 0], "b": [1, 2]}, "has a column twice"),

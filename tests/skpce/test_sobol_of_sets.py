@@ -11,15 +11,14 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import norm, uniform
 
-from skpce import PolynomialChaosRegressor
-from skpce._basis.basis import Truncation
+from skpce import Expansion, PolynomialChaosRegressor
+from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import (
-    aggregated_shares,
     index_of_set,
     indices_of_terms,
     interaction_indices,
-    partial_variances,
 )
+from skpce._input_laws.families import UniformLaw
 
 PCE = PolynomialChaosRegressor
 
@@ -169,25 +168,20 @@ def test_shapley_effects_are_means_over_orders():
 
 def test_aggregation_over_targets():
     coefficients, multi_indices = random_expansion(n_targets=3)
-    alone = indices_of_terms(coefficients, multi_indices)
+    basis = PolynomialBasis([UniformLaw(0.0, 1.0)] * 4, multi_indices)
+    expansion = Expansion(basis, coefficients)
+    alone = expansion.sobol_indices()
     weight = alone.total_variance / alone.total_variance.sum()
-    found = aggregated_shares(
-        partial_variances(coefficients, multi_indices), np.ones(3)
-    )
+    found = expansion.aggregated_sobol_indices()
     assert_allclose(found.first_order, weight @ alone.first_order)
     assert_allclose(found.total_order, weight @ alone.total_order)
     assert found.total_variance == pytest.approx(alone.total_variance.sum())
     assert found.shapley.sum() == pytest.approx(1)
-    each = indices_of_terms(coefficients, multi_indices).shapley
     variance = np.sum(coefficients[:, 1:] ** 2, axis=1)
-    equal = aggregated_shares(
-        partial_variances(coefficients, multi_indices), 1 / variance
-    )
-    assert_allclose(equal.shapley, each.mean(axis=0))
+    equal = expansion.aggregated_sobol_indices(1 / variance)
+    assert_allclose(equal.shapley, alone.shapley.mean(axis=0))
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    turned = aggregated_shares(
-        partial_variances(rotation @ coefficients, multi_indices), np.ones(3)
-    )
+    turned = expansion.mapped(rotation).aggregated_sobol_indices()
     assert_allclose(turned.shapley, found.shapley)
 
 

@@ -14,15 +14,14 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._solvers import (
-    DEFAULT_ALPHAS,
-    PAPER_ALPHAS,
-    SOLVERS,
+from skpce._solvers import SOLVERS, make_solver
+from skpce._solvers.problem import (
+    DesignDecomposition,
     LinearProblem,
-    make_solver,
-    solve_path,
+    best_penalties,
+    factorize,
 )
-from skpce._solvers.problem import DesignDecomposition, best_penalties, factorize
+from skpce._solvers.ridge import DEFAULT_ALPHAS, PAPER_ALPHAS, solve_path
 from tests.shared import cases, refuses, ridge_pce
 
 

@@ -12,7 +12,9 @@ from scipy.stats import norm, ortho_group, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
+from skpce._solvers import SOLVERS, make_solver
+from skpce._solvers.problem import LinearProblem
+from skpce._solvers.ridge import DEFAULT_ALPHAS
 from skpce._solvers.sparse import Dictionary
 from tests.shared import cases, refuses, ridge_pce
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dpotrf
 
-from skpce._solvers import LinearProblem, make_solver, subspace_pursuit
+from skpce._solvers import make_solver, subspace_pursuit
+from skpce._solvers.problem import LinearProblem
 from skpce._solvers.sparse import correction
 from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
 from tests.shared import cases

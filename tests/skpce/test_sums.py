@@ -9,14 +9,8 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import (
-    DEFAULT_ALPHAS,
-    DesignDecomposition,
-    DesignMoments,
-    solve_path,
-    sum_moments,
-)
-from skpce._solvers.ridge import solve_moments
+from skpce._solvers.problem import DesignDecomposition, DesignMoments, sum_moments
+from skpce._solvers.ridge import DEFAULT_ALPHAS, solve_moments, solve_path
 from tests.shared import OLS, cases, refuses, ridge_pce
 
 FROM_SUMS = ["ridge", "ols"]

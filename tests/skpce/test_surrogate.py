@@ -14,7 +14,8 @@ from skpce import (
     LogRatioTransformer,
     PolynomialChaosFeatures,
 )
-from skpce._solvers import DEFAULT_ALPHAS, SOLVERS
+from skpce._solvers import SOLVERS
+from skpce._solvers.ridge import DEFAULT_ALPHAS
 from tests.shared import OLS, ridge_surrogate
 
 WIDTHS = (3, 2, 4)

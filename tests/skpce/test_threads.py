@@ -129,12 +129,12 @@ def test_many_fits_of_which_some_raise_leave_the_limit_as_it_was():
 
 
 def test_one_thread_needs_no_limit(monkeypatch):
-    def no_limit():
+    def no_limit(*given, **options):
         raise AssertionError("a limit was set")
 
     with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
         assert blas_threads() == {1}
-    monkeypatch.setattr(_checks, "_controller", no_limit)
+    monkeypatch.setattr(_checks.ThreadpoolController, "limit", no_limit)
     with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
         assert blas_threads() == {1}
     assert blas_threads() == {2}

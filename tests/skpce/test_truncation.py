@@ -20,7 +20,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._basis.basis import Truncation
-from skpce._input_laws import NormalLaw
+from skpce._input_laws.families import NormalLaw
 from tests.shared import cases, refuses
 
 

@@ -81,8 +81,8 @@ def test_inputs_outside_the_laws_of_the_fit_warn():
     ("cauchy", "'distribution' .* Got 'cauchy'"),
     ([norm(0, 1)], "has 1 entries but X has 2 features"),
     (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
-    (np.zeros((0, 2)), "at least one row"),
-    ([[0.0, np.nan]], "'inputs' .* contains NaN"),
+    (np.zeros((0, 2)), "one or more rows of numbers"),
+    ([[0.0, np.nan]], "'inputs' .* one or more rows of numbers. Got .*nan"),
     (object(), "'inputs' .* Got <object"),
 )
 def test_bad_inputs(fitted, method, inputs, message):

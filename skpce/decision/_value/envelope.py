@@ -28,8 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._checks import FloatArray, IndexArray
-from ..._input_laws import InputLaw
-from ..._input_laws.families import evaluate_recurrence
+from ..._input_laws.families import InputLaw, evaluate_recurrence
 from ..._input_laws.pieces import means_of_pieces, rule_of_pieces
 
 # Coefficients of a difference that are this small next to the largest are 0: they

@@ -27,7 +27,7 @@ from sklearn.utils.extmath import cartesian
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.moments import marginal_basis
-from ..._input_laws import NormalLaw
+from ..._input_laws.families import NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .envelope import Worth, gained, gains, of_points, value_of_input
 

@@ -32,7 +32,7 @@ from scipy.special import ndtri
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray
 from ..._expansion.moments import marginal_basis
-from ..._input_laws import InputLaw, NormalLaw
+from ..._input_laws.families import InputLaw, NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces
 from .envelope import Worth, gains, of_points, value_of_input
 from .expected_value import Settings, by_degree, value_of_inputs, worth_by_draws

@@ -11,7 +11,6 @@ from ..._checks import FloatArray, one_thread_if_small, refuse_memory
 from ..._expansion.moments import marginal_basis
 from ..._expansion.problem import (
     FittedProblem,
-    RelearningSolver,
     resample_counts,
 )
 from .decision_problem import DecisionProblem, centred
@@ -92,21 +91,19 @@ class Row:
         what = f"n_resamples={n_resamples}"
         refuse_memory("value_of_information", 16.0 * n_resamples * size, what)
         counts = resample_counts(samples.weights, n_resamples, generator)
-        solver, basis = problem.solver, self.basis
-        if self.table is None:
-            relearning = RelearningSolver(solver, basis, samples.inputs, generator)
-            basis = PolynomialBasis(
-                basis.laws, relearning.laws.multi_indices, basis.reach
-            )
-            solver = relearning
-        linear = problem.linear
+        solver, basis, linear = problem.solver, self.basis, problem.linear
         with one_thread_if_small(linear.design.size):
-            drawn = centred(solver.resample(linear, problem.fit, counts))
-        if self.table is None:  # accurate enough for a spread
-            points, masses = rule_of(basis, self.places, _POINTS, _PARTS)
-        else:
-            points = self.table
-            masses = np.full(len(points), 1.0 / len(points))
+            if self.table is None:
+                laws = problem.learned_laws()
+                drawn = laws.resample(solver, linear, problem.fit, counts, generator)
+                basis = PolynomialBasis(basis.laws, laws.multi_indices, basis.reach)
+                # Accurate enough for a spread.
+                points, masses = rule_of(basis, self.places, _POINTS, _PARTS)
+            else:
+                drawn = solver.resample(linear, problem.fit, counts)
+                points = self.table
+                masses = np.full(len(points), 1.0 / len(points))
+        drawn = centred(drawn)
         own, kept = marginal_basis(basis, self.places)
         copies = 2 if temperature is None else 7
         needed = 8.0 * copies * drawn.shape[0] * drawn.shape[1] * len(points)

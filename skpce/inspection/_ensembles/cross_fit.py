@@ -24,7 +24,7 @@ from ..._checks import (
 )
 from ..._compositions.outputs import Outputs, ZeroReplacedWarning
 from ..._expansion.expansion import ConstantTargetWarning
-from ..._input_laws import InputOutsideSupportWarning
+from ..._input_laws.families import InputOutsideSupportWarning
 from .._reading import final_estimator
 
 Split = tuple[IndexArray, IndexArray]

@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from skpce._input_laws import NAMED_LAWS, NormalLaw
+from skpce._input_laws import NAMED_LAWS
+from skpce._input_laws.families import NormalLaw
 from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
 from skpce.decision._value.envelope import (
     gained,

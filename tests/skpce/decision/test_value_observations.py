@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from skpce import Expansion
 from skpce._basis.basis import PolynomialBasis
-from skpce._input_laws import NormalLaw
+from skpce._input_laws.families import NormalLaw
 from skpce.decision import value_of_information
 from skpce.decision._value.envelope import value_of_input
 from skpce.decision._value.expected_value import Settings, value_of_inputs
