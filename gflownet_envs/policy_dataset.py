@@ -239,7 +239,7 @@ class PolicyDataset:
         policies: Sequence[Callable[[Any], Any]],
         X: ArrayLike,
         *,
-        trajectory: Sequence[int] | None = None,
+        trajectory: Sequence[int | str] | None = None,
         feature_names: Sequence[str] | None = None,
         rewards: ArrayLike | None = None,
         seeds: ArrayLike | None = None,
@@ -256,11 +256,11 @@ class PolicyDataset:
             of actions that are not allowed must be 0.
         X : array-like of shape (n_members, n_reward_features)
             The reward of each member.
-        trajectory : sequence of int, optional
-            Actions of the reference trajectory. Default: the likeliest action of the
-            mean policy at each step.
+        trajectory : sequence of int or str, optional
+            Actions of the reference trajectory, by number or name. Default: the
+            likeliest action of the mean policy at each step.
         feature_names : sequence of str, optional
-            Default: x0, x1, …
+            Default: the names of the columns of a data frame ``X``, else x0, x1, …
         rewards, seeds : array-like of int of shape (n_members,), optional
             Default: 0, 1, … for ``rewards``, and 0 for all ``seeds``.
         is_test : array-like of bool of shape (n_members,), optional
@@ -299,7 +299,15 @@ class PolicyDataset:
             trajectory_of_actions,
         )
 
+        if feature_names is None:
+            feature_names = getattr(X, "columns", None)
         X = _floats("X", X)
+        for e, policy in enumerate(policies):
+            if not callable(policy):
+                raise ValueError(
+                    "policies must be callables that map a state to the probabilities "
+                    f"of all actions; that of member {e} is {policy!r}"
+                )
         if len(policies) != len(X) or not len(X):
             raise ValueError(
                 f"policies has {len(policies)} members and X {len(X)} rows; they must "
@@ -323,7 +331,7 @@ class PolicyDataset:
             feature_names=tuple(
                 (f"x{i}" for i in range(X.shape[1]))
                 if feature_names is None
-                else feature_names
+                else map(str, feature_names)
             ),
             members=numbers,
             rewards=numbers if rewards is None else np.asarray(rewards),

@@ -29,11 +29,12 @@ def require_choice(
 ) -> None:
     """Raise ValueError where an unfinished state allows no action: a dead end."""
     expected = (*states.shape[:-1], environment.n_actions)
-    if tuple(mask.shape) != expected or mask.dtype != torch.bool:
+    dtype, shape = getattr(mask, "dtype", None), tuple(getattr(mask, "shape", ()))
+    if shape != expected or dtype != torch.bool:
         raise ValueError(
-            f"valid_mask of {environment.name} must be bool of shape {expected} for "
-            f"states of shape {tuple(states.shape)}, got {mask.dtype} of shape "
-            f"{tuple(mask.shape)}"
+            f"valid_mask of {environment.name} must be a tensor of torch.bool, of "
+            f"shape {expected} for states of shape {tuple(states.shape)}, got "
+            f"{type(mask).__name__} of {dtype} and shape {shape}"
         )
     closed = ~mask.any(dim=-1)
     if not closed.any():

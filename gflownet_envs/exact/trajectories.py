@@ -135,9 +135,11 @@ def _likeliest_action(
 
 
 def trajectory_of_actions(
-    environment: Environment, actions: Sequence[int]
+    environment: Environment, actions: Sequence[int | str]
 ) -> Trajectory:
     """Return the trajectory of given actions, which must end in a terminal state.
+
+    Actions are numbers or names, such as ``PolicyDataset.trajectory``.
 
     Examples
     --------
@@ -147,22 +149,24 @@ def trajectory_of_actions(
     [[0, 0], [0, 1], [1, 1], [1, 1]]
     """
     states = [environment.initial_state()]
+    taken: list[int] = []
     for t, action in enumerate(actions):
-        allowed = environment.valid_mask(states[-1])
-        if not 0 <= action < environment.n_actions or not allowed[action]:
-            names = [environment.action_names[a] for a in allowed.nonzero()[:, 0]]
+        allowed = environment.valid_mask(states[-1]).nonzero()[:, 0].tolist()
+        names = [environment.action_names[a] for a in allowed]
+        found = dict(zip(names, allowed, strict=True)).get(action, action)
+        if found not in allowed:
             raise ValueError(
-                f"action {action} at step {t} is not allowed in state "
+                f"action {action!r} at step {t} is not allowed in state "
                 f"{states[-1].tolist()}; allowed are {names}"
             )
-        states.append(environment.step(states[-1], torch.tensor(int(action))))
+        taken.append(int(found))
+        states.append(environment.step(states[-1], torch.tensor(taken[-1])))
     if not environment.is_terminal(states[-1]):
         raise ValueError(
             f"actions must end in a terminal state, got {states[-1].tolist()} after "
             f"{len(actions)} actions"
         )
-    taken = torch.tensor([int(action) for action in actions])
-    return Trajectory(torch.stack(states), taken)
+    return Trajectory(torch.stack(states), torch.tensor(taken))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +253,11 @@ def policies_along(
     >>> along.y.shape, along.steps
     ((4, 5), {'a': 2, 'b': 3})
     """
+    if not isinstance(trajectory, Trajectory):
+        raise ValueError(
+            f"trajectory must be a Trajectory, got {trajectory!r}; "
+            "trajectory_of_actions(environment, actions) makes one"
+        )
     states = trajectory.states[:-1]
     columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
     mask = environment.valid_mask(states)

@@ -108,6 +108,11 @@ class WholeSpace:
             If the policies are of another space, have another shape, or do not sum to
             one.
         """
+        if not isinstance(graph, StateGraph):
+            raise ValueError(
+                f"graph must be a StateGraph, got {graph!r}; "
+                "StateGraph.from_environment(environment) makes one"
+            )
         name = graph.environment.name
         made_for = getattr(policies, "environment", graph.environment).name
         if made_for != name:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -226,7 +226,7 @@ def paper(out: Path, data_home: Path | None, jobs: int, **given: Any) -> None:
     from gflownet_envs.experiments.paper.make import make_paper
 
     console = make_console()
-    left = f"pieces are in {out / 'pieces'}, blocks of training in {out / 'policies'}"
+    left = {"pieces": out / "pieces", "blocks of training": out / "policies"}
     with _interrupts_in_words(console, left), progress_bars() as progress:
         # members far from convergence are part of the paper's settings
         warnings.simplefilter("ignore")
@@ -254,14 +254,17 @@ def _run(
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
     from gflownet_envs.training.convergence import DivergedWarning, NotConvergedWarning
+    from skpce._basis.basis import MoreTermsThanRowsWarning
 
     console = make_console()
-    left = f"blocks are in {folder / 'blocks'}"
+    left = {"blocks": folder / "blocks"}
     with (
         _interrupts_in_words(console, left),
         _on_cluster(cluster),
         progress_bars() as progress,
     ):
+        # degrees are those of the preset
+        warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
         # the table of training names them
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", DivergedWarning)
@@ -285,14 +288,20 @@ def _errors_in_words() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_in_words(console: Console, left: str) -> Iterator[None]:
+def _interrupts_in_words(console: Console, left: Mapping[str, Path]) -> Iterator[None]:
     """Say what is finished where somebody stops the work; keep filters of warnings."""
     try:
         with _errors_in_words(), warnings.catch_warnings():
             yield
     except KeyboardInterrupt:
+        found = [
+            f"{what} are in {path}" for what, path in left.items() if path.exists()
+        ]
         console.print(
-            f"Interrupted. Finished {left}; the same command goes on from there."
+            f"Interrupted. Finished {', '.join(found)}; the same command goes on from "
+            "there."
+            if found
+            else "Interrupted before anything was finished."
         )
         raise SystemExit(130) from None
 

@@ -290,10 +290,13 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
             )
         if value != least and solver != "train":
             raise ValueError(
-                f"{name} is {value}, but solver={solver!r} trains no GFlowNet."
+                f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "
+                f"expected {name}={least}, or solver='train'."
             )
     if n_control == 1:
-        raise ValueError("n_control must be 0 or at least 2: one member has no spread.")
+        raise ValueError(
+            "n_control is 1, but one member has no spread; expected 0 or at least 2."
+        )
     return Copies(n_replicates, n_control)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from gflownet_envs.block_store import Store
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_environment
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.exact.whole_space import WholeSpace
@@ -258,6 +258,27 @@ class Study:
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     exact_solver: Callable[[Any], PolicySource] | None = None
     named_parts: tuple[NamedParts, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_environment(self.environment)
+        for name, kind, made in (
+            ("reward", RewardSource, "RewardTable(environment, log_reward)"),
+            ("trajectory", Trajectory, "trajectory_of_actions(environment, actions)"),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise ValueError(
+                    f"{name} of a study must be a {kind.__name__}, such as {made}; "
+                    f"got {type(value).__name__}."
+                )
+        object.__setattr__(self, "reward_features", np.asarray(self.reward_features))
+        lengths = {
+            "reward": self.reward.n_members,
+            "reward_features": len(self.reward_features),
+            "members": len(self.members),
+        }
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"A study has {lengths} members; expected one number.")
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ def _in_order(
     missing = [name for name in names if name not in distribution]
     if unknown or missing:
         wrong = f"names {unknown}, which X does not have" if unknown else ""
-        wrong += " and " if unknown and missing else ""
+        wrong += ", and " if unknown and missing else ""
         wrong += f"lacks {missing}" if missing else ""
         raise ValueError(
             f"The 'distribution' parameter of {owner} {wrong}; expected one "
@@ -184,6 +184,8 @@ def _read_specification(owner: str, specification: Any) -> Any:
                 "first."
             )
         return stats.uniform(low, high - low)
+    if isinstance(specification, stats.rv_histogram) or hasattr(specification, "xk"):
+        return specification()  # of a table, which has all parameters
     if is_frozen(specification):
         check_frozen(owner, specification)
     elif isinstance(specification, (stats.rv_continuous, stats.rv_discrete)):

@@ -342,6 +342,12 @@ def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
 
 def check_frozen(owner: str, frozen: Any) -> None:
     """Refuse a frozen distribution whose mean or variance is an array or not finite."""
+    if type(frozen.dist) is type(stats.vonmises) and np.isinf(frozen.support()[0]):
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} is scipy.stats.vonmises, which "
+            "repeats itself along the whole line; expected scipy.stats.vonmises_line, "
+            "the same on one turn."
+        )
     mean, sd = moments(frozen)
     if mean.ndim or sd.ndim or not np.isfinite(mean + sd) or sd <= 0:
         raise ValueError(

@@ -943,7 +943,8 @@ class _Words:
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
                 parts.append(f"{percent_in_words(noise)} is {name}")
-            return f"{listed_in_words(parts)}.{self._still_open()}"
+            still = _still_open(self.findings, {self.output: ""})
+            return f"{listed_in_words(parts)}.{still}"
         if not np.isnan(noise) and noise >= 0.005:
             parts.append(f"{percent(noise)} is {name}.")
         q2 = float(self.findings.shares.q2[0, self.output])
@@ -954,29 +955,39 @@ class _Words:
             )
         return " ".join(parts)
 
-    def _still_open(self) -> str:
-        """Say where fits to fewer runs predict much less than the fit to all."""
-        shares = self.findings.shares
-        q2 = float(shares.q2[0, self.output])
-        if shares.explained[self.output] - q2 <= _STILL_OPEN:
-            return ""
-        return (
-            f" Of runs left out, fits to the others predict {percent_in_words(q2)}: "
-            "the shares may change with more runs."
-        )
+
+def _still_open(findings: Findings, outputs: Mapping[int, str]) -> str:
+    """Say where fits to fewer runs predict much less than the fit to all."""
+    shares = findings.shares
+    q2 = {o: max(float(shares.q2[0, o]), 0.0) for o in outputs}
+    some = [o for o in outputs if shares.explained[o] - q2[o] > _STILL_OPEN]
+    if not some:
+        return ""
+    ends = [q2[o] for o in some]
+    how_much = between(min(ends), max(ends)) if some[1:] else percent_in_words(ends[0])
+    names = listed_in_words([outputs[o] for o in some])
+    return (
+        f" Of runs left out, fits to the others predict {how_much}"
+        f"{f' of {names}' if outputs.keys() - some else ''}: "
+        "the shares may change with more runs."
+    )
 
 
 def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
     """Say what several outputs with the same states have in common."""
     findings, names = words[0].findings, words[0].names
     subject, alike = listed_in_words(outputs), [one.output for one in words]
-    total = findings.shares.total[0][alike]
+    total, low, high = findings.shares.total[:, alike]
     order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
     states = findings.states[alike[0]]
     if np.isnan(total).all():
         return f"{subject} have no choice, or do not vary between the runs."
     drivers = [i for i in order if states[i] is State.DRIVES]
-    ranges = [between(total[:, i].min(), total[:, i].max()) for i in drivers]
+    ranges = [
+        f"{between(total[:, i].min(), total[:, i].max())} "
+        f"(intervals within {between(low[:, i].min(), high[:, i].max())})"
+        for i in drivers
+    ]
     parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
     text = f"No input is shown to drive {subject}."
     if drivers:
@@ -995,4 +1006,5 @@ def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
     left = [rest_of(findings, o)[0] for o in alike]
     if drivers:
         text += f" {between(min(left), max(left))} is not predicted by this model."
+        text += _still_open(findings, dict(zip(alike, outputs, strict=True)))
     return text

@@ -283,9 +283,13 @@ def test_policies_of_any_origin():
     assert dataset.feature_names[:2] == ("x0", "x1")
     assert dataset.source == "trained"
     assert dataset.test.n_members == 1
-    actions = [3, 4]
-    given = PolicyDataset.from_policies(environment, policies, X, trajectory=actions)
-    assert given.trajectory == ("right", "stop")
+    frame = pytest.importorskip("pandas").DataFrame(X).add_prefix("cell ")
+    for actions in ([3, 4], ["right", "stop"]):
+        given = PolicyDataset.from_policies(
+            environment, policies, frame, trajectory=actions
+        )
+        assert given.trajectory == ("right", "stop")
+        assert given.feature_names[:2] == ("cell 0", "cell 1")
 
 
 @cases(
@@ -308,6 +312,12 @@ def test_what_is_no_policy_is_refused(policy, message):
         )
     with pytest.raises(ValueError, match="policies has 2 members and X 3 rows"):
         PolicyDataset.from_policies(environment, policies, np.zeros((3, 1)))
+    with pytest.raises(ValueError, match=r"all actions; that of member 1 is 2"):
+        PolicyDataset.from_policies(environment, [policies[0], 2], np.zeros((2, 1)))
+    with pytest.raises(ValueError, match="action 'up' at step 0 is not allowed in st"):
+        PolicyDataset.from_policies(
+            environment, policies, [[0.0], [1.0]], trajectory=["up"]
+        )
 
 
 def test_zeros_of_policies_stay_zeros():

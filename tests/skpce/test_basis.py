@@ -9,7 +9,7 @@ import pytest
 from numpy import polynomial
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
-from scipy.stats import norm, t, uniform
+from scipy.stats import norm, t, uniform, vonmises
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
@@ -138,6 +138,7 @@ def test_a_normal_law_has_no_outside():
     (t(3), r"x0 the distribution scipy.stats.t\(df=3\), .*QuantileTransformer"),
     (None, "Got None"),
     (norm, "without its parameters; expected the frozen distribution"),
+    (vonmises(2.0), "repeats itself .* expected scipy.stats.vonmises_line"),
     (["normal"], "has 1 entries but X has 2 features"),
     (["normal"] * 3, "has 3 entries but X has 2 features"),
     (["normal", "cauchy"], "Got 'cauchy'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -172,6 +173,12 @@ def make_paper(
             f"none of the {len(keys)} finished pieces is of preset={preset!r}, "
             f"seed={seed}; expected one of {sorted(there)}, or a call without "
             "finished, which makes the pieces."
+        )
+    if finished and not keys:
+        raise ValueError(
+            f"there are no finished pieces in {os.fspath(Path(out) / 'pieces')!r}"
+            f"{f' or {[os.fspath(place) for place in places]}' if places else ''}; "
+            "expected a call without finished, which makes them."
         )
     report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:

@@ -101,9 +101,20 @@ def find_task(task: str | Task, preset: str) -> tuple[Task, Preset]:
                 "of your own is module:Class."
             )
         task = TASKS[task]
+    if not isinstance(task, Task):
+        raise ValueError(
+            "task must be a name, a path module:Class or a Task, such as MyTask(); "
+            f"got {task!r}."
+        )
     if preset not in task.presets:
         raise ValueError(
             f"Task {task.name!r} has no preset {preset!r}; its presets are "
             f"{sorted(task.presets)}."
         )
-    return task, task.presets[preset]
+    settings = task.presets[preset]
+    if not isinstance(settings, Preset):
+        raise ValueError(
+            f"The preset {preset!r} of the task {task.name!r} must be a Preset, got "
+            f"{type(settings).__name__}."
+        )
+    return task, settings

@@ -185,5 +185,7 @@ def test_policies_of_another_space_are_refused():
     spec = TrainingSpec(n_iterations=2, hidden=(4,))
     ensemble = train_ensemble(space, np.zeros((1, space.n_objects)), spec)
     other = StateGraph.from_environment(GridEnvironment(size=3, max_moves=1))
+    with pytest.raises(ValueError, match=r"StateGraph\.from_environment"):
+        WholeSpace.from_policies(space, ensemble)
     with pytest.raises(ValueError, match=r"policies are of .*, expected those of"):
         WholeSpace.from_policies(other, ensemble)

@@ -213,15 +213,22 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
 def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch, tiny):
     from gflownet_envs.experiments import run
 
-    def interrupt(*args, **kwargs):
+    def interrupt(*args, store, **kwargs):
+        if blocks:
+            store.folder.mkdir()
+            (store.folder / "one").touch()
         raise KeyboardInterrupt
 
     monkeypatch.setitem(GridTask.presets, "tiny", tiny[1].preset)
     monkeypatch.setattr(run, "make_policies", interrupt)
-    result = invoke("run", "grid", "--preset", "tiny", "--out", tmp_path / "out")
-    assert result.exit_code == 130
-    assert "the same command goes on from there" in " ".join(result.stdout.split())
-    assert not (tmp_path / "out").exists()
+    for blocks, said in (
+        (False, "Interrupted before anything was finished."),
+        (True, "the same command goes on from there"),
+    ):
+        result = invoke("run", "grid", "--preset", "tiny", "--out", tmp_path / "out")
+        assert result.exit_code == 130
+        assert said in " ".join(result.stdout.split())
+        assert (tmp_path / "out").exists() == blocks
 
 
 # Tables.

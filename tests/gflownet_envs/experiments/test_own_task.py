@@ -4,12 +4,17 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click import testing
 
+from gflownet_envs.environments import GridEnvironment
+from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.task import Study, Task
 from gflownet_envs.experiments.tasks import find_task, load_task
+from gflownet_envs.rewards.source import RewardTable
 from tests.shared import cases, refuses
 
 FOLDER = Path(__file__).parents[3] / "docs" / "user_guide"
@@ -76,3 +81,41 @@ def test_no_command_on_a_folder_imports_the_module_that_it_names(
 )
 def test_a_path_that_leads_nowhere(path, message):
     refuses(message, find_task, path, "smoke")
+
+
+def study(**changed):
+    environment = GridEnvironment(size=2, max_moves=1)
+    log_reward = np.zeros((4, environment.n_objects))
+    given = {
+        "environment": environment,
+        "reward": RewardTable(environment, log_reward),
+        "reward_features": log_reward,
+        "trajectory": trajectory_of_actions(environment, ["right", "stop"]),
+        "members": np.arange(4),
+    }
+    names = {"feature_names": ("a", "b", "c"), "levels": {}, "feature_unit": ""}
+    return Study(**given | names | {"n_train": 3, "n_test": 1} | changed)
+
+
+@cases(
+    ("name", "value", "message"),
+    ("environment", "grid", "environment must be an Environment"),
+    ("reward", np.zeros((4, 3)), "must be a RewardSource, such as RewardT.*; got nda"),
+    ("trajectory", [0, 2], r"must be a Trajectory, such as .*; got list\."),
+    ("members", np.arange(3), "'members': 3} members; expected one number"),
+)
+def test_a_study_of_other_kinds(name, value, message):
+    refuses(message, study, **{name: value})
+    assert isinstance(study(reward_features=[[0.0]] * 4).reward_features, np.ndarray)
+
+
+def test_what_is_no_task_and_no_preset():
+    class Mine(Task):
+        name, title, summary = "mine", "Mine", "."
+        presets = {"smoke": {"n_train": 3}}  # noqa: RUF012
+
+        def prepare(self, preset, **run):
+            raise NotImplementedError
+
+    refuses(r"or a Task, such as MyTask\(\); got <class", find_task, Mine, "smoke")
+    refuses("the task 'mine' must be a Preset, got dict", find_task, Mine(), "smoke")

@@ -244,13 +244,19 @@ def test_many_outputs_are_summarised_by_their_drivers():
     total = [[0.5 + k / 100, 0.3, 0, 0] for k in range(8)]
     states = [[D, O, N, N]] * 6 + [[O, O, N, N]] * 2
     names = [f"task {k}" for k in range(8)]
-    first, second = words(findings(states, total), names)
+    found = findings(states, total)
+    first, second = words(found, names)
     assert first == (
-        "rate drives 50 to 55 % of the variance of task 0, task 1, task 2, task 3 and "
-        "2 more. drop and kind do not matter (below 5 % each). units is not settled. "
-        "10 % is not predicted by this model."
+        "rate drives 50 to 55 % (intervals within 45 to 60 %) of the variance of "
+        "task 0, task 1, task 2, task 3 and 2 more. drop and kind do not matter "
+        "(below 5 % each). units is not settled. 10 % is not predicted by this model."
     )
     assert second.startswith("No input is shown to drive task 6 and task 7.")
+    found.shares.q2[0, [1, 3]] = -0.1, 0.2
+    assert words(found, names)[0].endswith(
+        "this model. Of runs left out, fits to the others predict 0 to 20 % of task 1 "
+        "and task 3: the shares may change with more runs."
+    )
 
 
 def test_many_inputs_are_counted():

@@ -383,14 +383,12 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     assert sentence in " ".join(PAPER_PAGE.read_text(encoding="utf-8").split())
 
 
-@pytest.mark.slow
-def test_a_page_of_nothing_finished_says_so(tmp_path):
-    counts = make_paper(tmp_path, finished=True)
-    text = (tmp_path / "paper.html").read_text(encoding="utf-8")
-    assert "not finished: buchwald-hartwig-paper" in text
-    assert counts["cannot be compared"] > 100
-    assert counts["differs"] == 0
-    assert not (tmp_path / "pieces").exists()
+def test_a_page_of_nothing_finished_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"no finished pieces in '.*pieces'"):
+        make_paper(tmp_path / "out", finished=True)
+    with pytest.raises(ValueError, match=r"or \['.*'\]; expected a call without fini"):
+        make_paper(tmp_path / "out", finished=True, runs=[tmp_path])
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_command_names_the_page_and_what_agrees(monkeypatch, tmp_path):
@@ -408,6 +406,7 @@ def test_an_interrupted_command_says_how_to_go_on(monkeypatch, tmp_path):
     def interrupted(out, **options):
         raise KeyboardInterrupt
 
+    (tmp_path / "pieces").mkdir()
     monkeypatch.setattr(make, "make_paper", interrupted)
     result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
     assert result.exit_code == 130
