@@ -404,6 +404,11 @@ class Asked:
             for role, v in self.roles.items()
         }
         counted = replicate_columns(self.replicate, names_of(columns))
+        if counted:  # one label, such as a seed, of the columns that count repeats
+            rows = zip(
+                *(np.asarray(columns[name]).tolist() for name in counted), strict=True
+            )
+            labels["replicate"] = np.array([repr(row) for row in rows])
         setting = True if counted else self.replicate
         return Table(data, labels, used, setting, tuple(notes))
 
@@ -740,11 +745,7 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
     like = table if is_table(table) else None
     data = _data_of(found, inputs, asked, y, read, like)
-    runs = asked.table(data, every, used, (*notes, *more_notes))
-    if counted:  # one label, such as a seed, of the columns that count repeats
-        rows = zip(*(every[name].tolist() for name in counted), strict=True)
-        runs.labels["replicate"] = np.array([repr(row) for row in rows])
-    return runs
+    return asked.table(data, every, used, (*notes, *more_notes))
 
 
 def _data_of(found: ReadInputs, stated: Any, asked: Asked, *outputs: Any) -> Data:

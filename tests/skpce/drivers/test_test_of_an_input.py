@@ -589,6 +589,10 @@ def test_an_input_that_differs_between_seeds_is_cautioned():
     assert "differs between the 3 repeats" in str(answer)
     states = dict(zip(answer.drivers.input_names, answer.drivers.state[0], strict=True))
     assert states["rate"] == "drives"
+    frame = pytest.importorskip("pandas").DataFrame(table).drop(columns="y")
+    same = skpce.explain(frame, y, replicate="seed")
+    assert same.cautions == answer.cautions
+    assert_array_equal(same.drivers.p_value, answer.drivers.p_value)
     table["seed"] = np.arange(len(y))
     apart = skpce.explain(table, outputs="y", replicate="seed")
     assert "differs by label" not in {one.code for one in apart.cautions}
