@@ -110,11 +110,7 @@ def test_the_data_set_has_what_others_need(smoke):
 def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     command = [Path(sys.executable).parent / "gflownet-envs"]
     if not command[0].exists():
-        command = [
-            sys.executable,
-            "-c",
-            "from gflownet_envs.experiments.command_line import main; main()",
-        ]
+        command = [sys.executable, "-m", "gflownet_envs"]
     result = subprocess.run(
         [*command, "run", "grid", "--preset", "smoke", "--out", "out"],
         cwd=tmp_path,
