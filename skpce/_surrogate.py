@@ -329,13 +329,7 @@ class CompositionalPCESurrogate(
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
         how = transformer_of(self)
-        clr = log_ratios_of(
-            values,
-            geometry,
-            closure=how.closure,
-            zero_replacement=how.zero_replacement,
-            name="y",
-        )
+        clr = log_ratios_of(values, geometry, how, "y")
         samples = Samples(inputs, clr, weights)
         coordinates = self._coordinates(geometry)
         basis: Basis

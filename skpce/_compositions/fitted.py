@@ -69,6 +69,7 @@ from .log_ratio import (
     learn_geometry,
     log_ratios_of,
     sum_by_step,
+    sum_coordinates,
     transformer_of,
 )
 from .steps import column_labels
@@ -275,8 +276,16 @@ class FittedCompositions:
         return map_rows(self.fitted_geometry.from_coordinates, coefficients)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
-        """Sum squared clr residuals by step; shape (n_steps,)."""
-        return _press(residuals, self.samples, self.fitted_geometry)
+        """Sum squared clr residuals of the members that have a step; (n_steps,)."""
+        if self.samples.lacks_targets:
+            residuals = np.where(np.isnan(self.samples.targets), 0.0, residuals)
+        squares = np.square(self.fitted_geometry.from_coordinates(residuals))
+        return sum_by_step(self.weights @ squares, self.fitted_geometry)
+
+    def with_q2(self, press: FloatArray, spread: FloatArray) -> FittedCompositions:
+        """Return the same with the leave-one-out Q² of each step."""
+        q2 = q2_from_sums(press, spread)  # NaN without spread, as without choice
+        return replace(self, expansion=replace(self.expansion, q2=q2))
 
     @cached_property
     def step_weights(self) -> FloatArray:
@@ -332,8 +341,7 @@ class FittedCompositions:
             targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
 
         def add(values: FloatArray) -> FloatArray:
-            sums = sum_rows(np.moveaxis(values, -1, 0), parts, n_rows)
-            return np.moveaxis(sums, 0, -1)
+            return sum_coordinates(values, parts, n_rows)
 
         def largest(values: FloatArray) -> FloatArray:
             found = np.zeros((*values.shape[:-1], n_rows))
@@ -416,18 +424,6 @@ class FittedCompositions:
         return make_generator(given)
 
 
-def _press(
-    residuals: FloatArray,  # shape: (n_members, n_fitted)
-    samples: Samples,  # with fitted coordinates as targets
-    coordinates: LogRatioGeometry,
-) -> FloatArray:  # shape: (n_steps,)
-    """Sum squared residuals over the members that have a step."""
-    if samples.lacks_targets:
-        residuals = np.where(np.isnan(samples.targets), 0.0, residuals)
-    squares = np.square(coordinates.from_coordinates(residuals))
-    return sum_by_step(samples.weights @ squares, coordinates)
-
-
 def map_rows(
     image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
@@ -472,14 +468,24 @@ def fit_compositions(
         solver = LeastSquaresSolver()
     on_inputs = isinstance(solver, InputModelSolver)
     problem = solve_samples(solver, basis, samples, groups, on_inputs)
-    fit = problem.fit
     step_spread = spread[coordinates.step_of_coordinate]
     problem = replace(problem, basis=basis, spread=step_spread)
-    press = _press(fit.loo_residuals, samples, coordinates)
-    q2 = np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
-    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    expansion = _expansion_of(basis, clr_coefficients, names, geometry, q2)
-    models = fit.models if isinstance(fit, InputModelFit) else None
+    found = _of_problem(problem, geometry, coordinates, names, pooled=pooled)
+    return found.with_q2(found.step_press(found.fit.loo_residuals), spread)
+
+
+def _of_problem(
+    problem: FittedProblem,
+    geometry: LogRatioGeometry,
+    coordinates: LogRatioGeometry,
+    names: Sequence[str],
+    *,
+    pooled: bool = True,
+) -> FittedCompositions:
+    """Expand centred log-ratios by the coefficients of the coordinates."""
+    coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
+    expansion = _expansion_of(problem.basis, coefficients, names, geometry)
+    models = problem.fit.models if isinstance(problem.fit, InputModelFit) else None
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
@@ -508,11 +514,8 @@ def add_up(
     n_steps = geometry.layout.n_steps
     spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    expansion = _expansion_of(basis, clr_coefficients, names, geometry)
-    found = FittedCompositions(expansion, problem, geometry, coordinates)
-    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread
-    return replace(found, expansion=replace(expansion, q2=q2))
+    found = _of_problem(problem, geometry, coordinates, names)
+    return found.with_q2(*found.press_and_spread)
 
 
 def adds_members(surrogate: Any) -> bool:
@@ -610,7 +613,6 @@ def partial_fit(
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)
-            refuse_class_labels(values)
             geometry = learn_geometry(self, y, values, "y")
             basis = parameters.learn(inputs, weights, names, in_blocks=True)
             n_terms = len(basis.multi_indices)
@@ -627,14 +629,7 @@ def partial_fit(
                     f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
                     "members before."
                 )
-        how = transformer_of(self)
-        clr = log_ratios_of(
-            values,
-            geometry,
-            closure=how.closure,
-            zero_replacement=how.zero_replacement,
-            name="y",
-        )
+        clr = log_ratios_of(values, geometry, transformer_of(self), "y")
         samples = Samples(inputs, clr, weights)
         sums = None if before is None else before.problem.sums
         fitted = add_up(solver, basis, samples, geometry, names, sums)

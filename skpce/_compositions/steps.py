@@ -72,6 +72,13 @@ class StepLayout:
         """The step of each column; shape (n_parts,)."""
         return np.repeat(np.arange(self.n_steps), self.widths)
 
+    def __add__(self, other: StepLayout) -> StepLayout:
+        return StepLayout(
+            self.widths + other.widths,
+            self.step_names + other.step_names,
+            self.part_names + other.part_names,
+        )
+
     def of_steps(self, steps: IndexArray) -> StepLayout:
         """Return some of the steps, which are ascending."""
         columns = np.flatnonzero(np.isin(self.step_of_part, steps))

@@ -36,6 +36,7 @@ from ._model import (
     OUTSIDE_POINTS,
     ExpansionOptions,
     ModelExpansion,
+    Reasons,
     expand_model,
     fidelity_words,
     of_independent_columns,
@@ -457,19 +458,17 @@ def shapley_effects(
 
 
 #: Effects, what speaks against each target, and the expansion of the model.
-_Effects = tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]
+_Effects = tuple[FloatArray, Reasons, ModelExpansion]
 
 
 def _independent_effects(
     model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
 ) -> _Effects:
     """Share each term of the expansion equally by its columns."""
-    data, names = model.inputs.values, model.inputs.names
-    expanded, varying, outside = of_independent_columns(model, options, generator)
-    common = *correlation_reason(data, names), *outside_reason(outside)
-    effects = np.zeros((expanded.expansion.n_groups, len(names)))
+    expanded, varying, _, reasons = of_independent_columns(model, options, generator)
+    effects = np.zeros((len(reasons), len(model.inputs.names)))
     effects[:, varying] = expanded.expansion.sobol_indices().shapley
-    return effects, expanded.reasons(*common), expanded
+    return effects, reasons, expanded
 
 
 def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)

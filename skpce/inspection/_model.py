@@ -40,6 +40,9 @@ from ._reading import FittedModel, fitted_model
 #: Design points that are enough to say how many lie outside the data.
 OUTSIDE_POINTS = 1000
 
+#: What speaks against each target.
+Reasons = tuple[tuple[str, ...], ...]
+
 
 @remembers_frames
 def sobol_indices(
@@ -148,12 +151,8 @@ def sobol_indices(
     options = ExpansionOptions(degree, n_samples, distribution, solver)
     model, options = options.of_model("sobol_indices", estimator, X)
     data, names = model.inputs.values, model.inputs.names
-    expanded, varying, outside = of_independent_columns(
+    expanded, varying, outside, reasons = of_independent_columns(
         model, options, make_generator(random_state)
-    )
-    reasons = expanded.reasons(
-        *correlation_reason(data, names),
-        *outside_reason(outside),
     )
     indices = expanded.expansion.sobol_indices()
     shares = np.zeros((3, len(reasons), len(names)))
@@ -194,8 +193,11 @@ def sobol_indices(
 
 def of_independent_columns(
     model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> tuple[ModelExpansion, IndexArray, float]:
-    """Expand a model in the columns that vary; return them, and the share outside."""
+) -> tuple[ModelExpansion, IndexArray, float, Reasons]:
+    """Expand a model in the columns that vary.
+
+    Also return these, the share outside the data, and what speaks against each target.
+    """
     data, names = model.inputs.values, model.inputs.names
     features = PolynomialChaosFeatures(1, distribution=options.distribution)
     basis = features.fit(data).basis_
@@ -227,7 +229,9 @@ def of_independent_columns(
     expanded = expand_model(
         draw, options.of_columns(varying), data[:, varying], accepts
     )
-    return expanded, varying, outside_share(data, rows_of(OUTSIDE_POINTS))
+    outside = outside_share(data, rows_of(OUTSIDE_POINTS))
+    common = *correlation_reason(data, names), *outside_reason(outside)
+    return expanded, varying, outside, expanded.reasons(*common)
 
 
 def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
@@ -322,7 +326,7 @@ class ModelExpansion:
     model_variance: FloatArray  # of the model under the design
     inflation: FloatArray  # variance of the expansion over that at all points
 
-    def reasons(self, *common: str) -> tuple[tuple[str, ...], ...]:
+    def reasons(self, *common: str) -> Reasons:
         """Say, target by target, why the expansion cannot stand for the model."""
         found = []
         for q2, inflation in zip(self.fidelity, self.inflation, strict=True):

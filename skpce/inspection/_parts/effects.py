@@ -192,7 +192,7 @@ def part_effects(
     read = solver.outputs
     members = draw_pairs(n_members, len(names), n_draws, generator)
     found = Contributions.solve(solver, members, together.values())
-    columns = found.first_and_total()
+    columns = found.closed_and_total(found.parts, "first") | found.interactions()
     if dependent:
         columns |= _without_independence(solver)
     ratio, error = found.mean_over(found.whole, solver.variance)
@@ -210,7 +210,7 @@ def part_effects(
     }
     if sets is not None:
         keys = {read.noun: read.names, "set": tuple(together)}
-        figures["sets"] = Result(keys, found.closed_and_total())
+        figures["sets"] = Result(keys, found.closed_and_total(found.sets))
     return _table(read, names, columns, figures)
 
 
@@ -248,14 +248,14 @@ def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
     outputs = found.outputs
     group = outputs.group_of_coordinate
     own = [outputs.names[i] for i in group]
-    columns = found.first_and_total()
-    del columns["interaction"], columns["interaction_error"]
+    columns = found.closed_and_total(found.parts, "first")
     variance = found.whole.mean(axis=0)
     whole = outputs.sum_by_group(variance)[group]
     share = variance / np.where(whole > 0, whole, np.nan)
+    parts = [outputs.layout.part_names[k] for k in outputs.column_of_coordinate]
     labels = [
         name if name == output else f"{output}: {name}"
-        for output, name in zip(own, outputs.name_of_coordinate, strict=True)
+        for output, name in zip(own, parts, strict=True)
     ]
     return Result(
         {"action": tuple(labels), "part": tuple(names)},
