@@ -18,7 +18,6 @@ from .._checks import (
     IndexArray,
     check_option,
     fail,
-    finite_floats,
     listed,
     refuse_extremes,
 )
@@ -26,7 +25,7 @@ from .._input_laws.families import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
 from ..inspection._reading import renamed
-from ._belief import InputBelief, as_function, read_noise
+from ._belief import InputBelief, as_function, evaluated, read_noise
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal
 
@@ -173,15 +172,7 @@ def measure_next(
 def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
     """Return values of a function at the particles; shape (n_particles, n_columns)."""
     call = as_function(OWNER, function, belief.names, name)
-    n_particles = len(belief.particles)
-    expected = f"a function with {n_particles} rows of finite numbers"
-    values = finite_floats(OWNER, name, call(belief.particles), expected)
-    if values.ndim not in (1, 2) or len(values) != n_particles:
-        raise ValueError(
-            f"The {name} of {OWNER} returned shape {values.shape} for {n_particles} "
-            "rows of inputs."
-        )
-    values = values.reshape(n_particles, -1)
+    values = evaluated(OWNER, name, call, belief.particles)
     refuse_extremes(values, f"The {name} of {OWNER}")
     return values
 
