@@ -282,11 +282,6 @@ class FittedCompositions:
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
         return sum_by_step(self.weights @ squares, self.fitted_geometry)
 
-    def with_q2(self, press: FloatArray, spread: FloatArray) -> FittedCompositions:
-        """Return the same with the leave-one-out Q² of each step."""
-        q2 = q2_from_sums(press, spread)  # NaN without spread, as without choice
-        return replace(self, expansion=replace(self.expansion, q2=q2))
-
     @cached_property
     def step_weights(self) -> FloatArray:
         """Number of members that have each step; shape (n_steps,)."""
@@ -363,7 +358,7 @@ class FittedCompositions:
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
         if self.problem.samples is None:
-            return self._step_sums[1][geometry.step_of_coordinate]
+            return self._step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
@@ -373,25 +368,24 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        if self.problem.samples is None:
-            return self._step_sums
-        spread = spread_of_targets(self.clr, self.weights, LOG_RATIO_FLOOR)
-        share = self.step_weights / self.problem.total_weight
-        press = self.step_press(self.fit.loo_residuals)
-        return press / share, sum_by_step(spread, self.geometry) / share
+        problem, spread = self.problem, self._step_spread
+        if problem.samples is not None:
+            share = self.step_weights / problem.total_weight
+            return self.step_press(self.fit.loo_residuals) / share, spread / share
+        # Of sums over the members, by generalised cross-validation.
+        criterion = self.fit.criterion * problem.total_weight
+        press: Any = np.bincount(problem.groups, criterion, len(spread))
+        return press, spread
 
     @property
-    def _step_sums(self) -> tuple[FloatArray, FloatArray]:
-        """The same from sums over the members, by generalised cross-validation."""
-        problem, groups = self.problem, self.fitted_geometry.step_of_coordinate
-        assert problem.sums is not None  # a fit keeps its samples or their sums
-        criterion = self.fit.criterion * problem.total_weight
-        press, spread = (
-            np.bincount(groups, values, self.geometry.layout.n_steps).astype(float)
-            for values in (criterion, problem.sums.target_spread)
-        )
-        rounding = np.square(LOG_RATIO_FLOOR) * problem.total_weight
-        return press, np.where(spread > rounding, spread, 0.0)
+    def _step_spread(self) -> FloatArray:  # shape: (n_steps,), NaN without choice
+        """Squares about the mean; 0 where they are rounding."""
+        spread = np.full(self.geometry.layout.n_steps, np.nan)
+        spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
+        if self.problem.samples is None:
+            rounding = np.square(LOG_RATIO_FLOOR) * self.problem.total_weight
+            spread[spread <= rounding] = 0.0
+        return spread
 
     @property
     def alpha(self) -> FloatArray:
@@ -470,8 +464,7 @@ def fit_compositions(
     problem = solve_samples(solver, basis, samples, groups, on_inputs)
     step_spread = spread[coordinates.step_of_coordinate]
     problem = replace(problem, basis=basis, spread=step_spread)
-    found = _of_problem(problem, geometry, coordinates, names, pooled=pooled)
-    return found.with_q2(found.step_press(found.fit.loo_residuals), spread)
+    return _of_problem(problem, geometry, coordinates, names, pooled=pooled)
 
 
 def _of_problem(
@@ -486,9 +479,11 @@ def _of_problem(
     coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
     expansion = _expansion_of(problem.basis, coefficients, names, geometry)
     models = problem.fit.models if isinstance(problem.fit, InputModelFit) else None
-    return FittedCompositions(
+    found = FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
+    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread, or choice
+    return replace(found, expansion=replace(expansion, q2=q2))
 
 
 # Fits from sums over the members, which are never in memory together.
@@ -514,8 +509,7 @@ def add_up(
     n_steps = geometry.layout.n_steps
     spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    found = _of_problem(problem, geometry, coordinates, names)
-    return found.with_q2(*found.press_and_spread)
+    return _of_problem(problem, geometry, coordinates, names)
 
 
 def adds_members(surrogate: Any) -> bool:

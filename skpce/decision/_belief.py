@@ -445,12 +445,16 @@ def evaluated(
     owner: str, name: str, function: Callable[[FloatArray], Any], inputs: FloatArray
 ) -> FloatArray:  # shape: (n, n_columns)
     """Return finite values of a function, in a row for each row of inputs."""
-    expected = f"a function with {len(inputs)} rows of finite numbers"
-    values = np.atleast_1d(finite_floats(owner, name, function(inputs), expected))
+    values = np.atleast_1d(as_floats(function(inputs), f"The {name} of {owner}"))
     if len(values) != len(inputs):
         raise ValueError(
             f"The {name} of {owner} returned {len(values)} rows; expected "
             f"{len(inputs)}, one for each row of inputs."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"The {name} of {owner} is not finite at some inputs; expected finite "
+            "numbers."
         )
     return values.reshape(len(inputs), -1)
 

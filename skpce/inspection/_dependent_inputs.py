@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import (
@@ -22,6 +21,7 @@ from .._checks import (
     remembers_frames,
 )
 from .._input_laws.maps import NatafTransformer
+from .._input_laws.pieces import sobol_points
 from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
@@ -444,9 +444,7 @@ class Redraws:
         """Return what the shares of one scrambled point set are made of."""
         generator = np.random.default_rng(seed)
         n_columns, n_players = len(self.law.maps_), len(self.players)
-        points = qmc.Sobol(2 * n_columns, scramble=True, seed=generator)
-        uniforms = points.random_base2(int(self.n_points).bit_length() - 1)
-        normals = ndtri(np.clip(uniforms, 2.0**-40, 1.0 - 2.0**-40))
+        normals = ndtri(sobol_points(2 * n_columns, self.n_points, generator))
         redraw_scores = self.law.distribution_.redraw
         empty, noise = np.zeros((len(normals), n_columns)), normals[:, n_columns:]
         scores = redraw_scores(empty, [], normals[:, :n_columns])

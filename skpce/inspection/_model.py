@@ -22,6 +22,7 @@ from .._checks import (
     numbered_names,
     remembers_frames,
 )
+from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._input_laws import by_position
@@ -402,15 +403,3 @@ def _measured(
         model_variance=np.where(varies, corrected, 0.0),
         inflation=variance / np.where(varies, sample, np.nan),
     )
-
-
-def ratio_of_means(
-    parts: FloatArray,  # shape: (n_samples, n_targets)
-    whole: FloatArray,  # shape: (n_samples, n_targets)
-) -> tuple[FloatArray, FloatArray]:
-    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
-    mean = whole.mean(axis=0)
-    safe = np.where(mean > 0, mean, 1.0)
-    ratio = np.where(mean > 0, parts.mean(axis=0) / safe, 0.0)
-    spread = (parts - ratio * whole).std(axis=0)
-    return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)
