@@ -31,6 +31,7 @@ from .._checks import (
     RandomState,
     Samples,
     checked_sample_weight,
+    finite_table,
     input_names,
     make_generator,
     one_table,
@@ -512,6 +513,23 @@ def add_up(
     return _of_problem(problem, geometry, coordinates, names)
 
 
+def read_members(
+    surrogate: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+) -> tuple[Samples, int]:  # with probabilities as targets, NaN where a member failed
+    """Return the members of a fit that have a weight, and the dimensions of y."""
+    finite, lost = finite_table(y)
+    inputs, targets = validated(
+        surrogate, X, finite, reset=reset, multi_output=True, y_numeric=True
+    )
+    values = targets.reshape(targets.shape[0], -1).astype(np.float64)
+    if lost is not None:
+        values += lost.reshape(values.shape)
+    weights = checked_sample_weight(sample_weight, inputs)
+    used = weights > 0
+    refuse_class_labels(values[used])
+    return Samples(inputs[used], values[used], weights[used]), targets.ndim
+
+
 def adds_members(surrogate: Any) -> bool:
     """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
     laws = surrogate.distribution
@@ -596,19 +614,17 @@ def partial_fit(
     if before is not None and before.problem.sums is None:
         before = None  # after ``fit`` the members come anew
     with unchanged_on_failure(self):
-        inputs, targets = validated(
-            self, X, y, reset=before is None, multi_output=True, y_numeric=True
+        members, n_dimensions = read_members(
+            self, X, y, sample_weight, reset=before is None
         )
-        values = targets.reshape(targets.shape[0], -1).astype(np.float64)
-        weights = checked_sample_weight(sample_weight, inputs)
-        used = weights > 0
-        inputs, values, weights = inputs[used], values[used], weights[used]
-        refuse_class_labels(values)
+        values = members.targets
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)
             geometry = learn_geometry(self, y, values, "y")
-            basis = parameters.learn(inputs, weights, names, in_blocks=True)
+            basis = parameters.learn(
+                members.inputs, members.weights, names, in_blocks=True
+            )
             n_terms = len(basis.multi_indices)
             check_design_fits(owner, n_terms, n_terms, "a fit from sums")
             unnamed = isinstance(y, ItemTable)
@@ -624,14 +640,14 @@ def partial_fit(
                     "members before."
                 )
         clr = log_ratios_of(values, geometry, transformer_of(self), "y")
-        samples = Samples(inputs, clr, weights)
+        samples = replace(members, targets=clr)
         sums = None if before is None else before.problem.sums
         fitted = add_up(solver, basis, samples, geometry, names, sums)
         self._fitted = replace(
             fitted,
             owner=owner,
             random_state=self.random_state,
-            scalar=targets.ndim == 1,
+            scalar=n_dimensions == 1,
         )
         self._n_features_out = geometry.n_coordinates
         vars(self).pop("diagnostics_", None)  # of members before

@@ -42,7 +42,7 @@ from .log_ratio import (
     composition_geometry,
     sum_coordinates,
 )
-from .steps import StepLayout, replace_zeros, resolve_layout
+from .steps import StepLayout, layout_from_labels, replace_zeros, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -347,21 +347,13 @@ def _real_layout(
             unnamed = tuple(f"output{i}" for i in range(found.n_steps))
             found = replace(found, step_names=unnamed)
         return found
-    if not labels:
-        names = numbered_outputs(n_columns)
-        return StepLayout((1,) * n_columns, names, names)
-    given = [output for output, _ in labels]
-    order = list(dict.fromkeys(given))
-    if given != sorted(given, key=order.index):
-        raise ValueError(
-            "The columns of y that belong to one output must be side by side; got the "
-            f"outputs {given} in this order."
-        )
-    if all(output == column for output, column in labels):  # none has several
-        order, widths = given, (1,) * n_columns
-    else:
-        widths = tuple(given.count(output) for output in order)
-    return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
+    names = numbered_outputs(n_columns)
+    if labels:
+        names = tuple(column for _, column in labels)
+        found = layout_from_labels(labels, "output")
+        if any(output != column for output, column in labels):
+            return found
+    return StepLayout((1,) * n_columns, names, names)
 
 
 def checked_outputs(

@@ -118,8 +118,10 @@ def resolve_layout(
     one step.
     """
     labels = column_labels(y, n_columns)
+    if steps is None and labels:
+        return layout_from_labels(labels)
     if steps is None:
-        return _layout_from_labels(labels, n_columns)
+        return StepLayout((n_columns,), ("step0",), _numbered_parts((n_columns,)))
     named = isinstance(steps, Mapping)
     values: Any = list(steps.values()) if isinstance(steps, Mapping) else steps
     if groups := _column_groups(values):
@@ -223,18 +225,19 @@ def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     return labels if len(labels) == n_columns else []
 
 
-def _layout_from_labels(labels: list[tuple[str, str]], n_columns: int) -> StepLayout:
-    if not labels:
-        return StepLayout((n_columns,), ("step0",), _numbered_parts((n_columns,)))
+def layout_from_labels(
+    labels: Sequence[tuple[str, str]], noun: str = "step"
+) -> StepLayout:
+    """Return steps, or outputs, from (step, part) of each column, side by side."""
     names = [step for step, _ in labels]
     order = list(dict.fromkeys(names))
     widths = tuple(names.count(name) for name in order)
     if names != [name for name in order for _ in range(names.count(name))]:
         raise ValueError(
-            "The columns of y that belong to one step must be side by side; got "
-            f"the steps {names} in this order."
+            f"The columns of y that belong to one {noun} must be side by side; got "
+            f"the {noun}s {names} in this order."
         )
-    step_names = tuple(name or f"step{i}" for i, name in enumerate(order))
+    step_names = tuple(name or f"{noun}{i}" for i, name in enumerate(order))
     return StepLayout(widths, step_names, tuple(part for _, part in labels))
 
 

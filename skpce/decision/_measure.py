@@ -18,7 +18,6 @@ from .._checks import (
     IndexArray,
     check_option,
     fail,
-    listed,
     refuse_extremes,
 )
 from .._input_laws.families import NormalLaw
@@ -180,9 +179,7 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
 def _candidates(which: Any, n_columns: int) -> IndexArray:
     if which is None:
         return np.arange(n_columns)
-    given = listed(which, "which") if np.iterable(which) else [which]
-    numbers = all(isinstance(one, (int, np.integer)) for one in given)
-    columns = np.array(given if numbers else [])
+    columns = np.atleast_1d(np.asarray(which))
     valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
     if not valid or columns.min() < 0 or columns.max() >= n_columns:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"
@@ -195,10 +192,8 @@ def _linear_gradients(
 ) -> FloatArray:
     """Use the weighted moments of utilities and outcomes alone."""
     n_actions = utilities.shape[1]
-    values = np.hstack([utilities, outcomes])
-    mean = belief.weights @ values
-    deviations = values - mean
-    covariance = (belief.weights[:, np.newaxis] * deviations).T @ deviations
+    both = InputBelief(np.hstack([utilities, outcomes]), belief.weights)
+    mean, covariance = both.mean, both.covariance
     law = NormalLaw(0.0, 1.0)
     total = np.hypot(np.sqrt(np.diag(covariance)[n_actions:]), noise)
     slopes = covariance[:n_actions, n_actions:] / total

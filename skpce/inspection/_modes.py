@@ -189,7 +189,9 @@ def _described(
             fitted.inputs[members], above, input_names
         )
     if bimodal.any():
-        columns["expansion_dip"][bimodal] = _dips_of_expansion(fitted, rows[bimodal])
+        X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
+        predicted = _log_odds(fitted.clr_at(X), fitted.geometry)[:, rows[bimodal]]
+        columns["expansion_dip"][bimodal] = list(map(dip_statistic, predicted.T))
     p_values = dip_p_values(columns["expansion_dip"], _N_DRAWS)
     return columns | {"shown": p_values <= _LEVEL_OF_DRAWS}
 
@@ -206,16 +208,16 @@ def _in_words(
     reasons: list[tuple[str, ...]] = []
     for k, is_bimodal in enumerate(bimodal):
         row = {name: values[k] for name, values in columns.items()}
-        said = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
+        fact = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
+        reason: tuple[str, ...] = ()
         if is_bimodal:
-            facts.append(f"{said}; {_modes_in_words(row)}")
-            reasons.append(())
+            fact += f"; {_modes_in_words(row)}"
         elif np.isnan(row["p_value"]):
-            facts.append("")
-            reasons.append(("the probability does not vary",))
+            fact, reason = "", ("the probability does not vary",)
         else:
-            facts.append(said)
-            reasons.append((f"the p-value is above {level:g}",))
+            reason = (f"the p-value is above {level:g}",)
+        facts.append(fact)
+        reasons.append(reason)
     tests = f"{n_tests} tests" if n_tests > 1 else "one test"
     notes = [
         "Where every probability has one mode, the probability of calling any of them "
@@ -282,13 +284,6 @@ def _adjusted(
     _, one, test = np.unique(test, return_index=True, return_inverse=True)
     tested = p_values[one]
     return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
-
-
-def _dips_of_expansion(fitted: FittedCompositions, rows: IndexArray) -> FloatArray:
-    """Return the dips of the predicted log-odds of active parts."""
-    X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
-    log_odds = _log_odds(fitted.clr_at(X), fitted.geometry)[:, rows]
-    return np.array([dip_statistic(values) for values in log_odds.T])
 
 
 def _log_odds(
