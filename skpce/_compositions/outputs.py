@@ -249,14 +249,11 @@ def read_outputs(
     n_parts, of_real = 0, y
     if steps is not None:
         n_parts = _split_columns(y, table.shape[1], outputs, owner)
-        parts, of_real = table[:, :n_parts], table[:, n_parts:]
-        if is_table(y):
-            every = np.arange(table.shape[1])
-            parts = take_columns(y, every[:n_parts])
-            of_real = take_columns(y, every[n_parts:])
+        every, given = np.arange(table.shape[1]), y if is_table(y) else table
+        of_real = take_columns(given, every[n_parts:])
+        of_steps = take_columns(given, every[:n_parts]), steps, mask, owner
         name = "y without its outputs"
-        given = parts, steps, mask, owner, name
-        geometry = composition_geometry(*given, may_fail=may_fail)
+        geometry = composition_geometry(*of_steps, name, may_fail=may_fail)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     if geometry is not None:
         widths = (*geometry.layout.widths, *real.widths)

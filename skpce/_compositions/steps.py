@@ -118,10 +118,10 @@ def resolve_layout(
     one step.
     """
     labels = column_labels(y, n_columns)
-    if steps is None and labels:
-        return layout_from_labels(labels)
     if steps is None:
-        return StepLayout((n_columns,), ("step0",), _numbered_parts((n_columns,)))
+        if labels:
+            return layout_from_labels(labels)
+        steps = (n_columns,)
     named = isinstance(steps, Mapping)
     values: Any = list(steps.values()) if isinstance(steps, Mapping) else steps
     if groups := _column_groups(values):
@@ -138,8 +138,9 @@ def resolve_layout(
     names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
     if len(set(names)) < len(names):
         raise fail(owner, parameter, "a dict of names that differ as text", steps)
-    parts = [label[1] for label in labels] if labels else _numbered_parts(widths)
-    return StepLayout(widths, names, tuple(parts))
+    parts = [label[1] for label in labels]
+    numbered = [str(part) for width in widths for part in range(width)]
+    return StepLayout(widths, names, tuple(parts or numbered))
 
 
 def _column_groups(values: Any) -> list[list[Any]]:
@@ -252,10 +253,6 @@ def _names_for(
     return tuple(f"{_noun(parameter)}{i}" for i in range(len(widths)))
 
 
-def _numbered_parts(widths: Sequence[int]) -> tuple[str, ...]:
-    return tuple(str(part) for width in widths for part in range(width))
-
-
 def pack_steps(
     policies: Any, mask: ArrayLike | None = None
 ) -> tuple[FloatArray, tuple[int, ...] | dict[str, int]]:
@@ -361,15 +358,14 @@ def close_compositions(
         with np.errstate(over="ignore"):
             total = values[:, columns].sum(axis=1)
         where = f"step {layout.step_names[step]!r} of {name}"
+        block = given = values[:, columns]
         if np.isinf(total).any():
             row = int(np.argmax(np.isinf(total)))
             raise ValueError(
                 f"Row {row} of {where} adds up to infinity; expected probabilities."
             )
-        block = values[:, columns]
-        if layout.widths[step] == 1:
-            _refuse_one_class(block, where)
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
+            _refuse_one_class(block, where)
             block = np.ones_like(block)
         elif zero_rows_to is not None and closure == "renormalize":
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
@@ -378,7 +374,6 @@ def close_compositions(
                 f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
                 "be a composition with a positive sum."
             )
-        given = values[:, columns]
         if some_failed:
             given = given[~missing[:, columns.start]]
         refuse_unsplit(given, name, f"step {layout.step_names[step]!r} of ")

@@ -203,18 +203,16 @@ def compositions_of(
     pipeline: Any, *, instead: str = ""
 ) -> tuple[Reading, FittedCompositions]:
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
-    try:
-        reading = expansion_of(pipeline)
-        last, compositions = reading.estimator, reading.compositions
-    except NoExpansionError as error:
-        last, compositions = error.last, None
-    if compositions is None:
+    _, last, _ = _taken_apart(pipeline, None)
+    if not isinstance(last, CompositionalPCESurrogate):
         raise ValueError(
             f"The pipeline, estimator or surrogate ends in {last!r}; expected a fitted "
             "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
             f"{instead and f' For real outputs use {instead}.'}"
         )
-    return reading, compositions
+    reading = expansion_of(pipeline)
+    assert reading.compositions is not None  # of a fitted surrogate
+    return reading, reading.compositions
 
 
 def _taken_apart(
@@ -439,12 +437,11 @@ def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     second = names is not None and len(names) == 2
     if names is not None and second:
         names = names[-1:]
-    try:
-        reading = expansion_of(estimator)
-        if reading.compositions is None:
-            names = reading.expansion.output_names
-    except NoExpansionError:
-        pass
+    _, last, _ = _taken_apart(estimator, None)
+    expansion = getattr(last, "expansion_", last)
+    is_surrogate = isinstance(last, CompositionalPCESurrogate)
+    if isinstance(expansion, Expansion) and not is_surrogate:
+        names = expansion.output_names
     return FittedModel(call, read_inputs(X, fitted=estimator), names, second)
 
 
