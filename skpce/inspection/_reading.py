@@ -44,16 +44,6 @@ _EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 class NoExpansionError(ValueError):
     """A pipeline ends in no polynomial expansion."""
 
-    def __init__(self, last: Any) -> None:  # what it ends in
-        self.last = last
-        super().__init__(
-            f"The pipeline or estimator ends in {last!r}; expected a fitted "
-            "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the last "
-            "step of a Pipeline, or as the best estimator of a search. "
-            f"The last step is {type(last).__name__}: "
-            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-
 
 class OutsideDomainError(ValueError):
     """Rows for which a step before the expansion has no finite value."""
@@ -150,7 +140,13 @@ def expansion_of(
             check_is_fitted(last)
         expansion = getattr(last, "expansion_", None)
         if not isinstance(expansion, Expansion):
-            raise NoExpansionError(last)
+            raise NoExpansionError(
+                f"The pipeline or estimator ends in {last!r}; expected a fitted "
+                "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the "
+                "last step of a Pipeline, or as the best estimator of a search. "
+                f"The last step is {type(last).__name__}: for any other model use "
+                "skpce.inspection.sobol_indices(pipeline, X)."
+            )
         compositions = getattr(last, "_fitted", None)
         problem = getattr(last, "_problem", None)
         if compositions is not None:

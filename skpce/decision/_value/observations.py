@@ -141,8 +141,7 @@ def value_of_signal(
     alone = points[starts] == points[stops - 1]
     own = np.add.reduceat(masses, starts)[alone]
     totals = np.add.reduceat(gain * masses, starts, axis=1)[:, alone]
-    known = _known(own, totals, means, temperature)
-    value, flip = known.value, known.flip_probability
+    value, flip, _ = _known(own, totals, means, temperature)
     signal = _Signal(points, masses, gain, deviation)
     low, high = points[starts[~alone]], points[stops[~alone] - 1]
     stretches = np.stack([low, high]) + _TAIL * deviation * np.array([[-1.0], [1.0]])
