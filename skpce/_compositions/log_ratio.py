@@ -45,7 +45,6 @@ from .steps import (
     close_compositions,
     refuse_lost_steps,
     refuse_masked,
-    refuse_negative,
     replace_zeros,
     resolve_layout,
     resolve_mask,
@@ -121,7 +120,6 @@ def learn_geometry(
     layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
     check_parameters_of(estimator, layout)
     refuse_lost_steps(values, layout, name)
-    refuse_negative(values, layout, name)
     mask = resolve_mask(estimator.mask, values, layout, owner, name)
     how = transformer_of(estimator)
     return LogRatioGeometry(layout, mask, how.log_ratio, int(how.reference))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -509,9 +510,8 @@ def _normal_effects(
         axes, rows = drawn(size)
         return axes, model(rows)
 
-    expanded = expand_model(
-        draw, options, np.zeros((1, rank)), lambda degree: tensors_fit(rank, degree)
-    )
+    own, source = options.of_columns(range(rank)), np.zeros((1, rank))
+    expanded = expand_model(draw, own, source, partial(tensors_fit, rank))
     effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
     assert effects is not None  # the sizes were checked above
     outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])

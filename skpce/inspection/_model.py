@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -25,7 +25,7 @@ from .._checks import (
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
-from .._input_laws import by_position
+from .._input_laws import check_distribution
 from .._input_laws.correlations import correlation_reason, largest_correlation
 from .._input_laws.scores import (
     fidelity_reason,
@@ -273,15 +273,12 @@ class ExpansionOptions:
         replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
         model = fitted_model(owner, estimator, X)
-        law = by_position(owner, self.distribution, model.inputs.names)
-        return model, replace(self, distribution=law)
+        laws = check_distribution(owner, self.distribution, model.inputs.names)
+        return model, replace(self, distribution=laws)
 
-    def of_columns(self, columns: IndexArray) -> ExpansionOptions:
+    def of_columns(self, columns: Iterable[int]) -> ExpansionOptions:
         """Return the options for some of the columns."""
-        law = self.distribution
-        if isinstance(law, str) or not hasattr(law, "__len__"):
-            return self
-        return replace(self, distribution=[law[i] for i in columns])
+        return replace(self, distribution=[self.distribution[i] for i in columns])
 
     def parameters(self, degree: int) -> BasisParameters:
         """Return the parameters of the basis of a degree."""

@@ -200,15 +200,16 @@ def compositions_of(
 ) -> tuple[Reading, FittedCompositions]:
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
     _, last, _ = _taken_apart(pipeline, None)
-    if not isinstance(last, CompositionalPCESurrogate):
+    fitted = getattr(last, "_fitted", None)
+    if not isinstance(fitted, FittedCompositions):
+        if isinstance(last, CompositionalPCESurrogate):
+            check_is_fitted(last)
         raise ValueError(
             f"The pipeline, estimator or surrogate ends in {last!r}; expected a fitted "
             "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
             f"{instead and f' For real outputs use {instead}.'}"
         )
-    reading = expansion_of(pipeline)
-    assert reading.compositions is not None  # of a fitted surrogate
-    return reading, reading.compositions
+    return expansion_of(pipeline), fitted
 
 
 def _taken_apart(
@@ -435,8 +436,7 @@ def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
         names = names[-1:]
     _, last, _ = _taken_apart(estimator, None)
     expansion = getattr(last, "expansion_", last)
-    is_surrogate = isinstance(last, CompositionalPCESurrogate)
-    if isinstance(expansion, Expansion) and not is_surrogate:
+    if isinstance(expansion, Expansion) and not hasattr(last, "_fitted"):
         names = expansion.output_names
     return FittedModel(call, read_inputs(X, fitted=estimator), names, second)
 
