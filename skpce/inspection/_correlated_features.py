@@ -30,6 +30,7 @@ from .._expansion.moments import (
 )
 from .._input_laws.correlations import correlation_reason
 from .._input_laws.families import InputLaw, NormalLaw
+from .._input_laws.pieces import deviation_of
 from .._input_laws.scores import outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
@@ -258,7 +259,7 @@ class NormalParts:
     @classmethod
     def of(cls, embedding: AffineMap, laws: Sequence[InputLaw]) -> NormalParts:
         """Read them off the data and the distributions."""
-        loading = embedding.loading * np.array([_standard_deviation(w) for w in laws])
+        loading = embedding.loading * [deviation_of(*law.quadrature(2)) for law in laws]
         residuals = embedding.residuals
         covariance = residuals.T @ residuals / len(residuals)
         whole = np.square(loading).sum(axis=1) + np.diag(covariance)
@@ -289,12 +290,6 @@ class NormalParts:
         varying = np.flatnonzero((self.retained > 0) | (np.diag(rest) > 0))
         covariance = self.loading @ self.loading.T + rest
         return normal_shapley(expansion, self.loading, covariance, varying)
-
-
-def _standard_deviation(law: InputLaw) -> float:
-    nodes, weights = law.quadrature(2)
-    mean = weights @ nodes
-    return float(np.sqrt(weights @ np.square(nodes - mean)))
 
 
 def _sampled_first_order(

@@ -45,11 +45,7 @@ from ..._checks import (
 )
 from ..._compositions.outputs import Outputs
 from ..._result import Result, error_in_percent
-from .._input_tests import (
-    distance_p_values,
-    smallest_p_value,
-    squared_distance_correlation,
-)
+from .._input_tests import distance_correlations, smallest_p_value
 from .contributions import Contributions
 from .recombination import Solver, draw_pairs
 
@@ -271,15 +267,10 @@ def _table_of_dependence(
         np.reshape(values, (len(values), -1)).astype(np.float64)
         for values in parts.values()
     ]
-    found = squared_distance_correlation(tables)[np.triu_indices(len(tables), k=1)]
-    p_values = distance_p_values(found, len(tables[0]))
-    return Result(
-        {"pair": pairs},
-        {
-            "distance_correlation": np.sqrt(np.maximum(found, 0.0)),
-            "p_value": np.where(np.isnan(found), np.nan, p_values),
-        },
-    )
+    above = np.triu_indices(len(tables), k=1)
+    distance, p_values = (found[above] for found in distance_correlations(tables))
+    columns = {"distance_correlation": distance, "p_value": p_values}
+    return Result({"pair": pairs}, columns)
 
 
 # Recombined members may have this much more or less variance than the members; up to
