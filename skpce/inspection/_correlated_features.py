@@ -13,7 +13,6 @@ from scipy.stats import norm
 
 from .._checks import (
     FloatArray,
-    IndexArray,
     RandomState,
     check_draws,
     check_option,
@@ -52,6 +51,8 @@ from ._reading import (
 
 _BATCHES = 16  # batches of the sampled indices; they give the standard error
 _CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law
+
+_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 # A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
@@ -288,8 +289,20 @@ class NormalParts:
         """Shapley effects when X is jointly normal; None where they cost too much."""
         rest = self.residual_covariance
         varying = np.flatnonzero((self.retained > 0) | (np.diag(rest) > 0))
+        degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
+        fits = tensors_fit(expansion.n_inputs, degree)
+        if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
+            return None
         covariance = self.loading @ self.loading.T + rest
-        return normal_shapley(expansion, self.loading, covariance, varying)
+        some = self.loading[varying].T, covariance[np.ix_(varying, varying)]
+        values = np.zeros((len(expansion.coefficients), 2 ** len(varying)))
+        for k, row in enumerate(expansion.coefficients):
+            tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+            values[k] = subset_variances(tensors, *some)[0]
+        group = group_matrix(expansion)
+        effects = np.zeros((len(group), len(self.loading)))
+        effects[:, varying] = subset_shapley(group @ values, len(varying))
+        return effects
 
 
 def _sampled_first_order(
@@ -339,9 +352,6 @@ def _cautions(
             "first_order_with_residual there"
         )
     return tuple(found)
-
-
-_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
 @remembers_frames
@@ -507,32 +517,11 @@ def _normal_effects(
 
     own, source = options.of_columns(range(rank)), np.zeros((1, rank))
     expanded = expand_model(draw, own, source, partial(tensors_fit, rank))
-    effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
+    parts = NormalParts(loading, np.zeros((len(loading), len(loading))))
+    effects = parts.shapley(expanded.expansion)
     assert effects is not None  # the sizes were checked above
     outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
     return effects, expanded.reasons(*outside_reason(outside)), expanded
-
-
-def normal_shapley(
-    expansion: Expansion,
-    loading: FloatArray,  # shape: (n_features, n_inputs)
-    covariance: FloatArray,  # shape: (n_features, n_features)
-    varying: IndexArray,
-) -> FloatArray | None:  # shape: (n_groups, n_features)
-    """Return effects of normal columns ``loading @ t`` + noise; None if too costly."""
-    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
-    fits = tensors_fit(expansion.n_inputs, degree)
-    if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
-        return None
-    some = loading[varying].T, covariance[np.ix_(varying, varying)]
-    values = np.zeros((len(expansion.coefficients), 2 ** len(varying)))
-    for k, row in enumerate(expansion.coefficients):
-        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
-        values[k] = subset_variances(tensors, *some)[0]
-    group = group_matrix(expansion)
-    effects = np.zeros((len(group), len(loading)))
-    effects[:, varying] = subset_shapley(group @ values, len(varying))
-    return effects
 
 
 def subset_shapley(
