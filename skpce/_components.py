@@ -27,7 +27,14 @@ from ._checks import (
 from ._result import Result
 from .drivers._design import numbers_of
 from .drivers._exchange import holm
-from .drivers._runs import known_names, names_of, numbered, quoted, table_of
+from .drivers._runs import (
+    known_names,
+    names_of,
+    numbered,
+    quoted,
+    refuse_twice,
+    table_of,
+)
 
 _LEVEL = 0.05
 
@@ -777,17 +784,17 @@ def _read(
         )
     parts = {n: [n] if n in known else str(n).split(":") for n in random_names}
     columns = list(dict.fromkeys(c for own in parts.values() for c in own))
-    _refuse_unknown([score], known, "score")
-    _refuse_unknown(columns, known, "random")
-    if len(parts) < len(random_names):
-        raise ValueError(f"random has a factor twice: {quoted(random_names)}.")
-    _refuse_unknown(fixed_names, known, "fixed")
-    for name in (score, *fixed_names):
-        if name in random_names:
-            raise ValueError(
-                f"{name!r} is a random factor, and the score or a fixed factor too; "
-                "expected one role."
-            )
+    known_names([score], known, "score", "column of table")
+    known_names(columns, known, "random", "column of table")
+    refuse_twice(random_names, "random")
+    for name in fixed_names:
+        known_names([name], known, "fixed", "column of table")
+    both = next((n for n in (score, *fixed_names) if n in random_names), None)
+    if both is not None:
+        raise ValueError(
+            f"{both!r} is a random factor, and the score or a fixed factor too; "
+            "expected one role."
+        )
     y = _scores(runs[score], score)
     if np.isinf(y).any():
         raise ValueError(
@@ -840,15 +847,6 @@ def _read(
     return replace(table, y=table.rest), mean, order, factors
 
 
-def _refuse_unknown(names: Sequence[Any], known: Sequence[Any], what: str) -> None:
-    for name in names:
-        if not isinstance(name, str) or name not in known:
-            raise ValueError(
-                f"{what} has {name!r}, which is no column of table; expected one of "
-                f"{quoted(known)}."
-            )
-
-
 def _scores(column: Any, name: str) -> FloatArray:
     values = np.asarray(column)
     numbers = numbers_of_text(values)
@@ -864,9 +862,8 @@ def _scores(column: Any, name: str) -> FloatArray:
 
 def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) -> _Term:
     code = codes[columns[0]]
-    for column in columns[1:]:
-        code = code * (int(codes[column].max()) + 1) + codes[column]
-        code = np.unique(code, return_inverse=True)[1].reshape(-1)
+    if len(columns) > 1:
+        code = numbers_of(np.column_stack([codes[column] for column in columns]))
     n_levels = int(code.max()) + 1
     if n_levels < 2:
         raise ValueError(

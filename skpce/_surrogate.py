@@ -33,16 +33,13 @@ from ._checks import (
     Samples,
     Steps,
     checked_sample_weight,
-    finite_table,
     input_names,
     make_frame,
     method_of,
     one_table,
-    refuse_class_labels,
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
-    validated,
 )
 from ._compositions import indices, predictive, probability_indices
 from ._compositions.amalgamation import (
@@ -57,6 +54,7 @@ from ._compositions.fitted import (
     adds_members,
     fit_compositions,
     partial_fit,
+    read_members,
     solver_of,
 )
 from ._compositions.log_ratio import (
@@ -311,17 +309,10 @@ class CompositionalPCESurrogate(
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
-        finite, lost = finite_table(y)
-        inputs, targets = validated(self, X, finite, multi_output=True, y_numeric=True)
+        members, n_dimensions = read_members(self, X, y, sample_weight)
+        inputs, values, weights = members.inputs, members.targets, members.weights
         parameters = BasisParameters.of(self)
         parameters.check(input_names(self))
-        values = targets.reshape(targets.shape[0], -1).astype(np.float64)
-        if lost is not None:
-            values += lost.reshape(values.shape)
-        weights = checked_sample_weight(sample_weight, inputs)
-        used = weights > 0
-        inputs, values, weights = inputs[used], values[used], weights[used]
-        refuse_class_labels(values)
         self._amalgamation, given = None, values.shape[1]
         if self.amalgamate is None:
             geometry = learn_geometry(self, y, values, "y")
@@ -329,13 +320,7 @@ class CompositionalPCESurrogate(
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
         how = transformer_of(self)
-        clr = log_ratios_of(
-            values,
-            geometry,
-            closure=how.closure,
-            zero_replacement=how.zero_replacement,
-            name="y",
-        )
+        clr = log_ratios_of(values, geometry, how, "y")
         samples = Samples(inputs, clr, weights)
         coordinates = self._coordinates(geometry)
         basis: Basis
@@ -350,7 +335,7 @@ class CompositionalPCESurrogate(
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
-            solver, basis, geometry, coordinates, samples, scalar=targets.ndim == 1
+            solver, basis, geometry, coordinates, samples, scalar=n_dimensions == 1
         )
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)

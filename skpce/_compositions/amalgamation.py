@@ -34,7 +34,6 @@ from .steps import (
     close_compositions,
     refuse_lost_steps,
     refuse_masked,
-    refuse_negative,
     resolve_layout,
     resolve_mask,
 )
@@ -99,15 +98,15 @@ def learn_amalgamation(
     owner = type(estimator).__name__
     check_amalgamate(owner, estimator.amalgamate)
     steps = estimator.steps if steps is None else steps
-    mask = estimator.mask if mask is None else mask
+    given_mask = estimator.mask if mask is None else mask
     given = resolve_layout(y, steps, values.shape[1], owner)
     refuse_lost_steps(values, given, "y")
-    refuse_negative(values, given, "y")
-    flags = resolve_mask(mask, values, given, owner)
-    is_inferred = isinstance(mask, str)
+    flags = resolve_mask(given_mask, values, given, owner)
+    is_inferred = isinstance(given_mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given)
-    closed = close_compositions(values, given, transformer_of(estimator).closure)
+    how = transformer_of(estimator)
+    closed = close_compositions(values, given, how.closure)
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
@@ -115,12 +114,8 @@ def learn_amalgamation(
         given.step_names, given.widths, given.part_names, possible, place
     )
     check_parameters_of(estimator, found.layout)
-    geometry = LogRatioGeometry(
-        found.layout,
-        np.bincount(place, flags) > 0,
-        transformer_of(estimator).log_ratio,
-        int(transformer_of(estimator).reference),
-    )
+    mask = np.bincount(place, flags) > 0
+    geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
     return found, found.of(closed), geometry
 
 

@@ -31,6 +31,7 @@ from .._checks import (
     RandomState,
     Samples,
     checked_sample_weight,
+    finite_table,
     input_names,
     make_generator,
     one_table,
@@ -69,6 +70,7 @@ from .log_ratio import (
     learn_geometry,
     log_ratios_of,
     sum_by_step,
+    sum_coordinates,
     transformer_of,
 )
 from .steps import column_labels
@@ -275,8 +277,11 @@ class FittedCompositions:
         return map_rows(self.fitted_geometry.from_coordinates, coefficients)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
-        """Sum squared clr residuals by step; shape (n_steps,)."""
-        return _press(residuals, self.samples, self.fitted_geometry)
+        """Sum squared clr residuals of the members that have a step; (n_steps,)."""
+        if self.samples.lacks_targets:
+            residuals = np.where(np.isnan(self.samples.targets), 0.0, residuals)
+        squares = np.square(self.fitted_geometry.from_coordinates(residuals))
+        return sum_by_step(self.weights @ squares, self.fitted_geometry)
 
     @cached_property
     def step_weights(self) -> FloatArray:
@@ -332,8 +337,7 @@ class FittedCompositions:
             targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
 
         def add(values: FloatArray) -> FloatArray:
-            sums = sum_rows(np.moveaxis(values, -1, 0), parts, n_rows)
-            return np.moveaxis(sums, 0, -1)
+            return sum_coordinates(values, parts, n_rows)
 
         def largest(values: FloatArray) -> FloatArray:
             found = np.zeros((*values.shape[:-1], n_rows))
@@ -355,7 +359,7 @@ class FittedCompositions:
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
         if self.problem.samples is None:
-            return self._step_sums[1][geometry.step_of_coordinate]
+            return self._step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
@@ -365,25 +369,24 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        if self.problem.samples is None:
-            return self._step_sums
-        spread = spread_of_targets(self.clr, self.weights, LOG_RATIO_FLOOR)
-        share = self.step_weights / self.problem.total_weight
-        press = self.step_press(self.fit.loo_residuals)
-        return press / share, sum_by_step(spread, self.geometry) / share
+        problem, spread = self.problem, self._step_spread
+        if problem.samples is not None:
+            share = self.step_weights / problem.total_weight
+            return self.step_press(self.fit.loo_residuals) / share, spread / share
+        # Of sums over the members, by generalised cross-validation.
+        criterion = self.fit.criterion * problem.total_weight
+        press: Any = np.bincount(problem.groups, criterion, len(spread))
+        return press, spread
 
     @property
-    def _step_sums(self) -> tuple[FloatArray, FloatArray]:
-        """The same from sums over the members, by generalised cross-validation."""
-        problem, groups = self.problem, self.fitted_geometry.step_of_coordinate
-        assert problem.sums is not None  # a fit keeps its samples or their sums
-        criterion = self.fit.criterion * problem.total_weight
-        press, spread = (
-            np.bincount(groups, values, self.geometry.layout.n_steps).astype(float)
-            for values in (criterion, problem.sums.target_spread)
-        )
-        rounding = np.square(LOG_RATIO_FLOOR) * problem.total_weight
-        return press, np.where(spread > rounding, spread, 0.0)
+    def _step_spread(self) -> FloatArray:  # shape: (n_steps,), NaN without choice
+        """Squares about the mean; 0 where they are rounding."""
+        spread = np.full(self.geometry.layout.n_steps, np.nan)
+        spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
+        if self.problem.samples is None:
+            rounding = np.square(LOG_RATIO_FLOOR) * self.problem.total_weight
+            spread[spread <= rounding] = 0.0
+        return spread
 
     @property
     def alpha(self) -> FloatArray:
@@ -414,18 +417,6 @@ class FittedCompositions:
         """Return a generator; None takes the parameter of the estimator."""
         given = self.random_state if random_state is None else random_state
         return make_generator(given)
-
-
-def _press(
-    residuals: FloatArray,  # shape: (n_members, n_fitted)
-    samples: Samples,  # with fitted coordinates as targets
-    coordinates: LogRatioGeometry,
-) -> FloatArray:  # shape: (n_steps,)
-    """Sum squared residuals over the members that have a step."""
-    if samples.lacks_targets:
-        residuals = np.where(np.isnan(samples.targets), 0.0, residuals)
-    squares = np.square(coordinates.from_coordinates(residuals))
-    return sum_by_step(samples.weights @ squares, coordinates)
 
 
 def map_rows(
@@ -472,17 +463,28 @@ def fit_compositions(
         solver = LeastSquaresSolver()
     on_inputs = isinstance(solver, InputModelSolver)
     problem = solve_samples(solver, basis, samples, groups, on_inputs)
-    fit = problem.fit
     step_spread = spread[coordinates.step_of_coordinate]
     problem = replace(problem, basis=basis, spread=step_spread)
-    press = _press(fit.loo_residuals, samples, coordinates)
-    q2 = np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
-    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    expansion = _expansion_of(basis, clr_coefficients, names, geometry, q2)
-    models = fit.models if isinstance(fit, InputModelFit) else None
-    return FittedCompositions(
+    return _of_problem(problem, geometry, coordinates, names, pooled=pooled)
+
+
+def _of_problem(
+    problem: FittedProblem,
+    geometry: LogRatioGeometry,
+    coordinates: LogRatioGeometry,
+    names: Sequence[str],
+    *,
+    pooled: bool = True,
+) -> FittedCompositions:
+    """Expand centred log-ratios by the coefficients of the coordinates."""
+    coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
+    expansion = _expansion_of(problem.basis, coefficients, names, geometry)
+    models = problem.fit.models if isinstance(problem.fit, InputModelFit) else None
+    found = FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
+    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread, or choice
+    return replace(found, expansion=replace(expansion, q2=q2))
 
 
 # Fits from sums over the members, which are never in memory together.
@@ -508,11 +510,24 @@ def add_up(
     n_steps = geometry.layout.n_steps
     spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
     problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    clr_coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    expansion = _expansion_of(basis, clr_coefficients, names, geometry)
-    found = FittedCompositions(expansion, problem, geometry, coordinates)
-    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread
-    return replace(found, expansion=replace(expansion, q2=q2))
+    return _of_problem(problem, geometry, coordinates, names)
+
+
+def read_members(
+    surrogate: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
+) -> tuple[Samples, int]:  # with probabilities as targets, NaN where a member failed
+    """Return the members of a fit that have a weight, and the dimensions of y."""
+    finite, lost = finite_table(y)
+    inputs, targets = validated(
+        surrogate, X, finite, reset=reset, multi_output=True, y_numeric=True
+    )
+    values = targets.reshape(targets.shape[0], -1).astype(np.float64)
+    if lost is not None:
+        values += lost.reshape(values.shape)
+    weights = checked_sample_weight(sample_weight, inputs)
+    used = weights > 0
+    refuse_class_labels(values[used])
+    return Samples(inputs[used], values[used], weights[used]), targets.ndim
 
 
 def adds_members(surrogate: Any) -> bool:
@@ -599,20 +614,17 @@ def partial_fit(
     if before is not None and before.problem.sums is None:
         before = None  # after ``fit`` the members come anew
     with unchanged_on_failure(self):
-        inputs, targets = validated(
-            self, X, y, reset=before is None, multi_output=True, y_numeric=True
+        members, n_dimensions = read_members(
+            self, X, y, sample_weight, reset=before is None
         )
-        values = targets.reshape(targets.shape[0], -1).astype(np.float64)
-        weights = checked_sample_weight(sample_weight, inputs)
-        used = weights > 0
-        inputs, values, weights = inputs[used], values[used], weights[used]
-        refuse_class_labels(values)
+        values = members.targets
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)
-            refuse_class_labels(values)
             geometry = learn_geometry(self, y, values, "y")
-            basis = parameters.learn(inputs, weights, names, in_blocks=True)
+            basis = parameters.learn(
+                members.inputs, members.weights, names, in_blocks=True
+            )
             n_terms = len(basis.multi_indices)
             check_design_fits(owner, n_terms, n_terms, "a fit from sums")
             unnamed = isinstance(y, ItemTable)
@@ -627,22 +639,15 @@ def partial_fit(
                     f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
                     "members before."
                 )
-        how = transformer_of(self)
-        clr = log_ratios_of(
-            values,
-            geometry,
-            closure=how.closure,
-            zero_replacement=how.zero_replacement,
-            name="y",
-        )
-        samples = Samples(inputs, clr, weights)
+        clr = log_ratios_of(values, geometry, transformer_of(self), "y")
+        samples = replace(members, targets=clr)
         sums = None if before is None else before.problem.sums
         fitted = add_up(solver, basis, samples, geometry, names, sums)
         self._fitted = replace(
             fitted,
             owner=owner,
             random_state=self.random_state,
-            scalar=targets.ndim == 1,
+            scalar=n_dimensions == 1,
         )
         self._n_features_out = geometry.n_coordinates
         vars(self).pop("diagnostics_", None)  # of members before

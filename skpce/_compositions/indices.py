@@ -44,9 +44,14 @@ from .._expansion.problem import (
     resample_counts,
 )
 from .._learned.kernel_basis import KernelBasis
-from .._solvers.problem import q2_from_sums, sum_rows
+from .._solvers.problem import q2_from_sums
 from .fitted import FittedCompositions, map_rows
-from .log_ratio import LOG_RATIOS, LogRatioGeometry, check_log_ratio_parameters
+from .log_ratio import (
+    LOG_RATIOS,
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    sum_coordinates,
+)
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -79,8 +84,8 @@ class IndexLevel:
         values: FloatArray,  # shape: (..., n_targets, n_terms)
     ) -> FloatArray:  # shape: (..., n_rows, n_terms)
         """Add up the targets of each row."""
-        sums = sum_rows(np.moveaxis(values, -2, 0), self.groups, len(self.steps))
-        return np.moveaxis(sums, 0, -2)
+        groups = self.groups, len(self.steps)
+        return map_rows(lambda last: sum_coordinates(last, *groups), values)
 
     def coefficients(
         self,
@@ -103,15 +108,6 @@ class IndexLevel:
             self.steps[rows],
             tuple(self.names[row] for row in rows),
         )
-
-    def indices(
-        self,
-        clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
-        multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    ) -> SobolIndices:
-        """Return the indices of each row, which adds the squares of its targets."""
-        squares = np.square(self.coefficients(clr_coefficients))
-        return indices_of_terms(np.sqrt(self.sums(squares)), multi_indices)
 
 
 def index_level(
@@ -348,41 +344,26 @@ def sobol_interval(
             "and other members lack other steps. Expected level='step' or 'coordinate'."
         )
     generator = fitted.generator(random_state)
-    if method == "bootstrap":
-        return bootstrap_indices(
-            fitted, rows, n_resamples, confidence_level, generator, progress
-        )
-    check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
+    if method != "bootstrap":
+        check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
     has_terms = fitted.models is None and not isinstance(fitted.basis, KernelBasis)
     if method == "residual" and not has_terms:
         raise ValueError(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    draws = method, n_resamples, confidence_level, generator
-
-    def interval_of(part: FittedCompositions, _: IndexLevel) -> SobolInterval:
-        bounds = bounds_of_shares(part.problem, *draws, part.row_sums(level))
-        return ordered_interval(bounds, float(confidence_level), method)
-
-    if fitted.problem.lacks_targets:
-        return _interval_of_parts(fitted, rows, interval_of)
-    return interval_of(fitted, rows)
-
-
-def _interval_of_parts(
-    fitted: FittedCompositions,
-    level: IndexLevel,
-    interval_of: Callable[[FittedCompositions, IndexLevel], SobolInterval],
-) -> SobolInterval:
-    """Return intervals of steps that the same members have, part by part."""
-    bounds = np.empty((3, 2, len(level.steps), len(fitted.basis.laws)))
-    for part, steps in fitted.parts:
-        found = interval_of(part, level.of_steps(steps))
-        rows = np.isin(level.steps, [*steps, ALL_STEPS])
-        bounds[:, :, rows] = found.first_order, found.total_order, found.shapley
-    first, total, shapley = bounds
-    return replace(found, first_order=first, total_order=total, shapley=shapley)
+    draws = n_resamples, confidence_level, generator
+    bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
+    for part, steps in fitted.parts:  # of the same members
+        if method == "bootstrap":
+            found = _bootstrap_bounds(part, rows.of_steps(steps), *draws, progress)
+        else:
+            found = bounds_of_shares(part.problem, method, *draws, part.row_sums(level))
+        bounds[:, np.isin(rows.steps, [*steps, ALL_STEPS])] = found
+    if method == "bootstrap":
+        first, total, shapley = np.split(bounds, 3, axis=2)
+        return SobolInterval(first, total, shapley, float(confidence_level), method)
+    return ordered_interval(bounds, float(confidence_level), method)
 
 
 def unexplained_share(
@@ -403,7 +384,8 @@ def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
         values = level.coefficients(fitted.expansion.coefficients)
         groups = level.groups, len(level.steps)
         return shares(*fitted.basis.partial_variances(values, *groups))
-    return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
+    squares = np.square(level.coefficients(fitted.expansion.coefficients))
+    return indices_of_terms(np.sqrt(level.sums(squares)), fitted.basis.multi_indices)
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
@@ -422,20 +404,15 @@ def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -
         )
 
 
-def bootstrap_indices(
+def _bootstrap_bounds(
     fitted: FittedCompositions,
     level: IndexLevel,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-    progress: Callable[[int, int], None] | None = None,
-) -> SobolInterval:
-    """Return percentile intervals of first-order, total and Shapley shares."""
-    if fitted.problem.lacks_targets:
-        draws = n_resamples, confidence_level, generator, progress
-        return _interval_of_parts(
-            fitted, level, lambda part, own: bootstrap_indices(part, own, *draws)
-        )
+    progress: Callable[[int, int], None] | None,
+) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
+    """Return percentile bounds of first-order, total and Shapley shares."""
     problem = fitted.problem
     counts = resample_counts(fitted.weights, n_resamples, generator)
     size = len(fitted.basis.multi_indices) * max(fitted.geometry.active_parts.size, 1)
@@ -449,9 +426,7 @@ def bootstrap_indices(
 
     done = counted(progress, n_resamples, len)
     found = bootstrap_shares(problem, counts, squares_of, step, done=done)
-    bounds = percentile_bounds(found, confidence_level)
-    first, total, shapley = np.split(bounds, 3, axis=2)
-    return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
+    return percentile_bounds(found, confidence_level)
 
 
 def sobol_frame(

@@ -37,6 +37,7 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
+from .._solvers.problem import sum_rows
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
@@ -44,7 +45,6 @@ from .steps import (
     close_compositions,
     refuse_lost_steps,
     refuse_masked,
-    refuse_negative,
     replace_zeros,
     resolve_layout,
     resolve_mask,
@@ -120,7 +120,6 @@ def learn_geometry(
     layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
     check_parameters_of(estimator, layout)
     refuse_lost_steps(values, layout, name)
-    refuse_negative(values, layout, name)
     mask = resolve_mask(estimator.mask, values, layout, owner, name)
     how = transformer_of(estimator)
     return LogRatioGeometry(layout, mask, how.log_ratio, int(how.reference))
@@ -326,14 +325,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         values = validated(self, one_table(X, "X"), reset=False)
-        clr = log_ratios_of(
-            values,
-            self.geometry_,
-            closure=self.closure,
-            zero_replacement=self.zero_replacement,
-            name="X",
-            zero_rows_to=self.mask_,
-        )
+        clr = log_ratios_of(values, self.geometry_, self, "X", zero_rows_to=self.mask_)
         return self.geometry_.to_coordinates(clr)
 
     get_feature_names_out = get_feature_names_out
@@ -355,19 +347,18 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
 def log_ratios_of(
     values: FloatArray,  # shape: (n_members, n_parts)
     geometry: LogRatioGeometry,
-    *,
-    closure: str,
-    zero_replacement: float,
+    how: LogRatioTransformer,
     name: str,
+    *,
     zero_rows_to: BoolArray | None = None,
 ) -> FloatArray:  # shape: (n_members, n_active)
     """Close, refuse masked parts, replace zeros, and take centred log-ratios."""
     closed = close_compositions(
-        values, geometry.layout, closure, name, zero_rows_to=zero_rows_to
+        values, geometry.layout, how.closure, name, zero_rows_to=zero_rows_to
     )
     refuse_masked(closed, geometry.mask, geometry.layout, name)
-    positive = replace_zeros(closed, geometry.mask, geometry.layout, zero_replacement)
-    return geometry.clr(positive)
+    known = geometry.mask, geometry.layout, how.zero_replacement
+    return geometry.clr(replace_zeros(closed, *known))
 
 
 def composition_geometry(
@@ -409,13 +400,8 @@ def clr_of(
             f"{name} has shape {values.shape}; expected (n_members, "
             f"{geometry.layout.n_parts})."
         )
-    return log_ratios_of(
-        values,
-        geometry,
-        closure="renormalize",
-        zero_replacement=zero_replacement,
-        name=name,
-    )
+    how = LogRatioTransformer(zero_replacement=zero_replacement)
+    return log_ratios_of(values, geometry, how, name)
 
 
 def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
@@ -423,6 +409,16 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     n_steps = geometry.layout.n_steps
     sums = np.bincount(geometry.step_of_active, per_active, n_steps)
     return np.where(geometry.has_choice, sums, np.nan)
+
+
+def sum_coordinates(
+    values: FloatArray,  # shape: (..., n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+    n_groups: int,
+) -> FloatArray:  # shape: (..., n_groups)
+    """Add up the coordinates of each group."""
+    sums = sum_rows(np.moveaxis(values, -1, 0), groups, n_groups)
+    return np.moveaxis(sums, 0, -1)
 
 
 # Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.

@@ -35,9 +35,14 @@ from .._checks import (
     warn_outside_folds,
 )
 from .._expansion.expansion import numbered_outputs, output_labels, refuse_other_outputs
-from .._solvers.problem import LOG_RATIO_FLOOR, sum_rows, weighted_spread
-from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
-from .steps import StepLayout, replace_zeros, resolve_layout
+from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from .log_ratio import (
+    LogRatioGeometry,
+    clr_of,
+    composition_geometry,
+    sum_coordinates,
+)
+from .steps import StepLayout, layout_from_labels, replace_zeros, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -56,26 +61,32 @@ class Outputs:
     zero_replacement: float = 1e-12
     is_scaled: bool = False
 
-    @property
-    def n_parts(self) -> int:
-        """Number of columns that are parts of compositions."""
-        return 0 if self.geometry is None else self.geometry.layout.n_parts
+    @cached_property
+    def layout(self) -> StepLayout:
+        """Columns of y in their groups."""
+        none = StepLayout((), (), ())
+        parts = none if self.geometry is None else self.geometry.layout
+        return parts if self.real is None else parts + self.real
 
     @property
     def n_columns(self) -> int:
         """Number of columns of y."""
-        return self.n_parts + len(self.scales)
+        return self.layout.n_parts
 
-    @cached_property
+    @property
+    def n_parts(self) -> int:
+        """Number of columns that are parts of compositions."""
+        return self.n_columns - len(self.scales)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the groups."""
-        layouts = (self.geometry and self.geometry.layout, self.real)
-        return tuple(name for one in layouts if one for name in one.step_names)
+        return self.layout.step_names
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
-        return len(self.names)
+        return self.layout.n_steps
 
     @property
     def n_steps(self) -> int:
@@ -93,31 +104,20 @@ class Outputs:
         return self.real is None
 
     @cached_property
-    def group_of_coordinate(self) -> IndexArray:
-        """The group of each coordinate; shape (n_coordinates,)."""
-        of_steps = np.zeros(0, dtype=np.int64)
-        if self.geometry is not None:
-            of_steps = self.geometry.step_of_active
-        if self.real is None:
-            return of_steps
-        return np.concatenate([of_steps, self.n_steps + self.real.step_of_part])
+    def column_of_coordinate(self) -> IndexArray:
+        """The column of y behind each coordinate; shape (n_coordinates,)."""
+        active = [] if self.geometry is None else [self.geometry.active_parts]
+        return np.concatenate([*active, np.arange(self.n_parts, self.n_columns)])
 
     @cached_property
-    def name_of_coordinate(self) -> tuple[str, ...]:
-        """Name of the column of y behind each coordinate."""
-        found: list[str] = []
-        if self.geometry is not None:
-            names = self.geometry.layout.part_names
-            found += [names[part] for part in self.geometry.active_parts]
-        return (*found, *(self.real.part_names if self.real is not None else ()))
+    def group_of_coordinate(self) -> IndexArray:
+        """The group of each coordinate; shape (n_coordinates,)."""
+        return self.layout.step_of_part[self.column_of_coordinate]
 
     @cached_property
     def has_choice(self) -> BoolArray:
         """Whether a group can vary at all; shape (n_groups,)."""
-        varies = np.ones(self.n_groups, dtype=bool)
-        if self.geometry is not None:
-            varies[: self.n_steps] = self.geometry.has_choice
-        return varies
+        return np.isin(np.arange(self.n_groups), self.group_of_coordinate)
 
     def coordinates(
         self, y: Any, name: str = "y"
@@ -153,15 +153,6 @@ class Outputs:
             found[np.ix_(rows, at)] = some.coordinates(values[np.ix_(rows, columns)])
         return found
 
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """Columns of y of each group."""
-        found = () if self.geometry is None else self.geometry.layout.slices
-        if self.real is not None:
-            n, real = self.n_parts, self.real.slices
-            found += tuple(slice(n + own.start, n + own.stop) for own in real)
-        return found
-
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).
 
@@ -169,7 +160,8 @@ class Outputs:
         """
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         missing = np.isnan(values)
-        has = np.stack([~missing[:, own].any(axis=1) for own in self.slices], axis=1)
+        groups = self.layout.slices
+        has = np.stack([~missing[:, own].any(axis=1) for own in groups], axis=1)
         # A step without choice is judged beside the first group that has one.
         has[:, ~self.has_choice] = has[:, [self.has_choice.argmax()]]
         patterns, block = np.unique(has, axis=1, return_inverse=True)
@@ -184,9 +176,7 @@ class Outputs:
         values: FloatArray,  # shape: (..., n_coordinates)
     ) -> FloatArray:  # shape: (..., n_groups)
         """Add up what belongs to the coordinates of each group."""
-        last = np.moveaxis(values, -1, 0)
-        sums = sum_rows(last, self.group_of_coordinate, self.n_groups)
-        return np.moveaxis(sums, 0, -1)
+        return sum_coordinates(values, self.group_of_coordinate, self.n_groups)
 
     def spread(
         self,
@@ -214,17 +204,15 @@ class Outputs:
 
     def of_groups(self, groups: IndexArray) -> tuple[Outputs, IndexArray]:
         """Return some of the groups, in their order, and their columns of y."""
-        steps = groups[groups < self.n_steps]
-        chosen = groups[groups >= self.n_steps] - self.n_steps
-        geometry, real, first, columns = None, None, steps[:0], chosen[:0]
+        columns = np.flatnonzero(np.isin(self.layout.step_of_part, groups))
+        steps, of_real = groups[groups < self.n_steps], groups[groups >= self.n_steps]
+        geometry, real = None, None
         if self.geometry is not None and steps.size:
-            first = np.flatnonzero(np.isin(self.geometry.layout.step_of_part, steps))
             geometry = self.geometry.of_steps(steps)
-        if self.real is not None and chosen.size:
-            columns = np.flatnonzero(np.isin(self.real.step_of_part, chosen))
-            real = self.real.of_steps(chosen)
-        some = replace(self, geometry=geometry, real=real, scales=self.scales[columns])
-        return some, np.concatenate([first, self.n_parts + columns])
+        if self.real is not None and of_real.size:
+            real = self.real.of_steps(of_real - self.n_steps)
+        scales = self.scales[columns[columns >= self.n_parts] - self.n_parts]
+        return replace(self, geometry=geometry, real=real, scales=scales), columns
 
 
 def read_outputs(
@@ -248,16 +236,12 @@ def read_outputs(
     """
     y = one_table(y)
     check_boolean(owner, "standardize", standardize)
-    if outputs is None and (
-        of_compositions or steps is not None or not isinstance(mask, str)
-    ):
+    stated = of_compositions or steps is not None or not isinstance(mask, str)
+    if outputs is None and (stated or _are_compositions(y, read_numbers(y), owner)):
         found = composition_geometry(y, steps, mask, owner, may_fail=may_fail)
         return Outputs(found, None, np.zeros(0), zero_replacement)
     values = read_numbers(y)
-    if outputs is None and _are_compositions(y, values, owner):
-        found = composition_geometry(y, None, mask, owner, may_fail=may_fail)
-        return Outputs(found, None, np.zeros(0), zero_replacement)
-    if outputs is None and steps is None and (values >= 0).all() and values.ndim == 2:
+    if outputs is None and (values >= 0).all() and values.ndim == 2:
         remedy = " If these are real numbers, say so by outputs=."
         refuse_unsplit(values, "y", remedy=remedy)
     table = values.reshape(len(values), -1)
@@ -265,14 +249,11 @@ def read_outputs(
     n_parts, of_real = 0, y
     if steps is not None:
         n_parts = _split_columns(y, table.shape[1], outputs, owner)
-        parts, of_real = table[:, :n_parts], table[:, n_parts:]
-        if is_table(y):
-            every = np.arange(table.shape[1])
-            parts = take_columns(y, every[:n_parts])
-            of_real = take_columns(y, every[n_parts:])
+        every, given = np.arange(table.shape[1]), y if is_table(y) else table
+        of_real = take_columns(given, every[n_parts:])
+        of_steps = take_columns(given, every[:n_parts]), steps, mask, owner
         name = "y without its outputs"
-        given = parts, steps, mask, owner, name
-        geometry = composition_geometry(*given, may_fail=may_fail)
+        geometry = composition_geometry(*of_steps, name, may_fail=may_fail)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     if geometry is not None:
         widths = (*geometry.layout.widths, *real.widths)
@@ -363,21 +344,13 @@ def _real_layout(
             unnamed = tuple(f"output{i}" for i in range(found.n_steps))
             found = replace(found, step_names=unnamed)
         return found
-    if not labels:
-        names = numbered_outputs(n_columns)
-        return StepLayout((1,) * n_columns, names, names)
-    given = [output for output, _ in labels]
-    order = list(dict.fromkeys(given))
-    if given != sorted(given, key=order.index):
-        raise ValueError(
-            "The columns of y that belong to one output must be side by side; got the "
-            f"outputs {given} in this order."
-        )
-    if all(output == column for output, column in labels):  # none has several
-        order, widths = given, (1,) * n_columns
-    else:
-        widths = tuple(given.count(output) for output in order)
-    return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
+    names = numbered_outputs(n_columns)
+    if labels:
+        names = tuple(column for _, column in labels)
+        found = layout_from_labels(labels, "output")
+        if any(output != column for output, column in labels):
+            return found
+    return StepLayout((1,) * n_columns, names, names)
 
 
 def checked_outputs(
@@ -421,27 +394,23 @@ def warn_of_zeros(
     if not zero.any():
         return
     layout = geometry.layout
-    columns = layout.slices[int(layout.step_of_part[zero.sum(axis=0).argmax()])]
-    part = replace(
-        geometry,
-        layout=StepLayout((columns.stop - columns.start,), ("",), ("",) * 0),
-        mask=geometry.mask[columns],
-    )
+    step = int(layout.step_of_part[zero.sum(axis=0).argmax()])
+    columns = layout.slices[step]
+    part = geometry.of_steps(np.array([step]))
     has = ~np.isnan(values[:, columns.start])
-    positive = replace_zeros(
-        values[has, columns], part.mask, part.layout, zero_replacement
-    )
+    known = part.mask, part.layout, zero_replacement
+    positive = replace_zeros(values[has, columns], *known)
     clr = part.clr(positive)
     others = clr[~zero[has, columns].any(axis=1)]
     members, count = int(zero.any(axis=1).sum()), int(zero.sum())
     zeros = "1 zero" if count == 1 else f"{count} zeros"
-    known = f"{clr.var(axis=0).sum():.3g} with such members"
+    variances = f"{clr.var(axis=0).sum():.3g} with such members"
     if len(others) > 1:
-        known += f" and {others.var(axis=0).sum():.3g} without them"
+        variances += f" and {others.var(axis=0).sum():.3g} without them"
     warn_outside_folds(
         f"y has {zeros}, in {members} of {len(values)} members, which "
         f"{zero_replacement:g} replaces: the variance of the log-ratios of step "
-        f"{layout.step_names[layout.step_of_part[columns.start]]!r} is {known}. Put "
+        f"{layout.step_names[step]!r} is {variances}. Put "
         "about half of the smallest probability that could be seen in place of zeros "
         "(zero_replacement=, of a surrogate log_ratio=LogRatioTransformer("
         "zero_replacement=...)), or leave these members out.",

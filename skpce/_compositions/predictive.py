@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,13 +82,6 @@ class SimplexSpace(OutputSpace):
         bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
         return bounds
 
-    @cached_property
-    def _first_of_step(self) -> tuple[IndexArray, IndexArray]:
-        """The first coordinate of each step, and the step of each coordinate."""
-        steps = self.fitted_geometry.step_of_coordinate
-        _, first, step = np.unique(steps, return_index=True, return_inverse=True)
-        return first, step
-
     def quantiles(
         self,
         rows: FloatArray,
@@ -97,7 +90,8 @@ class SimplexSpace(OutputSpace):
         levels: Sequence[float],
     ) -> FloatArray:
         """Return those of the softmax, unless coordinates of a step differ in scale."""
-        first, step = self._first_of_step
+        steps = self.fitted_geometry.step_of_coordinate
+        _, first, step = np.unique(steps, return_index=True, return_inverse=True)
         by_step = scale[:, first]
         if not np.array_equal(by_step[:, step], scale):
             return super().quantiles(rows, scale, centre, levels)

@@ -206,27 +206,28 @@ def pick_freeze_indices(
         mixed = function(mixed_inputs) - mean
         # The three of a row share input i or all but i; pooling them is efficient.
         pooled = (np.square(at_second) + np.square(mixed)) / 2.0
-        product = (at_second * mixed, pooled)
-        difference = (at_second * (mixed - at_first), spread)
+        products = (at_second * mixed, pooled)
+        differences = (at_second * (mixed - at_first), spread)
         jansen = (np.square(at_first - mixed) / 2.0, spread)
-        candidates = [_ratio(*pair, member, rounding) for pair in (product, difference)]
-        better = candidates[0][1] < candidates[1][1]
-        shares[0, :, i], errors[0, :, i] = np.where(better, *np.array(candidates))
-        shares[1, :, i], errors[1, :, i] = _ratio(*jansen, member, rounding)
+        one, two, (shares[1, :, i], errors[1, :, i]) = (
+            ratio_of_means(above @ member.T, below @ member.T, rounding, ddof=1)
+            for above, below in (products, differences, jansen)
+        )
+        shares[0, :, i], errors[0, :, i] = np.where(one[1] < two[1], one, two)
     return shares, errors, spread.mean(axis=0) @ member.T
 
 
-def _ratio(
-    numerator: FloatArray,  # shape: (n_samples, n_targets)
-    denominator: FloatArray,  # shape: (n_samples, n_targets)
-    member: FloatArray,  # shape: (n_rows, n_targets)
-    rounding: FloatArray,  # shape: (n_rows,)
-) -> tuple[FloatArray, FloatArray]:  # each shape: (n_rows,)
-    """Return ratios of means and their standard errors by the delta method."""
-    above, below = numerator @ member.T, denominator @ member.T
-    whole = below.mean(axis=0)
-    varies = whole > rounding
-    safe = np.where(varies, whole, 1.0)
-    ratio = above.mean(axis=0) / safe
-    error = (above - ratio * below).std(axis=0, ddof=1) / safe / np.sqrt(len(above))
-    return np.where(varies, ratio, 0.0), np.where(varies, error, 0.0)
+def ratio_of_means(
+    parts: FloatArray,  # shape: (n_samples, n_targets)
+    whole: FloatArray,  # shape: (n_samples, n_targets)
+    rounding: FloatArray | float = 0.0,  # means of the whole that are none
+    *,
+    ddof: int = 0,
+) -> tuple[FloatArray, FloatArray]:  # each of shape (n_targets,)
+    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
+    mean = whole.mean(axis=0)
+    varies = mean > rounding
+    safe = np.where(varies, mean, 1.0)
+    ratio = np.where(varies, parts.mean(axis=0) / safe, 0.0)
+    spread = (parts - ratio * whole).std(axis=0, ddof=ddof)
+    return ratio, np.where(varies, spread / safe / np.sqrt(len(parts)), 0.0)

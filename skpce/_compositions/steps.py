@@ -72,6 +72,13 @@ class StepLayout:
         """The step of each column; shape (n_parts,)."""
         return np.repeat(np.arange(self.n_steps), self.widths)
 
+    def __add__(self, other: StepLayout) -> StepLayout:
+        return StepLayout(
+            self.widths + other.widths,
+            self.step_names + other.step_names,
+            self.part_names + other.part_names,
+        )
+
     def of_steps(self, steps: IndexArray) -> StepLayout:
         """Return some of the steps, which are ascending."""
         columns = np.flatnonzero(np.isin(self.step_of_part, steps))
@@ -112,7 +119,9 @@ def resolve_layout(
     """
     labels = column_labels(y, n_columns)
     if steps is None:
-        return _layout_from_labels(labels, n_columns)
+        if labels:
+            return layout_from_labels(labels)
+        steps = (n_columns,)
     named = isinstance(steps, Mapping)
     values: Any = list(steps.values()) if isinstance(steps, Mapping) else steps
     if groups := _column_groups(values):
@@ -129,8 +138,9 @@ def resolve_layout(
     names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
     if len(set(names)) < len(names):
         raise fail(owner, parameter, "a dict of names that differ as text", steps)
-    parts = [label[1] for label in labels] if labels else _numbered_parts(widths)
-    return StepLayout(widths, names, tuple(parts))
+    parts = [label[1] for label in labels]
+    numbered = [str(part) for width in widths for part in range(width)]
+    return StepLayout(widths, names, tuple(parts or numbered))
 
 
 def _column_groups(values: Any) -> list[list[Any]]:
@@ -216,18 +226,19 @@ def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     return labels if len(labels) == n_columns else []
 
 
-def _layout_from_labels(labels: list[tuple[str, str]], n_columns: int) -> StepLayout:
-    if not labels:
-        return StepLayout((n_columns,), ("step0",), _numbered_parts((n_columns,)))
+def layout_from_labels(
+    labels: Sequence[tuple[str, str]], noun: str = "step"
+) -> StepLayout:
+    """Return steps, or outputs, from (step, part) of each column, side by side."""
     names = [step for step, _ in labels]
     order = list(dict.fromkeys(names))
     widths = tuple(names.count(name) for name in order)
     if names != [name for name in order for _ in range(names.count(name))]:
         raise ValueError(
-            "The columns of y that belong to one step must be side by side; got "
-            f"the steps {names} in this order."
+            f"The columns of y that belong to one {noun} must be side by side; got "
+            f"the {noun}s {names} in this order."
         )
-    step_names = tuple(name or f"step{i}" for i, name in enumerate(order))
+    step_names = tuple(name or f"{noun}{i}" for i, name in enumerate(order))
     return StepLayout(widths, step_names, tuple(part for _, part in labels))
 
 
@@ -240,10 +251,6 @@ def _names_for(
     if all(names) and len(set(names)) == len(names):
         return tuple(names)
     return tuple(f"{_noun(parameter)}{i}" for i in range(len(widths)))
-
-
-def _numbered_parts(widths: Sequence[int]) -> tuple[str, ...]:
-    return tuple(str(part) for width in widths for part in range(width))
 
 
 def pack_steps(
@@ -351,15 +358,14 @@ def close_compositions(
         with np.errstate(over="ignore"):
             total = values[:, columns].sum(axis=1)
         where = f"step {layout.step_names[step]!r} of {name}"
+        block = given = values[:, columns]
         if np.isinf(total).any():
             row = int(np.argmax(np.isinf(total)))
             raise ValueError(
                 f"Row {row} of {where} adds up to infinity; expected probabilities."
             )
-        block = values[:, columns]
-        if layout.widths[step] == 1:
-            _refuse_one_class(block, where)
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
+            _refuse_one_class(block, where)
             block = np.ones_like(block)
         elif zero_rows_to is not None and closure == "renormalize":
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
@@ -368,7 +374,6 @@ def close_compositions(
                 f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
                 "be a composition with a positive sum."
             )
-        given = values[:, columns]
         if some_failed:
             given = given[~missing[:, columns.start]]
         refuse_unsplit(given, name, f"step {layout.step_names[step]!r} of ")

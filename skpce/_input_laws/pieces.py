@@ -22,11 +22,27 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import qmc
 
 from .._checks import FloatArray
 from .families import InputLaw, at_the_origin
 from .measures import adapt
 from .tabulated import start_points
+
+
+def sobol_points(
+    n_dimensions: int, size: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (size, n_dimensions), within (0, 1)
+    """Return scrambled Sobol' points; the size is a power of two."""
+    points = qmc.Sobol(n_dimensions, scramble=True, seed=generator)
+    drawn = points.random_base2(int(size).bit_length() - 1)
+    return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
+
+
+def deviation_of(points: FloatArray, masses: FloatArray) -> float:
+    """Return the standard deviation of a distribution on points."""
+    return float(np.sqrt(masses @ np.square(points - masses @ points)))
+
 
 # Nodes of a panel beyond the degree.
 _SPARE_NODES = 16

@@ -392,13 +392,7 @@ def read_observation(
     columns = None if which is None else _columns(owner, which, len(values))
 
     def checked(inputs: FloatArray) -> FloatArray:
-        predicted = np.asarray(predict(inputs), dtype=np.float64)
-        found = predicted.reshape(len(predicted), -1)
-        if len(found) != len(inputs):
-            raise ValueError(
-                f"{owner}: the outcome returned {len(found)} rows; expected "
-                f"{len(inputs)}, one for each row of inputs."
-            )
+        found = evaluated(owner, "outcome", predict, inputs)
         if columns is not None:
             width = found.shape[1]
             if np.any((columns < -width) | (columns >= width)):
@@ -408,11 +402,6 @@ def read_observation(
             raise ValueError(
                 f"{owner}: the outcome has {found.shape[1]} columns; expected "
                 f"{len(values)}, one for each observed value; which= picks columns."
-            )
-        if not np.isfinite(found).all():
-            raise ValueError(
-                f"{owner}: the outcome is not finite at some inputs; expected finite "
-                "values."
             )
         return found
 
@@ -450,6 +439,24 @@ def as_function(
         return outcome.predict
     refuse_other_names(f"{owner}: the {name}", names, inputs)
     return lambda inputs: outcome.predict(make_frame(names, inputs.T))
+
+
+def evaluated(
+    owner: str, name: str, function: Callable[[FloatArray], Any], inputs: FloatArray
+) -> FloatArray:  # shape: (n, n_columns)
+    """Return finite values of a function, in a row for each row of inputs."""
+    values = np.atleast_1d(as_floats(function(inputs), f"The {name} of {owner}"))
+    if len(values) != len(inputs):
+        raise ValueError(
+            f"The {name} of {owner} returned {len(values)} rows; expected "
+            f"{len(inputs)}, one for each row of inputs."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"The {name} of {owner} is not finite at some inputs; expected finite "
+            "numbers."
+        )
+    return values.reshape(len(inputs), -1)
 
 
 def _columns(owner: str, which: Any, n_values: int) -> IndexArray:

@@ -18,15 +18,13 @@ from .._checks import (
     IndexArray,
     check_option,
     fail,
-    finite_floats,
-    listed,
     refuse_extremes,
 )
 from .._input_laws.families import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
 from ..inspection._reading import renamed
-from ._belief import InputBelief, as_function, read_noise
+from ._belief import InputBelief, as_function, evaluated, read_noise
 from ._value.envelope import value_of_input
 from ._value.observations import value_of_signal
 
@@ -173,15 +171,7 @@ def measure_next(
 def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
     """Return values of a function at the particles; shape (n_particles, n_columns)."""
     call = as_function(OWNER, function, belief.names, name)
-    n_particles = len(belief.particles)
-    expected = f"a function with {n_particles} rows of finite numbers"
-    values = finite_floats(OWNER, name, call(belief.particles), expected)
-    if values.ndim not in (1, 2) or len(values) != n_particles:
-        raise ValueError(
-            f"The {name} of {OWNER} returned shape {values.shape} for {n_particles} "
-            "rows of inputs."
-        )
-    values = values.reshape(n_particles, -1)
+    values = evaluated(OWNER, name, call, belief.particles)
     refuse_extremes(values, f"The {name} of {OWNER}")
     return values
 
@@ -189,9 +179,7 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
 def _candidates(which: Any, n_columns: int) -> IndexArray:
     if which is None:
         return np.arange(n_columns)
-    given = listed(which, "which") if np.iterable(which) else [which]
-    numbers = all(isinstance(one, (int, np.integer)) for one in given)
-    columns = np.array(given if numbers else [])
+    columns = np.atleast_1d(np.asarray(which))
     valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
     if not valid or columns.min() < 0 or columns.max() >= n_columns:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"
@@ -204,10 +192,8 @@ def _linear_gradients(
 ) -> FloatArray:
     """Use the weighted moments of utilities and outcomes alone."""
     n_actions = utilities.shape[1]
-    values = np.hstack([utilities, outcomes])
-    mean = belief.weights @ values
-    deviations = values - mean
-    covariance = (belief.weights[:, np.newaxis] * deviations).T @ deviations
+    both = InputBelief(np.hstack([utilities, outcomes]), belief.weights)
+    mean, covariance = both.mean, both.covariance
     law = NormalLaw(0.0, 1.0)
     total = np.hypot(np.sqrt(np.diag(covariance)[n_actions:]), noise)
     slopes = covariance[:n_actions, n_actions:] / total

@@ -75,7 +75,7 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     is_even = bool(x.min() > 0 and model.basis_.laws[place].is_logarithmic)
     points = np.geomspace if is_even else np.linspace
     grid = np.unique(x) if levels else points(x.min(), x.max(), _POINTS)
-    columns = list(range(data.y.shape[1]))[data.read.slices[output]]
+    columns = list(range(data.y.shape[1]))[data.read.layout.slices[output]]
     rows = np.unique(np.linspace(0, len(x) - 1, _MOST_RUNS).astype(int))
     tables = np.repeat(data.X[rows][np.newaxis], len(grid), axis=0)
     tables[:, :, place] = grid[:, np.newaxis]
@@ -87,8 +87,7 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     if len(columns) > MOST_CURVES:  # those that the input moves most
         moved = np.argsort(-np.ptp(means, axis=0), kind="stable")[:MOST_CURVES]
         columns, means = [columns[k] for k in moved], means[:, moved]
-    layouts = (data.read.geometry and data.read.geometry.layout, data.read.real)
-    names = [name for one in layouts if one for name in one.part_names]
+    names = data.read.layout.part_names
     is_log = name in data.logarithms
     grid, x = (10.0**at if is_log else at for at in (grid, x))
     shown = tuple(names[k] for k in columns), grid, means, x, data.y[:, columns]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, OutputGroups, check_real, remembers_frames
+from .._compositions.probability_indices import ratio_of_means
 from .._input_laws.correlations import largest_correlation
 from .._input_laws.families import NormalLaw
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._correlated_features import NormalParts
-from ._model import ratio_of_means
 from ._reading import (
     OutsideDomainError,
     Reading,

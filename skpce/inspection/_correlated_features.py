@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from scipy.stats import norm
 
 from .._checks import (
     FloatArray,
-    IndexArray,
     RandomState,
     check_draws,
     check_option,
@@ -29,6 +29,7 @@ from .._expansion.moments import (
 )
 from .._input_laws.correlations import correlation_reason
 from .._input_laws.families import InputLaw, NormalLaw
+from .._input_laws.pieces import deviation_of
 from .._input_laws.scores import outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
@@ -36,6 +37,7 @@ from ._model import (
     OUTSIDE_POINTS,
     ExpansionOptions,
     ModelExpansion,
+    Reasons,
     expand_model,
     fidelity_words,
     of_independent_columns,
@@ -49,6 +51,8 @@ from ._reading import (
 
 _BATCHES = 16  # batches of the sampled indices; they give the standard error
 _CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law
+
+_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 # A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
@@ -256,7 +260,7 @@ class NormalParts:
     @classmethod
     def of(cls, embedding: AffineMap, laws: Sequence[InputLaw]) -> NormalParts:
         """Read them off the data and the distributions."""
-        loading = embedding.loading * np.array([_standard_deviation(w) for w in laws])
+        loading = embedding.loading * [deviation_of(*law.quadrature(2)) for law in laws]
         residuals = embedding.residuals
         covariance = residuals.T @ residuals / len(residuals)
         whole = np.square(loading).sum(axis=1) + np.diag(covariance)
@@ -285,14 +289,20 @@ class NormalParts:
         """Shapley effects when X is jointly normal; None where they cost too much."""
         rest = self.residual_covariance
         varying = np.flatnonzero((self.retained > 0) | (np.diag(rest) > 0))
+        degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
+        fits = tensors_fit(expansion.n_inputs, degree)
+        if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
+            return None
         covariance = self.loading @ self.loading.T + rest
-        return normal_shapley(expansion, self.loading, covariance, varying)
-
-
-def _standard_deviation(law: InputLaw) -> float:
-    nodes, weights = law.quadrature(2)
-    mean = weights @ nodes
-    return float(np.sqrt(weights @ np.square(nodes - mean)))
+        some = self.loading[varying].T, covariance[np.ix_(varying, varying)]
+        values = np.zeros((len(expansion.coefficients), 2 ** len(varying)))
+        for k, row in enumerate(expansion.coefficients):
+            tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+            values[k] = subset_variances(tensors, *some)[0]
+        group = group_matrix(expansion)
+        effects = np.zeros((len(group), len(self.loading)))
+        effects[:, varying] = subset_shapley(group @ values, len(varying))
+        return effects
 
 
 def _sampled_first_order(
@@ -342,9 +352,6 @@ def _cautions(
             "first_order_with_residual there"
         )
     return tuple(found)
-
-
-_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
 @remembers_frames
@@ -457,19 +464,17 @@ def shapley_effects(
 
 
 #: Effects, what speaks against each target, and the expansion of the model.
-_Effects = tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]
+_Effects = tuple[FloatArray, Reasons, ModelExpansion]
 
 
 def _independent_effects(
     model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
 ) -> _Effects:
     """Share each term of the expansion equally by its columns."""
-    data, names = model.inputs.values, model.inputs.names
-    expanded, varying, outside = of_independent_columns(model, options, generator)
-    common = *correlation_reason(data, names), *outside_reason(outside)
-    effects = np.zeros((expanded.expansion.n_groups, len(names)))
+    expanded, varying, _, reasons = of_independent_columns(model, options, generator)
+    effects = np.zeros((len(reasons), len(model.inputs.names)))
     effects[:, varying] = expanded.expansion.sobol_indices().shapley
-    return effects, expanded.reasons(*common), expanded
+    return effects, reasons, expanded
 
 
 def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)
@@ -510,35 +515,13 @@ def _normal_effects(
         axes, rows = drawn(size)
         return axes, model(rows)
 
-    expanded = expand_model(
-        draw, options, np.zeros((1, rank)), lambda degree: tensors_fit(rank, degree)
-    )
-    effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
+    own, source = options.of_columns(range(rank)), np.zeros((1, rank))
+    expanded = expand_model(draw, own, source, partial(tensors_fit, rank))
+    parts = NormalParts(loading, np.zeros((len(loading), len(loading))))
+    effects = parts.shapley(expanded.expansion)
     assert effects is not None  # the sizes were checked above
     outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
     return effects, expanded.reasons(*outside_reason(outside)), expanded
-
-
-def normal_shapley(
-    expansion: Expansion,
-    loading: FloatArray,  # shape: (n_features, n_inputs)
-    covariance: FloatArray,  # shape: (n_features, n_features)
-    varying: IndexArray,
-) -> FloatArray | None:  # shape: (n_groups, n_features)
-    """Return effects of normal columns ``loading @ t`` + noise; None if too costly."""
-    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
-    fits = tensors_fit(expansion.n_inputs, degree)
-    if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
-        return None
-    some = loading[varying].T, covariance[np.ix_(varying, varying)]
-    values = np.zeros((len(expansion.coefficients), 2 ** len(varying)))
-    for k, row in enumerate(expansion.coefficients):
-        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
-        values[k] = subset_variances(tensors, *some)[0]
-    group = group_matrix(expansion)
-    effects = np.zeros((len(group), len(loading)))
-    effects[:, varying] = subset_shapley(group @ values, len(varying))
-    return effects
 
 
 def subset_shapley(

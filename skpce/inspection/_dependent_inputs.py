@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import (
@@ -22,6 +21,7 @@ from .._checks import (
     remembers_frames,
 )
 from .._input_laws.maps import NatafTransformer
+from .._input_laws.pieces import sobol_points
 from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
@@ -51,9 +51,6 @@ _ORDERS = 4
 
 _MOST_DRAWS = 1e10  # rows drawn from conditional distributions, which take hours
 _SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
-
-#: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
-Shares = dict[str, FloatArray]
 
 
 @remembers_frames
@@ -215,26 +212,23 @@ def dependent_sobol_indices(
         n_permutations,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
-    shares, errors = redraws.estimate()
+    found, errors = redraws.estimate()
     law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
     varies = has_variance(expansion)[:, np.newaxis]
+    found, errors, law_errors = np.where(varies, [found, errors, law_errors], 0.0)
     columns = {}
-    for name in _KINDS:
-        columns[name] = np.where(varies, shares[name], 0.0)
-        columns[f"{name}_standard_error"] = np.where(varies, errors[name], 0.0)
-        columns[f"{name}_distribution_error"] = np.where(varies, law_errors[name], 0.0)
+    for name, *figures in zip(_KINDS, found, errors, law_errors, strict=False):
+        columns[name] = figures[0]
+        columns[f"{name}_standard_error"] = figures[1]
+        columns[f"{name}_distribution_error"] = figures[2]
     indices = expansion.closed_sobol_index, expansion.total_sobol_index
     for name, index_of in zip(_KINDS, indices, strict=False):
         closed = np.full((expansion.n_groups, len(players)), np.nan)
         if not reading.steps:  # there is no closed form behind transformers
             closed = np.column_stack([index_of(own) for own in players.values()])
         columns[f"closed_form_{name}"] = closed
-    variance, variance_error = (
-        np.where(varies, tables["variance"], 0.0)[:, 0] for tables in (shares, errors)
-    )
-    largest_error = np.max(
-        [columns[f"{name}_standard_error"] for name in _KINDS], axis=(0, 2)
-    )
+    variance, variance_error = found[-1, :, 0], errors[-1, :, 0]
+    largest_error = errors[:-1].max(axis=(0, 2))
     draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
     cautions = _law_cautions(reading, law, draws)
     independence = _independence_words(reading, tuple(players), columns)
@@ -311,11 +305,10 @@ def _law_errors(
     rows: FloatArray,  # shape: (n_samples, n_features)
     n_resamples: int,
     generator: np.random.Generator,
-) -> Shares:
+) -> FloatArray:  # shape: (4, n_targets, n_players)
     """Return the spread of the shares over distributions of resampled rows."""
-    shape = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
-        return {name: np.full(shape, np.nan) for name in _KINDS}
+        return np.full((4, len(redraws.group), len(redraws.players)), np.nan)
     law = clone(redraws.law)
     if hasattr(redraws.law, "bandwidth_"):  # copies of a row would make it smaller
         law.set_params(bandwidth=redraws.law.bandwidth_)
@@ -325,11 +318,7 @@ def _law_errors(
         counts = np.bincount(chosen, minlength=len(rows)).astype(float)
         again = clone(law).fit(rows, sample_weight=counts)
         found.append(replace(redraws, law=again).estimate()[0])
-    spread = min(n_resamples - 1, 1)
-    return {
-        name: np.std([one[name] for one in found], axis=0, ddof=spread)
-        for name in _KINDS
-    }
+    return np.std(found, axis=0, ddof=min(n_resamples - 1, 1))
 
 
 _LEVEL = 0.01  # level below which dependence is not put down to chance
@@ -442,24 +431,20 @@ class Redraws:
     n_permutations: int | None  # of a batch; None lets the number of players decide
     seeds: Sequence[int]  # one per batch
 
-    def estimate(self) -> tuple[Shares, Shares]:
-        """Return the shares and their standard errors, by the jackknife."""
+    def estimate(self) -> tuple[FloatArray, FloatArray]:
+        """Return shares and variances, and their standard errors, by the jackknife.
+
+        Each of shape (4, n_targets, n_players): a share of each kind, and the variance.
+        """
         sums = np.array([self._batch(seed) for seed in self.seeds])
         left = [_shares((sums.sum(axis=0) - one) / (len(sums) - 1)) for one in sums]
-        whole = _shares(sums.mean(axis=0))
-        errors = {
-            name: jackknife_error(np.array([one[name] for one in left]))
-            for name in whole
-        }
-        return whole, errors
+        return _shares(sums.mean(axis=0)), jackknife_error(np.array(left))
 
     def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
         """Return what the shares of one scrambled point set are made of."""
         generator = np.random.default_rng(seed)
         n_columns, n_players = len(self.law.maps_), len(self.players)
-        points = qmc.Sobol(2 * n_columns, scramble=True, seed=generator)
-        uniforms = points.random_base2(int(self.n_points).bit_length() - 1)
-        normals = ndtri(np.clip(uniforms, 2.0**-40, 1.0 - 2.0**-40))
+        normals = ndtri(sobol_points(2 * n_columns, self.n_points, generator))
         redraw_scores = self.law.distribution_.redraw
         empty, noise = np.zeros((len(normals), n_columns)), normals[:, n_columns:]
         scores = redraw_scores(empty, [], normals[:, :n_columns])
@@ -517,16 +502,13 @@ def _shapley_of_orders(
     return gains / (2 * len(orders))
 
 
-def _shares(sums: FloatArray) -> Shares:
+def _shares(sums: FloatArray) -> FloatArray:  # shape: (4, n_targets, n_players)
     """Divide by variances; 0 where there is none."""
     alone, alone_variance, others, others_variance, shapley, variance = sums
-    rest = _ratio(others, others_variance)
-    return {
-        "first_order": np.where(others_variance > 0, 1.0 - rest, 0.0),
-        "total_order": _ratio(alone, alone_variance),
-        "shapley": _ratio(shapley, variance),
-        "variance": variance[:, :1],
-    }
+    first = 1.0 - _ratio(others, others_variance)
+    first = np.where(others_variance > 0, first, 0.0)
+    total = _ratio(alone, alone_variance)
+    return np.array([first, total, _ratio(shapley, variance), variance])
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -104,13 +104,8 @@ def input_tests(X: ArrayLike) -> Result:
     pearson, spearman = correlations_of(inputs), correlations_of(ranks)
     if n_members < 3:  # which always lie on a line
         pearson, spearman = np.full_like([pearson, spearman], np.nan)
-    squared = squared_distance_correlation(ranks.T)
-    dependence = distance_p_values(squared, n_members)
-    matrices = {
-        "pearson": pearson,
-        "spearman": spearman,
-        "distance": np.sqrt(np.maximum(squared, 0.0)),
-    }
+    distance, dependence = distance_correlations(ranks.T)
+    matrices = {"pearson": pearson, "spearman": spearman, "distance": distance}
     normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
     first, second = above = np.triu_indices(len(pearson), k=1)
     columns: dict[str, Any] = {"first": first, "second": second}
@@ -162,18 +157,17 @@ def smallest_p_value(p_values: FloatArray) -> float:
     return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
 
 
-def distance_p_values(squared: FloatArray, n_members: int) -> FloatArray:
-    """Return p-values of squared distance correlations (Shen et al., 2022)."""
-    return stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1)
-
-
-def squared_distance_correlation(
+def distance_correlations(
     columns: Any,  # shape: (n_features, n_members), or arrays of (n_members, width)
-) -> FloatArray:  # shape: (n_features, n_features)
-    """Return the bias-corrected squares, for rows or for parts of several columns."""
+) -> tuple[FloatArray, FloatArray]:  # each of shape (n_features, n_features)
+    """Return distance correlations of rows, or parts of several columns, and p-values.
+
+    These are of the bias-corrected squares (Shen et al., 2022), which may be negative.
+    """
     n_features, n_members = len(columns), len(columns[0])
     if n_members < 4:
-        return np.full((n_features, n_features), np.nan)
+        unknown = np.full((n_features, n_features), np.nan)
+        return unknown, unknown
     sums = np.zeros((n_features, n_members))
     inner = np.zeros((n_features, n_features))
     step = max(1, _LARGEST_BLOCK // (n_members * n_features))
@@ -192,7 +186,9 @@ def squared_distance_correlation(
         inner += flat @ flat.T
     norm = np.sqrt(np.diagonal(inner))
     norm = np.where(norm > 0, norm, np.nan)
-    return inner / np.outer(norm, norm)
+    squared = inner / np.outer(norm, norm)
+    p_values = stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1)
+    return np.sqrt(np.maximum(squared, 0.0)), p_values
 
 
 def _distances(columns: Any, rows: slice) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -22,9 +22,10 @@ from .._checks import (
     numbered_names,
     remembers_frames,
 )
+from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
-from .._input_laws import by_position
+from .._input_laws import check_distribution
 from .._input_laws.correlations import correlation_reason, largest_correlation
 from .._input_laws.scores import (
     fidelity_reason,
@@ -39,6 +40,9 @@ from ._reading import FittedModel, fitted_model
 
 #: Design points that are enough to say how many lie outside the data.
 OUTSIDE_POINTS = 1000
+
+#: What speaks against each target.
+Reasons = tuple[tuple[str, ...], ...]
 
 
 @remembers_frames
@@ -148,12 +152,8 @@ def sobol_indices(
     options = ExpansionOptions(degree, n_samples, distribution, solver)
     model, options = options.of_model("sobol_indices", estimator, X)
     data, names = model.inputs.values, model.inputs.names
-    expanded, varying, outside = of_independent_columns(
+    expanded, varying, outside, reasons = of_independent_columns(
         model, options, make_generator(random_state)
-    )
-    reasons = expanded.reasons(
-        *correlation_reason(data, names),
-        *outside_reason(outside),
     )
     indices = expanded.expansion.sobol_indices()
     shares = np.zeros((3, len(reasons), len(names)))
@@ -194,8 +194,11 @@ def sobol_indices(
 
 def of_independent_columns(
     model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> tuple[ModelExpansion, IndexArray, float]:
-    """Expand a model in the columns that vary; return them, and the share outside."""
+) -> tuple[ModelExpansion, IndexArray, float, Reasons]:
+    """Expand a model in the columns that vary.
+
+    Also return these, the share outside the data, and what speaks against each target.
+    """
     data, names = model.inputs.values, model.inputs.names
     features = PolynomialChaosFeatures(1, distribution=options.distribution)
     basis = features.fit(data).basis_
@@ -227,7 +230,9 @@ def of_independent_columns(
     expanded = expand_model(
         draw, options.of_columns(varying), data[:, varying], accepts
     )
-    return expanded, varying, outside_share(data, rows_of(OUTSIDE_POINTS))
+    outside = outside_share(data, rows_of(OUTSIDE_POINTS))
+    common = *correlation_reason(data, names), *outside_reason(outside)
+    return expanded, varying, outside, expanded.reasons(*common)
 
 
 def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
@@ -268,15 +273,12 @@ class ExpansionOptions:
         replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
         model = fitted_model(owner, estimator, X)
-        law = by_position(owner, self.distribution, model.inputs.names)
-        return model, replace(self, distribution=law)
+        laws = check_distribution(owner, self.distribution, model.inputs.names)
+        return model, replace(self, distribution=laws)
 
-    def of_columns(self, columns: IndexArray) -> ExpansionOptions:
+    def of_columns(self, columns: Iterable[int]) -> ExpansionOptions:
         """Return the options for some of the columns."""
-        law = self.distribution
-        if isinstance(law, str) or not hasattr(law, "__len__"):
-            return self
-        return replace(self, distribution=[law[i] for i in columns])
+        return replace(self, distribution=[self.distribution[i] for i in columns])
 
     def parameters(self, degree: int) -> BasisParameters:
         """Return the parameters of the basis of a degree."""
@@ -322,7 +324,7 @@ class ModelExpansion:
     model_variance: FloatArray  # of the model under the design
     inflation: FloatArray  # variance of the expansion over that at all points
 
-    def reasons(self, *common: str) -> tuple[tuple[str, ...], ...]:
+    def reasons(self, *common: str) -> Reasons:
         """Say, target by target, why the expansion cannot stand for the model."""
         found = []
         for q2, inflation in zip(self.fidelity, self.inflation, strict=True):
@@ -398,15 +400,3 @@ def _measured(
         model_variance=np.where(varies, corrected, 0.0),
         inflation=variance / np.where(varies, sample, np.nan),
     )
-
-
-def ratio_of_means(
-    parts: FloatArray,  # shape: (n_samples, n_targets)
-    whole: FloatArray,  # shape: (n_samples, n_targets)
-) -> tuple[FloatArray, FloatArray]:
-    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
-    mean = whole.mean(axis=0)
-    safe = np.where(mean > 0, mean, 1.0)
-    ratio = np.where(mean > 0, parts.mean(axis=0) / safe, 0.0)
-    spread = (parts - ratio * whole).std(axis=0)
-    return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)

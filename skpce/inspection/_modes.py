@@ -145,9 +145,7 @@ def modes_test(
     steps = np.array(geometry.layout.step_names, dtype=object)
     parts = np.array(geometry.layout.part_names, dtype=object)
     rows = _tested(geometry, action)
-    clr = fitted.clr[members]
-    by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
-    log_odds = np.hstack([clr[:, :0], *by_step])[:, rows]
+    log_odds = _log_odds(fitted.clr[members], geometry)[:, rows]
     dips, p_values = np.full((2, len(rows)), np.nan)
     for k, values in enumerate(log_odds.T):
         has = ~np.isnan(values)  # members that did not fail in the step
@@ -190,7 +188,10 @@ def _described(
         columns["rule"][k], columns["rule_accuracy"][k] = separating_rule(
             fitted.inputs[members], above, input_names
         )
-    columns["expansion_dip"][bimodal] = _dips_of_expansion(fitted, rows[bimodal])
+    if bimodal.any():
+        X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
+        predicted = _log_odds(fitted.clr_at(X), fitted.geometry)[:, rows[bimodal]]
+        columns["expansion_dip"][bimodal] = list(map(dip_statistic, predicted.T))
     p_values = dip_p_values(columns["expansion_dip"], _N_DRAWS)
     return columns | {"shown": p_values <= _LEVEL_OF_DRAWS}
 
@@ -207,16 +208,16 @@ def _in_words(
     reasons: list[tuple[str, ...]] = []
     for k, is_bimodal in enumerate(bimodal):
         row = {name: values[k] for name, values in columns.items()}
-        said = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
+        fact = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
+        reason: tuple[str, ...] = ()
         if is_bimodal:
-            facts.append(f"{said}; {_modes_in_words(row)}")
-            reasons.append(())
+            fact += f"; {_modes_in_words(row)}"
         elif np.isnan(row["p_value"]):
-            facts.append("")
-            reasons.append(("the probability does not vary",))
+            fact, reason = "", ("the probability does not vary",)
         else:
-            facts.append(said)
-            reasons.append((f"the p-value is above {level:g}",))
+            reason = (f"the p-value is above {level:g}",)
+        facts.append(fact)
+        reasons.append(reason)
     tests = f"{n_tests} tests" if n_tests > 1 else "one test"
     notes = [
         "Where every probability has one mode, the probability of calling any of them "
@@ -285,17 +286,13 @@ def _adjusted(
     return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
 
 
-def _dips_of_expansion(fitted: FittedCompositions, rows: IndexArray) -> FloatArray:
-    """Return the dips of the predicted log-odds of active parts."""
-    X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
-    dips = {}
-    for columns in fitted.geometry.active_slices:
-        wanted = [k for k in rows if columns.start <= k < columns.stop]
-        if wanted:
-            log_odds = log_odds_of_step(fitted.clr_at(X, columns))
-            for k in wanted:
-                dips[k] = dip_statistic(log_odds[:, k - columns.start])
-    return np.array([dips[k] for k in rows])
+def _log_odds(
+    clr: FloatArray,  # shape: (n_members, n_active)
+    geometry: LogRatioGeometry,
+) -> FloatArray:  # of the same shape
+    """Return the log-odds of all active parts."""
+    by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
+    return np.hstack([clr[:, :0], *by_step])
 
 
 def log_odds_of_step(

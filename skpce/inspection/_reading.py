@@ -44,16 +44,6 @@ _EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 class NoExpansionError(ValueError):
     """A pipeline ends in no polynomial expansion."""
 
-    def __init__(self, last: Any) -> None:  # what it ends in
-        self.last = last
-        super().__init__(
-            f"The pipeline or estimator ends in {last!r}; expected a fitted "
-            "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the last "
-            "step of a Pipeline, or as the best estimator of a search. "
-            f"The last step is {type(last).__name__}: "
-            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-
 
 class OutsideDomainError(ValueError):
     """Rows for which a step before the expansion has no finite value."""
@@ -150,7 +140,13 @@ def expansion_of(
             check_is_fitted(last)
         expansion = getattr(last, "expansion_", None)
         if not isinstance(expansion, Expansion):
-            raise NoExpansionError(last)
+            raise NoExpansionError(
+                f"The pipeline or estimator ends in {last!r}; expected a fitted "
+                "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the "
+                "last step of a Pipeline, or as the best estimator of a search. "
+                f"The last step is {type(last).__name__}: for any other model use "
+                "skpce.inspection.sobol_indices(pipeline, X)."
+            )
         compositions = getattr(last, "_fitted", None)
         problem = getattr(last, "_problem", None)
         if compositions is not None:
@@ -203,18 +199,17 @@ def compositions_of(
     pipeline: Any, *, instead: str = ""
 ) -> tuple[Reading, FittedCompositions]:
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
-    try:
-        reading = expansion_of(pipeline)
-        last, compositions = reading.estimator, reading.compositions
-    except NoExpansionError as error:
-        last, compositions = error.last, None
-    if compositions is None:
+    _, last, _ = _taken_apart(pipeline, None)
+    fitted = getattr(last, "_fitted", None)
+    if not isinstance(fitted, FittedCompositions):
+        if isinstance(last, CompositionalPCESurrogate):
+            check_is_fitted(last)
         raise ValueError(
             f"The pipeline, estimator or surrogate ends in {last!r}; expected a fitted "
             "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
             f"{instead and f' For real outputs use {instead}.'}"
         )
-    return reading, compositions
+    return expansion_of(pipeline), fitted
 
 
 def _taken_apart(
@@ -439,12 +434,10 @@ def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     second = names is not None and len(names) == 2
     if names is not None and second:
         names = names[-1:]
-    try:
-        reading = expansion_of(estimator)
-        if reading.compositions is None:
-            names = reading.expansion.output_names
-    except NoExpansionError:
-        pass
+    _, last, _ = _taken_apart(estimator, None)
+    expansion = getattr(last, "expansion_", last)
+    if isinstance(expansion, Expansion) and not hasattr(last, "_fitted"):
+        names = expansion.output_names
     return FittedModel(call, read_inputs(X, fitted=estimator), names, second)
 
 

@@ -289,7 +289,7 @@ def test_a_file_of_labels_is_read(tmp_path):
     ("options", "message"),
     ({"random": []}, "random is empty"),
     ({"random": ["items"]}, "'items', which is no column of table"),
-    ({"random": ["item", "item"]}, "a factor twice"),
+    ({"random": ["item", "item"]}, "2 columns 'item'"),
     ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
     ({"random": ["one"]}, "'one' has one level"),
     ({"random": ["row"]}, "cannot be told apart"),

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -59,8 +59,7 @@ _NEVER = 1e4
 _RULE_POINTS = 2**13
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """What held-out members say about a value."""
 
     estimate: float  # gain of the rules over the best fixed action

@@ -41,16 +41,6 @@ class DecisionProblem:
     contrasts: FloatArray  # (n_actions, n_terms), less what all actions share
     members: Members | None  # None where an expansion was given
 
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """Names of the actions."""
-        return self.expansion.output_names
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs."""
-        return self.expansion.input_names
-
 
 @dataclass(frozen=True, eq=False)
 class Members:

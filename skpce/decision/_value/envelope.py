@@ -24,6 +24,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +41,7 @@ _ROUNDING = 8.0 * np.finfo(float).eps
 _CHUNK = 32
 
 
-@dataclass(frozen=True)
-class Worth:
+class Worth(NamedTuple):
     """What it is worth to know something before deciding."""
 
     value: float  # in units of the utility, not negative

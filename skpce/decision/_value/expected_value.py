@@ -21,14 +21,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
 from sklearn.utils.extmath import cartesian
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws.families import NormalLaw
-from ..._input_laws.pieces import quantiles, rule_of_pieces
+from ..._input_laws.pieces import quantiles, rule_of_pieces, sobol_points
 from .envelope import Worth, gained, gains, of_points, value_of_input
 
 #: From uniform numbers (n, n_dimensions) to utilities (n_actions, n).
@@ -146,15 +145,6 @@ def _inputs_at(
             for place, column in zip(places, uniforms.T, strict=True)
         ]
     )
-
-
-def sobol_points(
-    n_dimensions: int, size: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (size, n_dimensions), within (0, 1)
-    """Return scrambled Sobol' points; the size is a power of two."""
-    points = qmc.Sobol(n_dimensions, scramble=True, seed=generator)
-    drawn = points.random_base2(int(size).bit_length() - 1)
-    return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
 
 
 def worth_by_draws(

@@ -33,7 +33,7 @@ from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws.families import InputLaw, NormalLaw
-from ..._input_laws.pieces import quantiles, rule_of_pieces
+from ..._input_laws.pieces import deviation_of, quantiles, rule_of_pieces
 from .envelope import Worth, gains, of_points, value_of_input
 from .expected_value import Settings, by_degree, value_of_inputs, worth_by_draws
 
@@ -111,14 +111,10 @@ def _fine_rule(
     """Return points and masses of an input that resolve the noise."""
     points, masses = rule_of_pieces(law, np.empty(0), degree)
     if law.atoms(max(degree, 1)) is None:
-        parts = math.ceil(min(_deviation_of(points, masses) / deviation, most_parts))
+        parts = math.ceil(min(deviation_of(points, masses) / deviation, most_parts))
         points, masses = rule_of_pieces(law, np.empty(0), degree, max(parts, 1))
     matters = masses > 1e-18
     return points[matters], masses[matters]
-
-
-def _deviation_of(points: FloatArray, masses: FloatArray) -> float:
-    return float(np.sqrt(masses @ np.square(points - masses @ points)))
 
 
 def value_of_signal(
@@ -141,8 +137,7 @@ def value_of_signal(
     alone = points[starts] == points[stops - 1]
     own = np.add.reduceat(masses, starts)[alone]
     totals = np.add.reduceat(gain * masses, starts, axis=1)[:, alone]
-    known = _known(own, totals, means, temperature)
-    value, flip = known.value, known.flip_probability
+    value, flip, _ = _known(own, totals, means, temperature)
     signal = _Signal(points, masses, gain, deviation)
     low, high = points[starts[~alone]], points[stops[~alone] - 1]
     stretches = np.stack([low, high]) + _TAIL * deviation * np.array([[-1.0], [1.0]])
@@ -309,5 +304,5 @@ def _rule_of_drawn(
         values = np.unique(points)
         known = np.diff(values).min(initial=np.inf) > 2.0 * _TAIL * deviation
     else:
-        known = _deviation_of(points, masses) > _MOST_PARTS_DRAWN * deviation
+        known = deviation_of(points, masses) > _MOST_PARTS_DRAWN * deviation
     return None if known else _fine_rule(law, degree, deviation, _MOST_PARTS_DRAWN)

@@ -244,15 +244,16 @@ def value_of_information(
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
-    players = _players(groups, given.inputs)
-    deviation = _by_name("noise_sd", noise_sd, given.inputs, given.inputs, "neither")
-    noise = {given.inputs.index(name): sd for name, sd in deviation.items()}
+    inputs = given.expansion.input_names
+    players = _players(groups, inputs)
+    deviation = _by_name("noise_sd", noise_sd, inputs, inputs, "neither")
+    noise = {inputs.index(name): sd for name, sd in deviation.items()}
     if n_observations is not None and not noise:
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
-    prices = None if costs is None else _prices(costs, players, given.inputs)
+    prices = None if costs is None else _prices(costs, players, inputs)
     n_actions, n_terms = given.contrasts.shape
-    a_point = 2 * len(given.inputs) + 2 * n_terms + 7 * n_actions
+    a_point = 2 * len(inputs) + 2 * n_terms + 7 * n_actions
     needed = 8.0 * a_point * int(n_samples) / N_BATCHES
     refuse_memory(OWNER, needed, f"n_samples={int(n_samples)}")
     generator = make_generator(random_state)
@@ -261,9 +262,7 @@ def value_of_information(
     rows = [make(given, features) for features in players.values()]
     how = Settings(soft, int(n_samples), seed)
     worths = [row.worth(how) for row in rows]
-    value, flip, error = np.transpose(
-        [(one.value, one.flip_probability, one.standard_error) for one in worths]
-    )
+    value, flip, error = np.transpose(worths)
     columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
     columns |= _spreads(rows, soft, int(n_resamples), generator)
     columns["integration_error"] = error
@@ -375,8 +374,7 @@ def _held_out(
     if not refused:
         held_out = HeldOut.deal(given.members, temperature)
         for place, features in enumerate(players.values()):
-            bound = held_out.bound(features)
-            found[:3, place] = bound.estimate, bound.standard_error, bound.lower
+            found[:3, place] = held_out.bound(features)
         rows = list(players.values())
         found[3] = p_values_of_rows(given.members, held_out.setting, rows)
     reasons = [(refused,) if refused else _reason(p) for p in found[3]]
@@ -411,7 +409,7 @@ def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
         inputs = settings
     seen = None
     if form == "marginal" and inputs.shape[1] > 1:
-        seen = dependence_seen(inputs, given.inputs)
+        seen = dependence_seen(inputs, given.expansion.input_names)
     if seen is None:
         return found
     words = (
@@ -431,12 +429,10 @@ def _table(
     cautions: tuple[str, ...],
 ) -> Result:
     """Put the values into words."""
-    members = given.members
-    best = given.actions[int(np.argmax(given.contrasts[:, 0]))]
+    members, actions = given.members, given.expansion.output_names
+    best = actions[int(np.argmax(given.contrasts[:, 0]))]
     good = [n for n, r in zip(names[:-1], reasons[:-1], strict=True) if not r]
-    title = (
-        f"Without knowing more, {best!r} is the best of {len(given.actions)} actions."
-    )
+    title = f"Without knowing more, {best!r} is the best of {len(actions)} actions."
     if members is None:
         notes: tuple[str, ...] = (
             "The expansion was taken as known: there are no members to test it on.",
@@ -464,7 +460,7 @@ def _table(
         figures={
             "evpi": evpi,
             "best_action": best,
-            "actions": given.actions,
+            "actions": actions,
             "n_members": None if members is None else len(members.inputs),
             "cautions": cautions,
         },

@@ -120,18 +120,17 @@ class Contributions:
         mean = scaled.mean(axis=0)
         return mean, self._standard_error(scaled - mean, np.ones_like(scaled))
 
-    def first_and_total(self) -> dict[str, FloatArray]:
-        """Return first-order and total indices with errors; (n_groups, n_parts)."""
-        first = [self.closed(exchanged) for exchanged in self.parts]
-        total = [self.total(exchanged) for exchanged in self.parts]
-        both = [all_of - alone for all_of, alone in zip(total, first, strict=True)]
-        return self._with_errors(first=first, total=total, interaction=both)
+    def closed_and_total(
+        self, exchanged: Sequence[FloatArray], name: str = "closed"
+    ) -> dict[str, FloatArray]:
+        """Return closed and total effects, with errors; (n_groups, n_exchanged)."""
+        closed, total = map(self.closed, exchanged), map(self.total, exchanged)
+        return self._with_errors(**{name: list(closed), "total": list(total)})
 
-    def closed_and_total(self) -> dict[str, FloatArray]:
-        """Return closed and total effects of sets, with errors; (n_groups, n_sets)."""
-        closed = [self.closed(exchanged) for exchanged in self.sets]
-        total = [self.total(exchanged) for exchanged in self.sets]
-        return self._with_errors(closed=closed, total=total)
+    def interactions(self) -> dict[str, FloatArray]:
+        """Return what parts do not do alone, with errors; (n_groups, n_parts)."""
+        shares = [self.total(one) - self.closed(one) for one in self.parts]
+        return self._with_errors(interaction=shares)
 
     def interactions_of_pairs(self) -> dict[str, FloatArray]:
         """Return total interactions of two parts with errors; (n_groups, n_pairs)."""

@@ -45,11 +45,7 @@ from ..._checks import (
 )
 from ..._compositions.outputs import Outputs
 from ..._result import Result, error_in_percent
-from .._input_tests import (
-    distance_p_values,
-    smallest_p_value,
-    squared_distance_correlation,
-)
+from .._input_tests import distance_correlations, smallest_p_value
 from .contributions import Contributions
 from .recombination import Solver, draw_pairs
 
@@ -192,7 +188,7 @@ def part_effects(
     read = solver.outputs
     members = draw_pairs(n_members, len(names), n_draws, generator)
     found = Contributions.solve(solver, members, together.values())
-    columns = found.first_and_total()
+    columns = found.closed_and_total(found.parts, "first") | found.interactions()
     if dependent:
         columns |= _without_independence(solver)
     ratio, error = found.mean_over(found.whole, solver.variance)
@@ -210,7 +206,7 @@ def part_effects(
     }
     if sets is not None:
         keys = {read.noun: read.names, "set": tuple(together)}
-        figures["sets"] = Result(keys, found.closed_and_total())
+        figures["sets"] = Result(keys, found.closed_and_total(found.sets))
     return _table(read, names, columns, figures)
 
 
@@ -248,14 +244,14 @@ def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
     outputs = found.outputs
     group = outputs.group_of_coordinate
     own = [outputs.names[i] for i in group]
-    columns = found.first_and_total()
-    del columns["interaction"], columns["interaction_error"]
+    columns = found.closed_and_total(found.parts, "first")
     variance = found.whole.mean(axis=0)
     whole = outputs.sum_by_group(variance)[group]
     share = variance / np.where(whole > 0, whole, np.nan)
+    parts = [outputs.layout.part_names[k] for k in outputs.column_of_coordinate]
     labels = [
         name if name == output else f"{output}: {name}"
-        for output, name in zip(own, outputs.name_of_coordinate, strict=True)
+        for output, name in zip(own, parts, strict=True)
     ]
     return Result(
         {"action": tuple(labels), "part": tuple(names)},
@@ -271,15 +267,10 @@ def _table_of_dependence(
         np.reshape(values, (len(values), -1)).astype(np.float64)
         for values in parts.values()
     ]
-    found = squared_distance_correlation(tables)[np.triu_indices(len(tables), k=1)]
-    p_values = distance_p_values(found, len(tables[0]))
-    return Result(
-        {"pair": pairs},
-        {
-            "distance_correlation": np.sqrt(np.maximum(found, 0.0)),
-            "p_value": np.where(np.isnan(found), np.nan, p_values),
-        },
-    )
+    above = np.triu_indices(len(tables), k=1)
+    distance, p_values = (found[above] for found in distance_correlations(tables))
+    columns = {"distance_correlation": distance, "p_value": p_values}
+    return Result({"pair": pairs}, columns)
 
 
 # Recombined members may have this much more or less variance than the members; up to

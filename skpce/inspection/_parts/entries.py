@@ -164,7 +164,7 @@ def part_entries(
     }
     size = min(n_verifying or solver.n_members, solver.n_members)
     rows = np.arange(size) * solver.n_members // size  # in even steps
-    n_candidates = sum(len(one.candidates) for one in entries.values())
+    n_candidates = sum(len(one.names) for one in entries.values())
     n_screened = len(rows) + 1 + n_candidates
     solver.n_solutions = n_screened + 2 * len(rows) * n_candidates  # at most
     solver.read_members(rows, steps=steps, outputs=outputs, mask=mask)
@@ -191,13 +191,12 @@ def part_entries(
 
 @dataclass(frozen=True)
 class _Entries:
-    """The entries of a part, and which of them are compared."""
+    """The entries of a part that vary, which are compared."""
 
     part: str
     names: tuple[str, ...]
     elements: tuple[IndexArray, ...]  # of each entry, within the raveled part
     values: FloatArray  # shape: (n_members, n_elements)
-    candidates: tuple[int, ...]
 
     @classmethod
     def read(cls, part: str, values: NDArray[Any], labels: Any) -> _Entries:
@@ -208,19 +207,15 @@ class _Entries:
         order = np.argsort(label, kind="stable")
         n_entries = int(label.max()) + 1
         bounds = np.searchsorted(label[order], np.arange(n_entries + 1))
-        elements = tuple(order[start:end] for start, end in pairwise(bounds))
+        elements = [order[start:end] for start, end in pairwise(bounds)]
         varies = np.ptp(flat, axis=0) > 0
-        varying = [i for i in range(n_entries) if varies[elements[i]].any()]
+        varying = [i for i, own in enumerate(elements) if varies[own].any()]
         if not varying:
             raise ValueError(
                 f"The part {part!r} has no entry that varies; expected one or more."
             )
-        return cls(part, found, elements, flat, tuple(varying))
-
-    @property
-    def candidate_names(self) -> tuple[str, ...]:
-        """Names of the entries that are compared."""
-        return tuple(self.names[i] for i in self.candidates)
+        names = tuple(found[i] for i in varying)
+        return cls(part, names, tuple(elements[i] for i in varying), flat)
 
     def move(self, entry: int) -> FloatArray:  # shape: (n_elements of the entry,)
         """Return one standard deviation along the first principal direction."""
@@ -293,7 +288,7 @@ def _screened(
     for name, one in entries.items():
 
         def moved(some: slice, one: _Entries = one) -> dict[str, NDArray[Any]]:
-            chosen = one.candidates[some]
+            chosen = range(len(one.names))[some]
             own = np.tile(means[one.part].reshape(1, -1), (len(chosen), 1))
             for row, entry in zip(own, chosen, strict=True):
                 row[one.elements[entry]] += one.move(entry)
@@ -303,7 +298,7 @@ def _screened(
             }
             return {**rows, one.part: own.reshape(rows[one.part].shape)}
 
-        change = solver.coordinates(len(one.candidates), moved) - at_mean
+        change = solver.coordinates(len(one.names), moved) - at_mean
         found[name] = solver.outputs.sum_by_group(np.square(change)) / solver.variance
     return found
 
@@ -311,14 +306,14 @@ def _screened(
 def _verified(
     solver: Solver,
     one: _Entries,
-    candidate: int,
+    entry: int,
     rows: IndexArray,  # of the verifying members
 ) -> dict[str, FloatArray]:  # each of shape (n_groups,)
     """Return the variance with one entry varying, and with it fixed at its mean."""
     parts = {key: values[rows] for key, values in solver.parts.items()}
     means = {key: values[rows] for key, values in solver.means.items()}
     shape = parts[one.part].shape
-    columns = one.elements[one.candidates[candidate]]
+    columns = one.elements[entry]
     varying = np.array(means[one.part]).reshape(len(rows), -1)
     fixed = one.values[rows]
     fixed[:, columns] = varying[:, columns]
@@ -347,14 +342,14 @@ def _table(
     }
     for row, (group, found) in enumerate(zip(part_of, ranked, strict=True)):
         for rank, (name, i) in enumerate(found):
-            columns["entry"][row, rank] = entries[name].candidate_names[i]
+            columns["entry"][row, rank] = entries[name].names[i]
             columns["part"][row, rank] = name
             for key, values in figures[name, i].items():
                 columns[key][row, rank] = values[group]
     few = f", {n_verifying} of them verifying" if n_verifying < n_members else ""
     screening = {}
     for name, one in entries.items():
-        keys = {outputs.noun: outputs.names, "entry": one.candidate_names}
+        keys = {outputs.noun: outputs.names, "entry": one.names}
         screening[name] = Result(keys, {"screened": screened[name].T})
     nothing = ("no choice, or no variance between members",)
     return Result(
