@@ -19,7 +19,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         table(
             (
                 *("task", "split", "decision", "parts", "alone", "interactions"),
-                *("largest part", "independence ratio", "CPU-seconds of the split"),
+                *("largest part", "variance ratio", "CPU-seconds of the split"),
             ),
             [row for task in tasks for row in rows_of_task(task)],
         ),
