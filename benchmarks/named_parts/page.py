@@ -97,6 +97,8 @@ def task_tables(task: dict[str, Any]) -> str:
             f"{split['cpu_seconds']:.0f} CPU-s):"
         )
         texts.append(table(head, rows))
+        if split.get("independence"):
+            texts.append(split["independence"])
         if split.get("entries"):
             texts += entries(split["entries"])
     return "\n\n".join(texts) + "\n"
