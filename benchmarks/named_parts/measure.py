@@ -87,6 +87,7 @@ def split(found: PartFindings) -> dict[str, Any]:
         "n_solutions": effects.n_solutions,
         "cpu_seconds": found.cpu_seconds,
         "parts": list(effects.part_names),
+        "independence": effects.notes[-1],
         "steps": [
             {
                 **indices(effects, place, step),

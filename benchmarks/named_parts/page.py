@@ -19,7 +19,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         table(
             (
                 *("task", "split", "decision", "parts", "alone", "interactions"),
-                *("largest part", "independence ratio", "CPU-seconds of the split"),
+                *("largest part", "variance ratio", "CPU-seconds of the split"),
             ),
             [row for task in tasks for row in rows_of_task(task)],
         ),
@@ -97,6 +97,8 @@ def task_tables(task: dict[str, Any]) -> str:
             f"{split['cpu_seconds']:.0f} CPU-s):"
         )
         texts.append(table(head, rows))
+        if split.get("independence"):
+            texts.append(split["independence"])
         if split.get("entries"):
             texts += entries(split["entries"])
     return "\n\n".join(texts) + "\n"
