@@ -215,7 +215,7 @@ def without_choice(study):
 
 
 def with_equal_rewards(study):
-    log_reward = study.reward.log_reward[:1].repeat(study.n_train + study.n_test, 1)
+    log_reward = study.reward.log_reward[:1].repeat(study.reward.n_members, 1)
     return replace(study, reward=RewardTable(study.environment, log_reward))
 
 
