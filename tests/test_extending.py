@@ -90,8 +90,9 @@ def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
         folder = tmp_path / "skpce" / package
         (folder / "own.py").write_text(classes, encoding="utf-8")
         code = (folder / "__init__.py").read_text(encoding="utf-8")
-        assert code.count(first_row) == code.count("\n__all__ = ") == 1
-        code = code.replace("\n__all__ = ", f"from .own import {names}\n\n__all__ = ")
+        assert code.count(first_row) == 1
+        after = re.findall(r"^from \.[^(]*?(?:\([^)]*\))?\n", code, re.M)[-1]
+        code = code.replace(after, f"{after}from .own import {names}\n", 1)
         code = code.replace(first_row, "".join(f"{r}\n" for r in rows) + first_row)
         (folder / "__init__.py").write_text(code, encoding="utf-8")
     result = subprocess.run(

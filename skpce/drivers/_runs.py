@@ -83,8 +83,8 @@ def known_names(
     for name in names:
         if name not in texts:
             raise ValueError(
-                f"{what} has {name!r}, which is no {noun}{perhaps(name, texts)}; there "
-                f"are {quoted(known if shown is None else shown)}."
+                f"{what} has {name!r}, which is no {noun}{perhaps(name, texts)}; "
+                f"expected one of {quoted(known if shown is None else shown)}."
             )
     refuse_twice(names, what)
     return names

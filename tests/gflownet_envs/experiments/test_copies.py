@@ -250,7 +250,7 @@ def test_an_interrupted_control_goes_on_from_the_members(
     ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
     ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
     ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
-    ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
+    ({"n_control": 1}, "n_control is 1, but .*; expected 0 or at least 2"),
     (
         {"n_replicates": 2, "solver": "exact"},
         "n_replicates is 2, but solver='exact' trains no GFlowNet",
@@ -270,7 +270,7 @@ def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, me
     ("arguments", "message"),
     (["--replicates", "0"], "Invalid value for '--replicates': 0"),
     (["--control", "-1"], "Invalid value for '--control': -1"),
-    (["--control", "1"], "n_control must be 0 or at least 2"),
+    (["--control", "1"], "n_control is 1, but one member has no spread"),
     (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
 )
 def test_bad_options_give_one_line(tmp_path, arguments, message):

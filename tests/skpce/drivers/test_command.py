@@ -116,7 +116,9 @@ def test_a_page_and_a_picture_are_written(file, tmp_path, capsys):
 def test_errors_are_one_line_about_the_options(file, tmp_path, capsys):
     assert "Perhaps 'accuracy' or 'loss'" in refused(capsys, file)
     said = refused(capsys, file, "--output", "acc")
-    assert "--output has 'acc', which is no column of data; there are 'rate'" in said
+    assert (
+        "--output has 'acc', which is no column of data; expected one of 'rate'" in said
+    )
     assert "--replicate has 'run'" in refused(
         capsys, file, "--output", "loss", "--replicate", "run"
     )

@@ -448,7 +448,7 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     ),
     (
         lambda t, X, y: explain(X, pd.DataFrame({"u": y}), outputs=["w"]),
-        "'w', which is no column of y; there are 'u'",
+        "'w', which is no column of y; expected one of 'u'",
     ),
     (
         lambda t, X, y: explain(
@@ -490,7 +490,10 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     (lambda t, X, y: explain("runs.csv", y), "y to be left out"),
     (lambda t, X, y: explain(study_of(), log=["rate"]), "search space says"),
     (lambda t, X, y: explain(study_of(), inputs=["lr"]), "no parameter of the study"),
-    (lambda t, X, y: explain(study_of(), outputs="time"), "there are 'cost', 'size'"),
+    (
+        lambda t, X, y: explain(study_of(), outputs="time"),
+        "expected one of 'cost', 'size'",
+    ),
     (
         lambda t, X, y: explain(t.assign(loss=1e150 * y), outputs="loss"),
         "y has .*e.150 in row 0, column 0; expected numbers up to",
