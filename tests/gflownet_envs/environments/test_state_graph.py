@@ -76,6 +76,16 @@ def test_spaces_that_are_not_graded_are_refused():
         StateGraph.from_environment(NoStepCounter(size=2, max_moves=2))
 
 
+class MaskOfNumPy(GridEnvironment):
+    def valid_mask(self, states):
+        return super().valid_mask(states).numpy()
+
+
+def test_a_mask_that_is_no_tensor_is_refused():
+    with pytest.raises(ValueError, match=r"tensor of torch\.bool, .* got ndarray of b"):
+        StateGraph.from_environment(MaskOfNumPy(size=2, max_moves=1))
+
+
 class OneParent(GridEnvironment):
     """Every action into a state is said to be the only one."""
 

@@ -109,3 +109,8 @@ def test_the_mean_policy_is_the_mean_of_probabilities():
     mean = mean_policy(source)(env.initial_state()).exp()
     expected = source.log_policy(env.initial_state()).exp().mean(dim=0)
     torch.testing.assert_close(mean, expected)
+
+
+def test_a_list_of_actions_is_no_trajectory():
+    source = solve_exact(SELECTION, np.zeros((1, SELECTION.n_objects)))
+    refuses("trajectory_of_actions", policies_along, SELECTION, source, [1, 3])
