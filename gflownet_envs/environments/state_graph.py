@@ -20,7 +20,7 @@ class TooManyStatesError(ValueError):
     """A state space is larger than the limit given to `StateGraph`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StateGraph:
     """The non-terminal states of an environment and the edges between them.
 
@@ -47,6 +47,8 @@ class StateGraph:
     --------
     >>> from gflownet_envs.environments import GridEnvironment
     >>> graph = StateGraph.from_environment(GridEnvironment(size=2, max_moves=1))
+    >>> graph
+    StateGraph(grid-2x2-1, n_states=3, n_layers=2)
     >>> graph.states.tolist()
     [[0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0]]
     >>> graph.children.tolist()  # 3, 4, 5 are the cells (0, 0), (0, 1), (1, 0)
@@ -61,6 +63,10 @@ class StateGraph:
     mask: Tensor
     children: Tensor
     log_pb: Tensor
+
+    def __repr__(self) -> str:
+        name = self.environment.name
+        return f"StateGraph({name}, n_states={self.n_states}, n_layers={self.n_layers})"
 
     @classmethod
     def from_environment(

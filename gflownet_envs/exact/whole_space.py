@@ -40,7 +40,7 @@ from gflownet_envs.exact.trajectories import PolicySource
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WholeSpace:
     """Visits and fragility of every state, and the distributions over the objects.
 
@@ -76,6 +76,9 @@ class WholeSpace:
     >>> reward = np.array([[0.1, 0.1, 0.4, 0.4], [0.2, 0.0001, 0.4, 0.4]])
     >>> solution = solve_exact(env, np.log(reward))
     >>> space = WholeSpace.from_policies(solution.graph, solution)
+    >>> space
+    WholeSpace(StateGraph(selection-2x2, n_states=3, n_layers=2), \
+n_members=2, n_objects=4)
     >>> space.fragility.round(2)
     array([0.  , 0.25, 0.  ])
     >>> space.contribution.round(3)
@@ -90,6 +93,10 @@ class WholeSpace:
     visits: Floats
     fragility: Floats
     law: Floats
+
+    def __repr__(self) -> str:
+        members, objects = self.law.shape
+        return f"WholeSpace({self.graph}, n_members={members}, n_objects={objects})"
 
     @classmethod
     def from_policies(cls, graph: StateGraph, policies: PolicySource) -> Self:

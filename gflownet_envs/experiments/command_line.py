@@ -383,12 +383,14 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
 
 def print_table(console: Console, table: Table) -> None:
     """Print a table with short numbers; headers are broken where width is short."""
+    console.print()
+    console.print(table.caption, style="italic", markup=False, highlight=False)
+    if not table.rows:
+        return
     shown = _rich_table(table, padding=1, broken=False)
     wanted = console.measure(shown, options=console.options.update(width=10_000))
     if wanted.maximum > console.width:
         shown = _rich_table(table, padding=0, broken=True)
-    console.print()
-    console.print(table.caption, style="italic", markup=False, highlight=False)
     console.print(shown)
 
 
