@@ -823,6 +823,7 @@ class BasisParameters:
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
+        laws = [law.for_degree(n) for law, n in zip(laws, needed, strict=True)]
         used = weights > 0
         reach = reach_of_held(laws, X if used.all() else X[used])
         return PolynomialBasis(laws, multi_indices, reach)

@@ -134,6 +134,10 @@ class InputLaw(ABC):
         a, b = self.recurrence(degree)
         return evaluate_recurrence(self.standardize(column), a, np.sqrt(b))
 
+    def for_degree(self, degree: int) -> InputLaw:
+        """Return the law whose functions serve a basis of this degree in the input."""
+        return self
+
     def differentiate(
         self,
         column: FloatArray,  # shape: (n_samples,), in the units of the input

@@ -21,9 +21,9 @@ References
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -42,6 +42,9 @@ from .measures import FiniteMeasure, UnresolvedError, adapt, measure_of_sample, 
 
 # Largest deviation from orthonormality that passes.
 TOLERANCE = 1e-8
+
+# Of a value between two steps.
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 @dataclass(frozen=True)
@@ -363,8 +366,11 @@ class LevelsLaw(InputLaw):
     def support(self) -> tuple[float, float]:
         return float(self.table.points[0]), float(self.table.points[-1])
 
-    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return self.table.points, self.table.masses
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        return self.atoms(n_nodes)
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
@@ -372,7 +378,14 @@ class LevelsLaw(InputLaw):
 
 @dataclass(frozen=True)
 class EmpiricalLaw(LevelsLaw, TabulatedLaw):
-    """The distribution of the data; polynomials orthonormal under the sample [4]_."""
+    """The distribution of the data; polynomials orthonormal under the sample [4]_.
+
+    Those of high degree are large between its values, and say nothing about what lies
+    there. Where a basis has one that is larger there than at all values, functions are
+    the polynomials at the values, and linear between them.
+    """
+
+    is_linear: bool = field(default=False, kw_only=True)  # between the values
 
     polynomial = "E"
 
@@ -380,6 +393,34 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
     def learn(cls, column: FloatArray, weights: FloatArray) -> EmpiricalLaw:
         table = measure_of_sample(column, weights).without_rounding()
         return cls(*table.mean_and_deviation(), table=table)
+
+    def for_degree(self, degree: int) -> EmpiricalLaw:
+        degree = int(min(degree, self.largest_degree))
+        if degree < 1:
+            return self
+        middles = (self.table.points[1:] + self.table.points[:-1]) / 2.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            between = np.abs(super().evaluate(middles, degree))
+        largest = np.abs(super().evaluate(self.table.points, degree)).max(axis=1)
+        tame = between.max(axis=1, initial=0.0) <= (1.0 + 1e-9) * largest
+        return replace(self, is_linear=not tame.all())
+
+    def evaluate(self, column: FloatArray, degree: int) -> FloatArray:
+        if not self.is_linear:
+            return super().evaluate(column, degree)
+        points, where = map(self.standardize, (self.table.points, column))
+        at_points = super().evaluate(self.table.points, degree)
+        return np.stack([np.interp(where, points, values) for values in at_points])
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        if not self.is_linear:
+            return super().differentiate(column, degree)
+        points, where = map(self.standardize, (self.table.points, column))
+        at_points = super().evaluate(self.table.points, degree)
+        slopes = np.diff(at_points) / (np.diff(points) * self.scale)
+        slopes = np.pad(slopes, ((0, 0), (1, 1)))  # none beyond the values
+        before, after = (np.searchsorted(points, where, side) for side in _SIDES)
+        return (slopes[:, before] + slopes[:, after]) / 2.0
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         points = self.standardize(self.table.points)

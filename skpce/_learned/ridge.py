@@ -333,13 +333,20 @@ def _basis_of(
         most = max(MOST_TERMS // len(priors), 1)
         rows = prior.listed(most, dropped, _TOLERATED * prior.noise)
         if rows is None:
+            laws = _for_degrees(laws, priors[0].n_functions)
             return KernelBasis.of(laws, samples.inputs, priors, reach)
         found.append(rows)
     if len(laws) * max(len(found[0]), len(laws)) <= _MOST_EXPONENTS:
         # no input without a term
         found.append(np.diag(np.minimum(priors[0].n_functions, 1)))
     rows = np.unique(np.vstack(found), axis=0)
+    laws = _for_degrees(laws, rows.max(axis=0))
     return PolynomialBasis(laws, sort_graded(rows, categorical_inputs(laws)), reach)
+
+
+def _for_degrees(laws: Sequence[InputLaw], degrees: IndexArray) -> list[InputLaw]:
+    pairs = zip(laws, degrees.tolist(), strict=True)
+    return [law.for_degree(degree) for law, degree in pairs]
 
 
 def _reach_of(

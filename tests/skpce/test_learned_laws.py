@@ -95,6 +95,48 @@ def test_nothing_is_extrapolated_beyond_levels(rng):
     assert found == pytest.approx([99.0] * 3, abs=0.5)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, shape: np.maximum(rng.normal(size=shape), 0.0),
+        lambda rng, shape: np.where(
+            rng.random(shape) < 0.3, 0.0, rng.normal(size=shape)
+        ),
+        lambda rng, shape: rng.normal(size=shape).round(1),
+        lambda rng, shape: rng.integers(1, 101, shape) / 50.0 - 1.0,
+    ],
+    ids=["half zeros", "a value is frequent", "rounded", "integers"],
+)
+@pytest.mark.parametrize("n", [60, 200])
+def test_new_values_between_those_that_repeat_are_predicted(draw, n):
+    """Polynomials of high degree gave a Q² of minus a million there."""
+
+    def f(X):
+        return np.tanh(2.0 * X[:, 0]) + X[:, 1] + 0.3 * X[:, 1] * X[:, 2]
+
+    rng = np.random.default_rng(1)
+    X, new = draw(rng, (n, 4)), draw(rng, (500, 4))
+    new = np.clip(new, X.min(axis=0), X.max(axis=0))
+    for distribution in ("auto", "empirical"):
+        model = PolynomialChaosRegressor(distribution=distribution).fit(X, f(X))
+        assert model.score(new, f(new)) > 0.9
+
+
+@pytest.mark.parametrize("name", ["empirical", "ordinal"])
+def test_between_values_functions_of_high_degree_are_linear(name, rng):
+    column = rng.normal(size=80).round(1)
+    plain = NAMED_LAWS[name].learn(column, np.ones(80))
+    assert plain.for_degree(2) == plain  # polynomials
+    law, values = plain.for_degree(12), plain.table.points
+    assert_array_equal(law.evaluate(values, 12), plain.evaluate(values, 12))
+    places = values[:-1] + 0.25 * np.diff(values)
+    ends = law.evaluate(values, 12)
+    expected = 0.75 * ends[:, :-1] + 0.25 * ends[:, 1:]
+    assert_allclose(law.evaluate(places, 12), expected, atol=1e-9)
+    slopes = np.diff(ends) / np.diff(values)
+    assert_allclose(law.differentiate(places, 12), slopes, rtol=1e-9, atol=1e-9)
+
+
 def test_repeats_of_settings_are_no_levels():
     """Settings that were drawn from a range, each of which was run five times."""
     settings = np.random.default_rng(0).uniform(size=(30, 2))
