@@ -138,6 +138,10 @@ class InputLaw(ABC):
         """Return the law whose functions serve a basis of this degree in the input."""
         return self
 
+    def for_any_degree(self) -> InputLaw:
+        """Return the law whose functions serve a fit that learns its degree."""
+        return self
+
     def differentiate(
         self,
         column: FloatArray,  # shape: (n_samples,), in the units of the input
@@ -493,6 +497,12 @@ class LogarithmicLaw(InputLaw):
         present = weights > 0
         law = cls.of_logarithm.learn(np.log(column[present]), weights[present])
         return cls(law.location, law.scale)
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> LogarithmicLaw:
+        law = cls.of_logarithm.from_frozen(of_logarithm(frozen))
+        natural = math.log(10.0)
+        return cls(natural * law.location, natural * law.scale, learned=False)
 
     @property
     def _logarithm(self) -> InputLaw:

@@ -32,10 +32,13 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
     MAP_TO_NORMAL,
     InputLaw,
+    LogNormalLaw,
+    LogUniformLaw,
     at_the_origin,
     describe,
     family_name,
     moments,
+    of_logarithm,
     parameters,
 )
 from .measures import FiniteMeasure, UnresolvedError, adapt, measure_of_sample, tail_cut
@@ -183,6 +186,12 @@ class ContinuousLaw(GeneralFrozenLaw):
             return FiniteMeasure(points, measure.masses / total)
 
         return standardised(1), standardised(3)
+
+    def for_any_degree(self) -> InputLaw:
+        if of_logarithm(self.frozen) is None:
+            return self
+        kind = LogNormalLaw if family_name(self.frozen) == "lognorm" else LogUniformLaw
+        return kind.from_frozen(self.frozen)
 
     def _advice(self) -> str:
         wide = family_name(self.frozen) in _LOGARITHMIC

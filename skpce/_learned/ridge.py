@@ -198,7 +198,8 @@ def learn_from(
     if parameters.has_degree:
         basis = parameters.learn(samples.inputs, samples.weights, names)
         return learn_terms(basis.laws, samples, groups, basis.multi_indices)
-    laws = parameters.learn_laws(samples.inputs, samples.weights, names)
+    found = parameters.learn_laws(samples.inputs, samples.weights, names)
+    laws = [law.for_any_degree() for law in found]
     order = parameters.interaction_order
     return learn_terms(
         laws, samples, groups, None, None if order is None else int(order)

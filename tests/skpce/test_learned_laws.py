@@ -137,6 +137,21 @@ def test_between_values_functions_of_high_degree_are_linear(name, rng):
     assert_allclose(law.differentiate(places, 12), slopes, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("frozen", [stats.lognorm(1.0), stats.loguniform(1e-4, 1.0)])
+def test_a_stated_logarithmic_input_is_fitted_by_its_logarithm(frozen, rng):
+    """Its own polynomials are not dense, or need high degrees."""
+    X, new = (frozen.rvs(size=(n, 2), random_state=rng) for n in (100, 500))
+    model = PolynomialChaosRegressor(distribution=[frozen] * 2)
+    model.fit(X, np.tanh(np.log(X[:, 0])) + np.log(X).sum(axis=1))
+    y = np.tanh(np.log(new[:, 0])) + np.log(new).sum(axis=1)
+    assert model.score(new, y) > 0.99
+    model.fit(X, X @ [1.0, 2.0])
+    assert_allclose(model.sobol_indices_, [[0.2, 0.8]], atol=0.02)
+    assert model.expansion_.basis.laws[0].to_scipy().mean() == pytest.approx(
+        frozen.mean()
+    )
+
+
 def test_repeats_of_settings_are_no_levels():
     """Settings that were drawn from a range, each of which was run five times."""
     settings = np.random.default_rng(0).uniform(size=(30, 2))
