@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
+from .._basis.basis import Truncation
 from .._checks import (
     FloatArray,
     RandomState,
@@ -30,20 +29,19 @@ from .._expansion.moments import (
 from .._input_laws.correlations import correlation_reason
 from .._input_laws.families import InputLaw, NormalLaw
 from .._input_laws.pieces import deviation_of
-from .._input_laws.scores import outside_reason, outside_share
+from .._input_laws.scores import fidelity_reason, outside_reason, outside_share
 from .._result import Result, cautions_in_words, table_of_targets
 from ._affine_map import AffineMap, affine_map
 from ._model import (
     OUTSIDE_POINTS,
-    ExpansionOptions,
-    ModelExpansion,
-    Reasons,
-    expand_model,
+    IndependentColumns,
+    expand,
+    fidelity_of,
     fidelity_words,
-    of_independent_columns,
 )
 from ._reading import (
     FittedModel,
+    fitted_model,
     group_matrix,
     numeric_expansion_of,
     q2_reasons,
@@ -361,9 +359,7 @@ def shapley_effects(
     *,
     dependence: str = "independent",
     distribution: Any = "empirical",
-    degree: int | None = None,
-    n_samples: int = 1000,
-    solver: str = "ridge",
+    n_samples: int = 500,
     random_state: RandomState = None,
 ) -> Result:
     r"""Share the variance of a model among its columns, so that the shares add up.
@@ -380,8 +376,8 @@ def shapley_effects(
         be singular.
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; only with ``dependence="independent"``.
-    degree, n_samples, solver
-        How the model is expanded, as in :func:`sobol_indices`.
+    n_samples : int, default=500
+        Rows to which the expansion is fitted. It needs no degree.
     random_state : int, RandomState instance or None, default=None
         Randomness of the design.
 
@@ -441,14 +437,17 @@ def shapley_effects(
     """
     owner = "shapley_effects"
     check_option(owner, "dependence", dependence, ("independent", "gaussian"))
-    independent = dependence == "independent"
-    law = distribution if independent else norm(0, 1)
-    options = ExpansionOptions(degree, n_samples, law, solver)
-    model, options = options.of_model(owner, estimator, X)
-    effects_of = _independent_effects if independent else _normal_effects
     generator = make_generator(random_state)
-    effects, reasons, expanded = effects_of(model, options, generator)
-    fidelity, error = expanded.fidelity, expanded.standard_error
+    given = owner, estimator, X
+    if dependence == "independent":
+        design = IndependentColumns.of(*given, distribution, n_samples, generator)
+        model, found = design.model, _independent_effects(design, int(n_samples))
+    else:
+        check_draws(owner, "n_samples", n_samples, low=10)
+        model = fitted_model(*given)
+        found = _normal_effects(model, int(n_samples), generator)
+    effects, expansion, (fidelity, error), common = found
+    reasons = [(*fidelity_reason(q2), *common) for q2 in fidelity]
     return table_of_targets(
         model.target_names(len(reasons)),
         model.inputs.names,
@@ -458,23 +457,28 @@ def shapley_effects(
         printed=("shapley",),
         effects=effects,
         dependence=dependence,
-        total_variance=expanded.expansion.total_variance,
+        total_variance=expansion.total_variance,
         fidelity_standard_error=error,
     )
 
 
-#: Effects, what speaks against each target, and the expansion of the model.
-_Effects = tuple[FloatArray, Reasons, ModelExpansion]
+# Rows that say how faithful an expansion is.
+_HELD_OUT = 500
+
+#: Effects, the expansion, its fidelity with errors, and what speaks against all.
+_Effects = tuple[FloatArray, Expansion, tuple[FloatArray, FloatArray], tuple[str, ...]]
 
 
-def _independent_effects(
-    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> _Effects:
+def _independent_effects(design: IndependentColumns, n_samples: int) -> _Effects:
     """Share each term of the expansion equally by its columns."""
-    expanded, varying, _, reasons = of_independent_columns(model, options, generator)
-    effects = np.zeros((len(reasons), len(model.inputs.names)))
-    effects[:, varying] = expanded.expansion.sobol_indices().shapley
-    return effects, reasons, expanded
+    expansion = design.expansion(n_samples)
+    shares = expansion.sobol_indices().shapley
+    effects = np.zeros((len(shares), len(design.laws)))
+    effects[:, design.varying] = shares
+    rows = design.rows(_HELD_OUT)
+    fidelity = fidelity_of(expansion(rows[:, design.varying]), design.model(rows))
+    outside = outside_reason(design.outside_share())
+    return effects, expansion, fidelity, (*design.correlation_reason(), *outside)
 
 
 def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)
@@ -488,8 +492,12 @@ def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features,
     return scale[:, np.newaxis] * axes
 
 
+# Degrees in principal axes, and terms of them.
+_LARGEST_DEGREE, _MOST_TERMS = 12, 1000
+
+
 def _normal_effects(
-    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
+    model: FittedModel, n_samples: int, generator: np.random.Generator
 ) -> _Effects:
     """Expand a model of normal columns in its principal axes."""
     values = model.inputs.values
@@ -501,27 +509,26 @@ def _normal_effects(
             f"X has {len(varying)} columns that vary; dependence='gaussian' needs 1 to "
             f"{_LARGEST_GAME}, because it visits every subset."
         )
-    if options.degree is not None and not tensors_fit(rank, int(options.degree)):
-        raise ValueError(
-            f"degree={options.degree} is too high for {rank} dependent columns; "
-            "expected a smaller one, or None."
-        )
 
     def drawn(size: int) -> tuple[FloatArray, FloatArray]:
         axes = generator.normal(size=(size, rank))
         return axes, values.mean(axis=0) + axes @ loading.T
 
-    def draw(size: int) -> tuple[FloatArray, FloatArray]:
-        axes, rows = drawn(size)
-        return axes, model(rows)
-
-    own, source = options.of_columns(range(rank)), np.zeros((1, rank))
-    expanded = expand_model(draw, own, source, partial(tensors_fit, rank))
+    degree = max(d for d in range(1, _LARGEST_DEGREE + 1) if _is_small(rank, d))
+    axes, rows = drawn(n_samples)
+    listed = Truncation.of_degree(rank, degree).listed()
+    expansion = expand(axes, model(rows), [NormalLaw(0.0, 1.0)] * rank, listed)
     parts = NormalParts(loading, np.zeros((len(loading), len(loading))))
-    effects = parts.shapley(expanded.expansion)
+    effects = parts.shapley(expansion)
     assert effects is not None  # the sizes were checked above
+    axes, rows = drawn(_HELD_OUT)
+    fidelity = fidelity_of(expansion(axes), model(rows))
     outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
-    return effects, expanded.reasons(*outside_reason(outside)), expanded
+    return effects, expansion, fidelity, outside_reason(outside)
+
+
+def _is_small(rank: int, degree: int) -> bool:
+    return tensors_fit(rank, degree) and math.comb(rank + degree, degree) <= _MOST_TERMS
 
 
 def subset_shapley(

@@ -1,16 +1,13 @@
-"""Sobol indices of any fitted model, with the fidelity that stands behind them."""
+"""Sobol indices of any fitted model, with intervals."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from .._basis.basis import BasisParameters
 from .._basis.features import PolynomialChaosFeatures
 from .._checks import (
     FloatArray,
@@ -19,30 +16,27 @@ from .._checks import (
     Samples,
     check_draws,
     make_generator,
-    numbered_names,
     remembers_frames,
 )
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import Expansion
-from .._expansion.problem import solve_samples, solve_sums, sum_blocks
+from .._expansion.problem import solve_samples
 from .._input_laws import check_distribution
 from .._input_laws.correlations import correlation_reason, largest_correlation
-from .._input_laws.scores import (
-    fidelity_reason,
-    outside_reason,
-    outside_share,
-)
-from .._regressor import LARGEST_WHOLE_DESIGN
+from .._input_laws.families import InputLaw
+from .._input_laws.scores import fidelity_reason, outside_reason, outside_share
+from .._learned.ridge import learn_terms
 from .._result import Result, table_of_targets
-from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 
 #: Design points that are enough to say how many lie outside the data.
 OUTSIDE_POINTS = 1000
 
-#: What speaks against each target.
-Reasons = tuple[tuple[str, ...], ...]
+# Predictions at pairs of rows, about; rows of a table of them at least and at most.
+_PREDICTIONS, _FEWEST_ROWS, _MOST_ROWS = 20_000, 100, 1000
+
+_NORMAL_90 = 1.6448536269514722
 
 
 @remembers_frames
@@ -51,17 +45,15 @@ def sobol_indices(
     X: Any,
     *,
     distribution: Any = "empirical",
-    degree: int | None = None,
-    n_samples: int = 1000,
-    solver: str = "ridge",
+    n_samples: int = 500,
     random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
     The model predicts rows whose columns are drawn *independently* from the
-    distributions of the columns of X. A polynomial chaos expansion of the predictions
-    gives the indices in closed form, as in :class:`skpce.Expansion`. Held-out rows of
-    the same design say how faithful the expansion is.
+    distributions of the columns of X. A polynomial chaos expansion is fitted to some of
+    the predictions. Others, at pairs of rows that share one column or all others,
+    correct its indices, so that what is estimated are those of the model.
 
     Parameters
     ----------
@@ -74,32 +66,28 @@ def sobol_indices(
         that it takes.
     distribution : str, frozen distribution, or list, default="empirical"
         The distribution of each column; a name is learned from X.
-    degree : int or None, default=None
-        None tries degrees from 1 as long as there are at most half as many terms as
-        design points, and takes the best leave-one-out Q².
-    n_samples : int, default=1000
-        Design points of the fit; 500 others say how faithful it is.
-    solver : str, default="ridge"
-        As in :class:`skpce.PolynomialChaosRegressor`.
+    n_samples : int, default=500
+        Rows to which the expansion is fitted. It needs no degree.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the design.
+        Randomness of the rows.
 
     Returns
     -------
     indices : Result
         A table of targets and features. Its attributes:
 
-        first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-            Shares of the variance of the expansion. Shapley effects add up to one.
-        first_order_bounds, total_order_bounds : ndarray (2, n_targets, n_features)
-            Where the indices of the *model* can lie, given its distance to the
-            expansion on the held-out design points (a sample estimate).
-        total_variance, model_variance : ndarray of shape (n_targets,)
-            Of the expansion, and of the model under the design.
+        first_order, total_order : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the model.
+        first_order_interval, total_order_interval : ndarray of shape \
+(2, n_targets, n_features)
+            90 % intervals of each of them, for the rows that were drawn.
+        shapley : ndarray of shape (n_targets, n_features)
+            First-order index, and a part of what features do together, which is split
+            as in the expansion. They add up to one.
+        total_variance : ndarray of shape (n_targets,)
+            Of the model under the design.
         fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
-            Q² of the expansion on held-out design points; NaN without variance.
-        degree, n_terms : int
-            Of the expansion.
+            Q² of the expansion on rows that it was not fitted to; NaN without variance.
         largest_correlation : float
             Largest absolute correlation of two columns of X as given.
         outside_share : float
@@ -124,18 +112,24 @@ def sobol_indices(
     The indices speak about the *model*: one that predicts nothing has indices too. They
     are conditional on the distributions and on independence.
 
-    With the model :math:`f`, the expansion :math:`g` and the mean squared difference
-    :math:`e^2` on held-out points, the bounds of an index :math:`S` are
-    :math:`(\sqrt{S_g \mathrm{Var} g} \mp e)^2 / \mathrm{Var} f`, because the numerator
-    of a first-order or total index is the squared norm of an orthogonal projection and
-    projections do not lengthen. They are wide: a fidelity of 0.99 leaves an index of
-    0.4 between 0.28 and 0.54.
+    With two independent tables of rows A and B, :math:`A_i` the first with column i of
+    the second, and any constant c, the numerators of a first-order and a total index
+    are [1]_
 
-    An expansion with more than 1.25 times the variance that the model shows at the
-    design points is not supported either, unless its fidelity is at least 0.999: high
-    degrees can grow in tails where no point has been.
+    .. math:: E[(f(B) - c)(f(A_i) - f(A))], \quad \tfrac12 E[(f(A) - f(A_i))^2].
+
+    The same means of the expansion are known in closed form, which makes them control
+    variates: a mean of the model is corrected by a multiple, chosen by least squares,
+    of what that of the expansion is wrong by. The better the expansion, the narrower
+    the intervals.
 
     Columns of X that do not vary are held fixed, unless their distribution is frozen.
+
+    References
+    ----------
+    .. [1] A. Saltelli, P. Annoni, I. Azzini, F. Campolongo, M. Ratto and S. Tarantola,
+       "Variance based sensitivity analysis of model output. Design and estimator for
+       the total sensitivity index", Computer Physics Communications 181 (2010).
 
     Examples
     --------
@@ -149,254 +143,199 @@ def sobol_indices(
     >>> found.supported, found.total_order.round(1)
     ((True,), array([[0.8, 0.2]]))
     """
-    options = ExpansionOptions(degree, n_samples, distribution, solver)
-    model, options = options.of_model("sobol_indices", estimator, X)
-    data, names = model.inputs.values, model.inputs.names
-    expanded, varying, outside, reasons = of_independent_columns(
-        model, options, make_generator(random_state)
-    )
-    indices = expanded.expansion.sobol_indices()
-    shares = np.zeros((3, len(reasons), len(names)))
-    shares[:, :, varying] = indices.total_order, indices.first_order, indices.shapley
-    total, first, shapley = shares
-    first_bounds, total_bounds = map(expanded.bounds, (first, total))
-    n_terms = len(expanded.expansion.multi_indices)
+    given = "sobol_indices", estimator, X, distribution, n_samples
+    design = IndependentColumns.of(*given, make_generator(random_state))
+    expansion = design.expansion(int(n_samples))
+    found = _compared(design, expansion)
+    (first, total), ends = found.shares, found.ends
+    shapley = np.zeros_like(first)
+    shapley[:, design.varying] = _shared(expansion, first[:, design.varying])
+    outside = design.outside_share()
+    common = (*design.correlation_reason(), *outside_reason(outside))
+    constant = [fidelity_reason(q2) if np.isnan(q2) else () for q2 in found.fidelity]
     return table_of_targets(
-        model.target_names(len(reasons)),
-        names,
+        design.model.target_names(len(first)),
+        design.model.inputs.names,
         {
             "total_order": total,
-            "total_order_low": total_bounds[0],
-            "total_order_high": total_bounds[1],
+            "total_order_low": ends[0, 1],
+            "total_order_high": ends[1, 1],
             "first_order": first,
-            "first_order_low": first_bounds[0],
-            "first_order_high": first_bounds[1],
+            "first_order_low": ends[0, 0],
+            "first_order_high": ends[1, 0],
             "shapley": shapley,
-            "fidelity": expanded.fidelity,
+            "fidelity": found.fidelity,
         },
-        reasons,
-        [
-            f"{fidelity}, degree {expanded.degree}, {n_terms} terms"
-            for fidelity in fidelity_words(expanded.fidelity, expanded.standard_error)
-        ],
+        [(*own, *common) for own in constant],
+        fidelity_words(found.fidelity, found.standard_error),
         printed=("total_order", "first_order", "shapley"),
-        first_order_bounds=first_bounds,
-        total_order_bounds=total_bounds,
-        total_variance=indices.total_variance,
-        model_variance=expanded.model_variance,
-        fidelity_standard_error=expanded.standard_error,
-        degree=expanded.degree,
-        n_terms=n_terms,
-        largest_correlation=largest_correlation(data),
+        first_order_interval=ends[:, 0],
+        total_order_interval=ends[:, 1],
+        total_variance=found.variance,
+        fidelity_standard_error=found.standard_error,
+        largest_correlation=largest_correlation(design.data),
         outside_share=outside,
     )
 
 
-def of_independent_columns(
-    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> tuple[ModelExpansion, IndexArray, float, Reasons]:
-    """Expand a model in the columns that vary.
+@dataclass(frozen=True)
+class _Comparison:
+    """What pairs of rows say about a model, with the help of an expansion."""
 
-    Also return these, the share outside the data, and what speaks against each target.
-    """
-    data, names = model.inputs.values, model.inputs.names
-    features = PolynomialChaosFeatures(1, distribution=options.distribution)
-    basis = features.fit(data).basis_
-    # One value alone has no distribution: such a column is held fixed.
-    learned = np.array([law.learned for law in basis.laws])
-    varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | ~learned)
-    if varying.size == 0:
-        raise ValueError("X has no column that varies; expected at least one.")
-    fixed = np.setdiff1d(np.arange(len(names)), varying)
+    shares: FloatArray  # shape: (2, n_targets, n_features), first order and total
+    ends: FloatArray  # shape: (2, 2, n_targets, n_features), of their intervals
+    variance: FloatArray  # shape: (n_targets,)
+    fidelity: FloatArray  # shape: (n_targets,), NaN without variance
+    standard_error: FloatArray
 
-    def rows_of(size: int) -> FloatArray:
-        drawn = basis.sample(size, generator)
-        drawn[:, fixed] = data[0, fixed]
+
+def _compared(design: IndependentColumns, expansion: Expansion) -> _Comparison:
+    """Estimate indices of a model; means of the expansion are control variates."""
+    varying = design.varying
+    n_rows = _PREDICTIONS // (len(varying) + 2)
+    n_rows = int(np.clip(n_rows, _FEWEST_ROWS, _MOST_ROWS))
+
+    def both(rows: FloatArray) -> FloatArray:  # shape: (2, n_rows, n_targets)
+        return np.stack([design.model(rows), expansion(rows[:, varying])])
+
+    one, other = design.rows(n_rows), design.rows(n_rows)
+    at_one, at_other = both(one), both(other)
+    exact, whole = expansion.sobol_indices(), expansion.total_variance
+    every = np.hstack([at_one, at_other])
+    middle = every.mean(axis=1, keepdims=True)
+    squares = np.square(at_one - middle) + np.square(at_other - middle)
+    variance = _corrected(squares * n_rows / (2 * n_rows - 1), whole)
+    shares = np.zeros((2, len(whole), len(design.laws)))
+    ends = np.zeros((2, *shares.shape))
+    for k, i in enumerate(varying.tolist()):
+        mixed = one.copy()
+        mixed[:, i] = other[:, i]
+        change = both(mixed) - at_one
+        parts = (
+            ((at_other - middle) * change, exact.first_order),
+            (np.square(change) / 2.0, exact.total_order),
+        )
+        for place, (rows, known) in enumerate(parts):
+            part = _corrected(rows, known[:, k] * whole)
+            share, error = ratio_of_means(part, variance, ddof=1)
+            margin = np.outer([-_NORMAL_90, _NORMAL_90], error)
+            shares[place, :, i] = np.clip(share, 0.0, 1.0)
+            ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
+    fidelity = fidelity_of(every[1], every[0])
+    return _Comparison(shares, ends, variance.mean(axis=0), *fidelity)
+
+
+def _corrected(
+    rows: FloatArray,  # shape: (2, n_rows, n_targets), of the model and the expansion
+    known: FloatArray,  # shape: (n_targets,), means of the expansion
+) -> FloatArray:  # shape: (n_rows, n_targets)
+    """Correct rows of the model by what the mean of the expansion is wrong by."""
+    model, expansion = rows - rows.mean(axis=1, keepdims=True)
+    square = np.square(expansion).sum(axis=0)
+    slope = (model * expansion).sum(axis=0) / np.where(square > 0, square, 1.0)
+    return np.asarray(rows[0] - slope * (rows[1] - known))
+
+
+def _shared(
+    expansion: Expansion,
+    first: FloatArray,  # shape: (n_targets, n_inputs)
+) -> FloatArray:  # shape: (n_targets, n_inputs)
+    """Return Shapley effects: first-order indices, and parts of what is left."""
+    indices = expansion.sobol_indices()
+    together = np.maximum(indices.shapley - indices.first_order, 0.0)
+    parts = together.sum(axis=1, keepdims=True)
+    left = np.maximum(1.0 - first.sum(axis=1, keepdims=True), 0.0)
+    effects = first + left * together / np.where(parts > 0, parts, 1.0)
+    whole = effects.sum(axis=1, keepdims=True)
+    return np.asarray(effects / np.where(whole > 0, whole, 1.0))
+
+
+@dataclass(frozen=True)
+class IndependentColumns:
+    """Rows of a model whose columns are drawn independently; some are held fixed."""
+
+    model: FittedModel
+    laws: Sequence[InputLaw]  # of all columns
+    varying: IndexArray
+    generator: np.random.Generator
+
+    @classmethod
+    def of(
+        cls,
+        owner: str,
+        estimator: Any,
+        X: Any,
+        distribution: Any,
+        n_samples: Any,
+        generator: np.random.Generator,
+    ) -> IndependentColumns:
+        """Check all arguments, before the model is called."""
+        check_draws(owner, "n_samples", n_samples, low=10)
+        model = fitted_model(owner, estimator, X)
+        laws = check_distribution(owner, distribution, model.inputs.names)
+        data = model.inputs.values
+        learned = PolynomialChaosFeatures(1, distribution=laws).fit(data).basis_.laws
+        # One value alone has no distribution: such a column is held fixed.
+        stated = np.array([not law.learned for law in learned])
+        varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | stated)
+        if varying.size == 0:
+            raise ValueError("X has no column that varies; expected at least one.")
+        return cls(model, learned, varying, generator)
+
+    @property
+    def data(self) -> FloatArray:
+        """The rows that were given."""
+        return self.model.inputs.values
+
+    def rows(self, size: int) -> FloatArray:
+        """Draw rows."""
+        drawn = np.tile(self.data[0], (size, 1))
+        for i in self.varying.tolist():
+            drawn[:, i] = self.laws[i].sample(size, self.generator)
         return drawn
 
-    def draw(size: int) -> tuple[FloatArray, FloatArray]:
-        rows = rows_of(size)
-        return rows[:, varying], model(rows)
+    def expansion(self, n_samples: int) -> Expansion:
+        """Fit an expansion to predictions at rows."""
+        rows = self.rows(n_samples)
+        laws = [self.laws[i].for_any_degree() for i in self.varying]
+        return expand(rows[:, self.varying], self.model(rows), laws)
 
-    def accepts(degree: int) -> bool:
-        """Whether every distribution carries polynomials of this degree."""
-        try:
-            for i in varying.tolist():
-                basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
-        except ValueError:
-            return False
-        return True
+    def outside_share(self) -> float:
+        """Return the share of rows outside the data."""
+        return outside_share(self.data, self.rows(OUTSIDE_POINTS))
 
-    expanded = expand_model(
-        draw, options.of_columns(varying), data[:, varying], accepts
-    )
-    outside = outside_share(data, rows_of(OUTSIDE_POINTS))
-    common = *correlation_reason(data, names), *outside_reason(outside)
-    return expanded, varying, outside, expanded.reasons(*common)
+    def correlation_reason(self) -> tuple[str, ...]:
+        """Say which columns are correlated."""
+        return correlation_reason(self.data, self.model.inputs.names)
+
+
+def expand(
+    inputs: FloatArray,  # shape: (n_samples, n_inputs)
+    values: FloatArray,  # shape: (n_samples, n_targets)
+    laws: Sequence[InputLaw],
+    listed: IndexArray | None = None,  # shape: (n_terms, n_inputs); None: all terms
+) -> Expansion:
+    """Fit an expansion whose functions go on beyond the samples as they are."""
+    samples = Samples(inputs, values, np.ones(len(inputs)))
+    basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]), listed)
+    problem = solve_samples(solver, basis, samples)
+    ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
+    return Expansion(replace(basis, reach=ends), problem.coefficients, q2=problem.q2)
+
+
+def fidelity_of(
+    predicted: FloatArray,  # shape: (n_rows, n_targets)
+    values: FloatArray,  # shape: (n_rows, n_targets)
+) -> tuple[FloatArray, FloatArray]:  # shape of each: (n_targets,)
+    """Return Q² of an expansion on rows that it has not seen, and its error."""
+    squares = np.square(values - predicted)
+    spread = weighted_spread(values, np.ones(len(values)))
+    _, error = ratio_of_means(squares, np.square(values - values.mean(axis=0)))
+    q2 = q2_from_sums(squares.sum(axis=0), spread)
+    return q2, np.where(spread > 0, error, np.nan)
 
 
 def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
     """Return the fidelity of each target with its standard error."""
     pairs = zip(fidelity, standard_error, strict=True)
     return [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in pairs]
-
-
-# Design points of the fidelity.
-_HELD_OUT = 500
-
-# Whose parameters the options are, for messages.
-_EXPANDED_BY = "PolynomialChaosRegressor"
-
-_LARGEST_DEGREE = 12  # degrees that are tried when none is given
-
-# An expansion whose variance is more than this many times that of the model at the
-# design points owes it to tails that no point has seen, unless it is as good as exact.
-_LARGEST_INFLATION = 1.25
-_EXACT = 0.999
-
-
-@dataclass(frozen=True)
-class ExpansionOptions:
-    """How a model is expanded, and what the expansion must fulfil."""
-
-    degree: Any  # None lets leave-one-out choose
-    n_samples: Any  # design points of the fit
-    distribution: Any
-    solver: Any
-
-    def of_model(
-        self, owner: str, estimator: Any, X: Any
-    ) -> tuple[FittedModel, ExpansionOptions]:
-        """Check all arguments; return distributions in the order of the inputs."""
-        check_draws(owner, "n_samples", self.n_samples, low=10)
-        degree = 1 if self.degree is None else self.degree
-        replace(self, distribution="uniform").parameters(degree).check(("x0",))
-        make_solver(_EXPANDED_BY, self.solver, None)
-        model = fitted_model(owner, estimator, X)
-        laws = check_distribution(owner, self.distribution, model.inputs.names)
-        return model, replace(self, distribution=laws)
-
-    def of_columns(self, columns: Iterable[int]) -> ExpansionOptions:
-        """Return the options for some of the columns."""
-        return replace(self, distribution=[self.distribution[i] for i in columns])
-
-    def parameters(self, degree: int) -> BasisParameters:
-        """Return the parameters of the basis of a degree."""
-        return BasisParameters(_EXPANDED_BY, degree, self.distribution, None)
-
-    def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
-        """Fit a basis of known distributions, free of the sampling error."""
-        solver = make_solver(_EXPANDED_BY, self.solver, None)
-        names = numbered_names(law_source.shape[1])
-        adds_up = self.solver in FROM_MOMENTS
-        basis = self.parameters(degree).learn(
-            law_source, np.ones(len(law_source)), names, in_blocks=adds_up
-        )
-        n_samples, n_terms = len(design.inputs), len(basis.multi_indices)
-        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
-        if adds_up and large:
-            problem = solve_sums(solver, basis, sum_blocks(basis, design))
-        else:
-            problem = solve_samples(solver, basis, design)
-        return Expansion(basis, problem.coefficients, q2=problem.q2)
-
-    def degrees(self, n_features: int, accept: Callable[[int], bool]) -> list[int]:
-        """Return the degrees to try: at most half as many terms as design points."""
-        if self.degree is not None:
-            return [int(self.degree)]
-
-        def fits(degree: int) -> bool:
-            n_terms = math.comb(n_features + degree, degree)
-            return n_terms <= self.n_samples // 2 and accept(degree)
-
-        return [1, *takewhile(fits, range(2, _LARGEST_DEGREE + 1))]
-
-
-@dataclass(frozen=True)
-class ModelExpansion:
-    """An expansion of a model, and its fidelity."""
-
-    expansion: Expansion  # in the columns that vary
-    degree: int
-    fidelity: FloatArray  # (n_targets,): Q² on held-out points; NaN without variance
-    standard_error: FloatArray
-    squared_distance: FloatArray  # mean square of model less expansion there
-    model_variance: FloatArray  # of the model under the design
-    inflation: FloatArray  # variance of the expansion over that at all points
-
-    def reasons(self, *common: str) -> Reasons:
-        """Say, target by target, why the expansion cannot stand for the model."""
-        found = []
-        for q2, inflation in zip(self.fidelity, self.inflation, strict=True):
-            own = fidelity_reason(q2)
-            if inflation > _LARGEST_INFLATION and q2 < _EXACT:
-                own += (
-                    f"the expansion has {inflation:.2g} times the variance that the "
-                    "model shows at the design points: tails that no point has seen "
-                    "decide its indices",
-                )
-            found.append((*own, *common))
-        return tuple(found)
-
-    def bounds(self, shares: FloatArray) -> FloatArray:  # (2, n_targets, n_features)
-        """Bound the indices of the model: a projection does not lengthen ``f - g``."""
-        variance = self.expansion.total_variance[:, np.newaxis]
-        norm = np.sqrt(shares * variance)
-        distance = np.sqrt(self.squared_distance)[:, np.newaxis]
-        edges = np.stack([np.maximum(norm - distance, 0.0), norm + distance])
-        whole = np.where(self.model_variance > 0, self.model_variance, np.nan)
-        return np.clip(np.square(edges) / whole[:, np.newaxis], 0.0, 1.0)
-
-
-def expand_model(
-    draw: Callable[[int], tuple[FloatArray, FloatArray]],  # inputs and predictions
-    options: ExpansionOptions,
-    law_source: FloatArray,
-    accept: Callable[[int], bool] = lambda degree: True,
-) -> ModelExpansion:
-    """Fit, with the degree of the best Q² that is not inflated, and measure it."""
-    inputs, values = draw(int(options.n_samples))
-    design = Samples(inputs, values, np.ones(len(inputs)))
-    variance = values.var(axis=0)
-    best, best_score = None, (False, -np.inf)
-    for degree in options.degrees(inputs.shape[1], accept):
-        expansion = options.fit(degree, design, law_source)
-        varies = ~np.isnan(expansion.q2)
-        q2 = float(expansion.q2[varies].mean()) if varies.any() else 0.0
-        inflated = expansion.total_variance > _LARGEST_INFLATION * variance
-        score = (not np.any(inflated & (expansion.q2 < _EXACT)), q2)
-        if best is None or score > best_score:
-            best, best_score = (expansion, degree), score
-    assert best is not None  # one degree at least is tried
-    return _measured(*best, values, *draw(_HELD_OUT))
-
-
-def _measured(
-    expansion: Expansion,
-    degree: int,
-    fitted: FloatArray,
-    inputs: FloatArray,
-    values: FloatArray,
-) -> ModelExpansion:
-    """Compare an expansion with the model on held-out points."""
-    predicted = expansion(inputs)
-    residuals = values - predicted
-    squares = np.square(residuals)
-    spread = weighted_spread(values, np.ones(len(values)))
-    varies = spread > 0
-    _, error = ratio_of_means(squares, np.square(values - values.mean(axis=0)))
-    # Var f = Var g + 2 Cov(g, r) + Var r: the first is exact, and the rest is small
-    covariance = np.mean((predicted - predicted.mean(axis=0)) * residuals, axis=0)
-    variance = expansion.total_variance
-    corrected = variance + 2 * covariance + residuals.var(axis=0)
-    corrected = np.where(corrected > 0, corrected, spread / len(values))
-    sample = np.vstack([fitted, values]).var(axis=0)
-    return ModelExpansion(
-        expansion=expansion,
-        degree=degree,
-        fidelity=q2_from_sums(squares.sum(axis=0), spread),
-        standard_error=np.where(varies, error, np.nan),
-        squared_distance=squares.mean(axis=0),
-        model_variance=np.where(varies, corrected, 0.0),
-        inflation=variance / np.where(varies, sample, np.nan),
-    )

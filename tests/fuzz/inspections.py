@@ -131,7 +131,6 @@ def _any_model(name: str) -> Callable[[Generator], Drawn]:
             "estimator": LinearRegression().fit(X, y),
             "X": X,
             "distribution": draw.one_of(rng, ["empirical", "normal", "uniform"]),
-            "degree": draw.one_of(rng, [None, 1, 2]),
             "n_samples": 60,
             "random_state": 0,
         }

@@ -157,9 +157,6 @@ def inspections() -> Results:
         ),
         "any estimator": inspection.sobol_indices(model, X, **sampled),
         "any pipeline": inspection.sobol_indices(pipeline, wide, **sampled),
-        "degree given": inspection.sobol_indices(
-            model, X, degree=3, solver="ols", **sampled
-        ),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import uniform
 from sklearn.decomposition import PCA
@@ -23,11 +23,7 @@ LAW = uniform(-np.pi, 2 * np.pi)
 
 
 def ishigami(X):
-    return (
-        np.sin(X[:, 0])
-        + 7 * np.sin(X[:, 1]) ** 2
-        + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-    )
+    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +37,9 @@ def normal_rows():
 
 
 def monte_carlo(model, n_features=3):
-    return stats.sobol_indices(
-        func=lambda x: model(x.T),
-        n=2**13,
-        dists=[LAW] * n_features,
-        random_state=np.random.default_rng(5),
-    )
+    draws = {"n": 2**13, "random_state": np.random.default_rng(5)}
+    laws = [LAW] * n_features
+    return stats.sobol_indices(func=lambda x: model(x.T), dists=laws, **draws)
 
 
 def test_ishigami_itself(box):
@@ -56,7 +49,10 @@ def test_ishigami_itself(box):
     assert_allclose(found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3)
     assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
     assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
-    assert found.model_variance[0] == pytest.approx(13.845, rel=1e-3)
+    assert np.ptp(found.total_order_interval, axis=0).max() < 0.01
+    effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
+    assert_allclose(effects.effects, found.shapley, atol=1e-3)
+    assert found.total_variance[0] == pytest.approx(13.845, rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -67,125 +63,68 @@ def test_ishigami_itself(box):
     ids=["forest", "neighbours"],
 )
 def test_a_fitted_model_against_monte_carlo(box, model, seed):
-    """Truth within the bounds, up to the error of Monte Carlo."""
+    """Truth in the intervals, up to the error of Monte Carlo."""
     model.fit(box, ishigami(box))
-    found = sobol_indices(model, box, distribution=LAW, random_state=seed)
+    given = {"distribution": LAW, "n_samples": 100, "random_state": seed}
+    found = sobol_indices(model, box, **given)
     truth = monte_carlo(model.predict)
-    assert found.fidelity[0] > 0.8
-    slack = 0.02
-    for bounds, value in [
-        (found.first_order_bounds, truth.first_order),
-        (found.total_order_bounds, truth.total_order),
+    assert found.fidelity[0] < 0.95  # the expansion is another function
+    for estimate, ends, value in [
+        (found.first_order, found.first_order_interval, truth.first_order),
+        (found.total_order, found.total_order_interval, truth.total_order),
     ]:
-        assert np.all(bounds[0, 0] - slack <= value)
-        assert np.all(value <= bounds[1, 0] + slack)
-    assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
-    assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
+        assert_allclose(estimate[0], value, atol=0.06)
+        assert np.all(ends[0, 0] - 0.02 <= value)
+        assert np.all(value <= ends[1, 0] + 0.02)
     variance = model.predict(LAW.rvs((40_000, 3), random_state=3)).var()
-    assert found.model_variance[0] == pytest.approx(variance, rel=0.03)
+    assert found.total_variance[0] == pytest.approx(variance, rel=0.05)
 
 
-def test_bounds_of_a_faithful_expansion_are_tight(box):
-    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
-    assert np.all(found.total_order_bounds[0] <= found.total_order + 1e-3)
-    assert np.all(found.total_order_bounds[1] >= found.total_order - 1e-3)
-    assert np.ptp(found.total_order_bounds, axis=0).max() < 0.01
+@pytest.mark.slow
+def test_intervals_of_a_model_that_the_expansion_misses(normal_rows):
+    """A step, and steps that act together."""
 
+    def steps(X):
+        return (X[:, 0] > 0) + 2.0 * (X[:, 1] > 0) * (X[:, 2] > 0)
 
-def test_bounds_hold_when_the_degree_is_too_low(box):
-    found = sobol_indices(ishigami, box, distribution=LAW, degree=3, random_state=0)
-    assert found.supported == (False,)
-    assert "the expansion reproduces" in found.reasons[0][0]
-    truth = np.array([0.5576, 0.4424, 0.2437])
-    assert np.all(found.total_order_bounds[0, 0] <= truth)
-    assert np.all(truth <= found.total_order_bounds[1, 0])
-    assert not np.allclose(found.total_order[0], truth, atol=0.05)
+    first, total = np.full(3, 0.25), np.array([0.25, 0.5, 0.5])
+    X = np.vstack([normal_rows, -normal_rows])  # half of each column is positive
+    held = []
+    for seed in range(40):
+        found = sobol_indices(steps, X, n_samples=60, random_state=seed)
+        assert found.fidelity[0] < 0.9
+        for ends, value in [
+            (found.first_order_interval, first),
+            (found.total_order_interval, total),
+        ]:
+            held.append((ends[0, 0] <= value) & (value <= ends[1, 0]))
+    assert 0.85 < np.mean(held) < 0.97
 
 
 def test_a_linear_model_in_closed_form(normal_rows):
     slopes = np.array([3.0, 2.0, 0.0])
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
-    found = sobol_indices(model, normal_rows, random_state=0, solver="ols")
+    found = sobol_indices(model, normal_rows, random_state=0)
     part = (slopes * normal_rows.std(axis=0)) ** 2
-    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
-    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
-    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
-    assert found.total_variance[0] == pytest.approx(part.sum())
+    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-4)
+    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-4)
+    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-4)
+    assert found.total_variance[0] == pytest.approx(part.sum(), rel=1e-4)
     assert found.fidelity[0] == pytest.approx(1.0)
+    assert 0.01 < found.outside_share < 0.12
+    assert found.supported == (True,)
 
 
 def test_the_laws_are_those_of_x_and_not_of_the_design(normal_rows):
     """The variance is exact: no sampling error of the design in the scales."""
     for seed in (0, 1):
-        found = sobol_indices(
-            lambda X: X[:, 0], normal_rows, n_samples=50, random_state=seed
-        )
+        few = {"n_samples": 50, "random_state": seed}
+        found = sobol_indices(lambda X: X[:, 0], normal_rows, **few)
         assert found.total_variance[0] == pytest.approx(normal_rows[:, 0].var(), 1e-5)
 
 
-def test_fidelity_is_that_of_the_held_out_points():
-    """A step under a normal law: a line explains 2/pi of its variance."""
-    X = np.random.default_rng(0).normal(size=(500, 1))
-    X = (X - X.mean()) / X.std()
-    found = sobol_indices(
-        lambda X: np.sign(X[:, 0]), X, degree=1, n_samples=20_000, random_state=0
-    )
-    error = found.fidelity_standard_error[0]
-    assert abs(found.fidelity[0] - 2 / np.pi) < 4 * error
-    assert 0.01 < error < 0.05
-    assert not found.supported[0]
-    assert "reproduces 6" in found.reasons[0][0]
-    assert "NOT SUPPORTED" in str(found)
-
-
-def test_tails_that_no_point_has_seen_are_a_reason():
-    """A wave under a normal law: high Hermite degrees explode outside the points."""
-    X = np.random.default_rng(0).normal(size=(200, 1))
-
-    def wave(X):
-        return np.sin(6 * X[:, 0])
-
-    given = {"n_samples": 40, "solver": "ols", "random_state": 0}
-    found = sobol_indices(wave, X, degree=11, **given)
-    assert found.total_variance[0] > 2
-    assert any("tails that no point has seen" in r for r in found.reasons[0])
-    chosen = sobol_indices(wave, X, **given)
-    assert chosen.total_variance[0] < 1
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_heavy_tails_of_an_exact_expansion_are_no_reason(seed):
-    """x^5 has a larger variance than its samples show, and is exact."""
-    X = np.random.default_rng(0).normal(size=(200, 1))
-    mean, scale = X.mean(), X.std()
-    found = sobol_indices(
-        lambda rows: ((rows[:, 0] - mean) / scale) ** 5,
-        X,
-        n_samples=100,
-        solver="ols",
-        random_state=seed,
-    )
-    assert found.supported == (True,)
-
-
-def test_the_standard_error_is_the_spread_over_designs(normal_rows):
-    runs = [
-        sobol_indices(
-            lambda X: X[:, 0] * np.abs(X[:, 1]),
-            normal_rows,
-            degree=3,
-            random_state=seed,
-        )
-        for seed in range(30)
-    ]
-    spread = np.std([run.fidelity[0] for run in runs])
-    stated = np.mean([run.fidelity_standard_error[0] for run in runs])
-    assert 0.5 < spread / stated < 2.0
-
-
-@pytest.mark.parametrize("rho", [-0.8, 0.8])
-def test_correlated_columns_are_named(rho, rng):
-    values = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=200)
+def test_correlated_columns_are_named(rng):
+    values = rng.multivariate_normal([0, 0], [[1, -0.8], [-0.8, 1]], size=200)
     X = pd.DataFrame(values, columns=["width", "height"])
     found = sobol_indices(lambda X: X["width"], X, random_state=0)
     assert found.fidelity[0] > 0.999
@@ -211,12 +150,6 @@ def test_a_design_off_the_data_is_a_reason(rng):
     assert "the model extrapolates" in found.reasons[0][0]
 
 
-def test_a_design_like_the_data_has_the_stated_share(normal_rows):
-    found = sobol_indices(lambda X: X[:, 0], normal_rows, random_state=0)
-    assert 0.01 < found.outside_share < 0.12
-    assert found.supported == (True,)
-
-
 def test_data_frames_and_names(normal_rows):
     X = pd.DataFrame(normal_rows, columns=["a", "b", "c"])
     y = pd.DataFrame({"one": X["a"], "two": X["b"] * X["c"]})
@@ -231,17 +164,6 @@ def test_data_frames_and_names(normal_rows):
     row = frame[(frame["target"] == "y1") & (frame["feature"] == "c")].iloc[0]
     assert row["total_order"] == found.total_order[1, 2]
     assert row["reasons"] == "; ".join(found.reasons[1])
-    html = found._repr_html_()
-    assert html.count("<tr>") == 7
-    assert "y1" in html
-
-
-def test_frames_of_another_library(normal_rows):
-    polars = pytest.importorskip("polars")
-    X = polars.DataFrame(normal_rows, schema=["a", "b", "c"])
-    found = sobol_indices(lambda X: X["b"].to_numpy(), X, random_state=0)
-    assert found.feature_names == ("a", "b", "c")
-    assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
 
 
 def test_classifiers_answer_with_probabilities(normal_rows):
@@ -279,33 +201,16 @@ def test_a_constant_model_has_no_attribution(normal_rows):
     assert found.reasons[0] == ("the predictions do not vary",)
     assert np.isnan(found.fidelity[0])
     assert not found.total_order.any()
-    assert "NOT SUPPORTED" in str(found)
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_numbers(normal_rows):
-    def run(seed):
-        return sobol_indices(
-            lambda X: np.tanh(X[:, 0] * X[:, 1]), normal_rows, random_state=seed
-        ).total_order
-
-    assert_array_equal(run(0), run(0))
-    assert not np.array_equal(run(0), run(1))
 
 
 def test_a_callable_sees_only_rows_after_every_check(normal_rows):
     def never(X):
         raise AssertionError("called")
 
-    for wrong, words in [
-        ({"degree": -1}, "'degree'"),
-        ({"degree": 1.5}, "'degree'"),
-        ({"n_samples": 5}, "'n_samples'"),
-        ({"solver": "magic"}, "'solver'"),
-        ({"distribution": "magic"}, "'distribution'"),
-        ({"distribution": ["normal"]}, "1 entries but X has 3"),
-    ]:
-        refuses(words, sobol_indices, never, normal_rows, **wrong)
+    one = {"distribution": ["normal"]}
+    refuses("1 entries but X has 3", sobol_indices, never, normal_rows, **one)
+    refuses("'distribution'", sobol_indices, never, normal_rows, distribution="magic")
+    refuses("'n_samples'", sobol_indices, never, normal_rows, n_samples=5)
     refuses("NaN", sobol_indices, never, np.full((5, 2), np.nan))
     refuses("'dependence'", shapley_effects, never, normal_rows, dependence="copula")
 
@@ -321,11 +226,3 @@ def test_estimators_that_cannot_answer(normal_rows):
     with pytest.raises(ValueError, match="NaN or infinity"):
         sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
     refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)
-
-
-def test_a_linear_pipeline_of_dependent_features_is_refused_in_words(rng):
-    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
-    model = make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0])
-    found = sobol_indices(model, X, random_state=0)
-    assert found.supported == (False,)
-    assert len(found.reasons[0]) == 2
