@@ -1,6 +1,6 @@
 """Pictures can be read: no text is cut, none lies on another, colours differ."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -27,64 +27,15 @@ from skpce.plotting import (
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
 from tests.shared import refuses, ridge_surrogate
-from tests.skpce.verdicts import verdict_by_hand
+from tests.skpce.pictures import LONG, STEPS, assert_legible, lab_of_views, make_verdict
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
-
-STEPS = {"first": 3, "second": 2, "third": 4}
-LONG = [
-    "a name that is far too long to stand on one line of any plot at all, "
-    "on two, or on as many as three",
-    "_under_$cost$_{x}",
-    "<script>alert('a_word_without_a_space')</script>",
-    "p&q",
-]
 
 
 @pytest.fixture(scope="module")
 def fitted(ensemble):
     X, y = ensemble
     return ridge_surrogate(2, steps=STEPS).fit(X, y)
-
-
-def make_verdict(attributable=(True, False, True), names=STEPS):
-    return verdict_by_hand(tuple(names), attributable)
-
-
-def shown_texts(figure):
-    """Return text and box of what is drawn, in pixels."""
-    figure.canvas.draw()
-    # Ticks outside the axes still have labels, and so have those of hidden axes.
-    off = [axis for ax in figure.axes if not ax.axison for axis in (ax.xaxis, ax.yaxis)]
-    hidden = {text for axis in off for text in axis.get_majorticklabels()}
-    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
-        low, high = sorted(axis.get_view_interval())
-        places, texts = axis.get_majorticklocs(), axis.get_majorticklabels()
-        pairs = list(zip(places, texts, strict=False))
-        if len(places) > len(texts):  # of a logarithmic axis
-            pairs = [(tick.get_loc(), tick.label1) for tick in axis.get_major_ticks()]
-        hidden |= {text for place, text in pairs if not low <= place <= high}
-    drawn = set(figure.findobj(matplotlib.text.Text)) - hidden
-    # Boxes of texts at an angle are larger than the texts.
-    return [
-        (text.get_text(), text.get_window_extent())
-        for text in drawn
-        if text.get_visible() and text.get_text().strip() and text.get_rotation() == 0
-    ]
-
-
-def assert_legible(figure):
-    boxes = shown_texts(figure)
-    for text, box in boxes:
-        inside = figure.bbox.padded(1.0)
-        assert inside.containsx(box.x0), text
-        assert inside.containsx(box.x1), text
-        assert inside.containsy(box.y0), text
-        assert inside.containsy(box.y1), text
-    for (one, first), (other, second) in combinations(boxes, 2):
-        assert not first.padded(-1.0).overlaps(second.padded(-1.0)), (one, other)
 
 
 def sobol(kind, inputs, steps):
@@ -185,46 +136,11 @@ def test_numbers_stay_in_their_cells():
     assert len(embedding(20).ax_.texts) == 0  # too narrow for any
 
 
-def test_names_below_narrow_columns_do_not_overlap():
-    ax = embedding(20).ax_
-    ax.figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
-    assert len(boxes) == 20
-    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
-
-
 def test_a_word_longer_than_the_line_is_cut_not_dropped():
     assert label("x" * 40, 24, 1) == "x" * 10 + " … " + "x" * 10
     assert label("yield of reaction number 118", 20, 1) == "yield of … mber 118"
     assert label("two words", 24, 1) == "two words"
     assert label("short " + "x" * 90, 20, 2).endswith("x …")
-
-
-# Seen as it is, without long and without middle cones: G. M. Machado, M. M. Oliveira,
-# L. A. F. Fernandes, "A physiologically-based model for simulation of color vision
-# deficiency" (2009), severity 1.
-VIEWS = np.reshape(
-    [
-        *(1, 0, 0, 0, 1, 0, 0, 0, 1),
-        *(0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216),
-        *(-0.003882, -0.048116, 1.051998, 0.367322, 0.860646, -0.227968),
-        *(0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881),
-    ],
-    (3, 3, 3),
-)
-# From linear sRGB to XYZ over that of white.
-TO_XYZ = np.reshape(
-    [0.4339, 0.3762, 0.1899, 0.2127, 0.7152, 0.0722, 0.0178, 0.1095, 0.8727], (3, 3)
-)
-
-
-def lab_of_views(name):
-    """Return CIE Lab of a colour, a row for each view."""
-    rgb = np.array(matplotlib.colors.to_rgb(name))
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    xyz = np.clip(VIEWS @ linear, 0, 1) @ TO_XYZ.T
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
-    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
 
 
 @pytest.mark.parametrize(("n_inputs", "least"), [(8, 15), (10, 15), (20, 8)])
@@ -252,7 +168,6 @@ def test_the_star_survives_a_name_that_is_cut():
 
 def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
-    assert_allclose(display.shares, [[0.3, -0.1, 0.3, 0.5]])
     refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
     ax = display.plot(kind="bars").ax_
@@ -261,11 +176,6 @@ def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
     assert "-0.10" in [
         text.get_text() for text in display.plot(kind="heatmap").ax_.texts
     ]
-
-
-def test_indices_that_are_not_defined_explain_nothing():
-    display = SobolDisplay([[np.nan, np.nan]], [0.2], ["a"], ["x0", "x1"])
-    assert_array_equal(display.shares, [[0, 0, 0, 1]])
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.4])

@@ -3,23 +3,10 @@
 import io
 import warnings
 
-import numpy as np
 import pytest
 
 from skpce._fonts import choose_fonts, label
-from skpce.inspection import Result
-from skpce.metrics import policy_fragility
-from skpce.plotting import (
-    ConvergenceDisplay,
-    CoverageDisplay,
-    EmbeddingDisplay,
-    InteractionDisplay,
-    MainEffectsDisplay,
-    PartEffectsDisplay,
-    PolicyDistributionDisplay,
-    SobolDisplay,
-    StepVarianceDisplay,
-)
+from tests.skpce.pictures import displays
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -64,38 +51,10 @@ def shown_names(figure):
     return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
 
 
-LINE = np.linspace(-1, 1, 5)
-FLOWS = [[0.3, 0.0], [0.1, 0.2], [0.05, 0.0], [0.15, 0.2]]
-INPUTS = [NAME, "x1"]
-
-
-def displays():
-    """Every display, with names of steps, inputs and outputs that need a font."""
-    fragility = policy_fragility([[0.9, 0.1], [0.5, 0.5]], steps={NAME: 2})
-    effects = Result(
-        {"output": (NAME,), "part": tuple(INPUTS)},
-        {"first": np.array([[0.5, 0.2]]), "first_error": np.array([[0.1, 0.1]])},
-    )
-    loadings, points = np.eye(2), np.c_[LINE, LINE]
-    return {
-        "variance": StepVarianceDisplay(fragility),
-        "effects": MainEffectsDisplay([LINE], [LINE[:, np.newaxis]], INPUTS, [NAME]),
-        "pairs": InteractionDisplay([[0.5, 0], [0.2, 0.1]], 0.1, 0.1, INPUTS),
-        "embedding": EmbeddingDisplay(loadings, points, points, INPUTS),
-        "convergence": ConvergenceDisplay([10, 20], np.full((1, 2, 1), 0.4), [NAME]),
-        "sobol": SobolDisplay(np.array([[0.7, 0.2]]), [0.4], [NAME], INPUTS),
-        "coverage": CoverageDisplay([0.5, 0.9], {NAME: [0.4, 0.8]}, n_members=9),
-        "policies": PolicyDistributionDisplay.from_samples(
-            {NAME: np.array([[0.2, 0.8], [0.4, 0.6]])}, INPUTS
-        ),
-        "parts": PartEffectsDisplay(effects),
-    }
-
-
 @pytest.mark.parametrize("name", displays())
 def test_an_installed_font_is_used(font, name):
     with warnings.catch_warnings(action="error"):
-        figure = displays()[name].plot().figure_
+        figure = displays(NAME)[name].plot().figure_
     found = [text for text in shown_names(figure) if "\ue9a1" in text.get_text()]
     assert found
     assert all(font in text.get_fontfamily() for text in found)

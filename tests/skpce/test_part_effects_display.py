@@ -17,10 +17,8 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.test_displays_legible import assert_legible, lab_of_views
+from tests.skpce.pictures import LONG, assert_legible, lab_of_views
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
@@ -163,14 +161,6 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert few.ax_.get_xlabel() == "share of the variance"
 
 
-LONG = [
-    "catalyst × an aryl halide with a very long name of its own",
-    "_under_$cost$",
-    "b",
-    "the rest",
-]
-
-
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])
 @pytest.mark.parametrize("noise", [None, 0.3])
 def test_nothing_overlaps_or_is_cut(n_outputs, noise):
@@ -218,9 +208,3 @@ def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
     refuses(message, lambda: PartEffectsDisplay(**given).plot())
     assert plt.get_fignums() == []
-
-
-def test_effects_without_columns_are_refused():
-    keys = {"output": ("a",), "part": ("p", "q")}
-    with pytest.raises(ValueError, match="effects has no column 'first'"):
-        PartEffectsDisplay(Result(keys, {"total": np.ones((1, 2))}))

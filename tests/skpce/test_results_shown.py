@@ -84,18 +84,6 @@ def test_tables_have_the_names_of_the_fit(model, surrogate):
     )
 
 
-def test_the_printed_table_of_moments(model):
-    shape = model.moments()
-    assert str(shape).splitlines()[0].split() == [
-        *("target", "mean", "variance", "skewness", "kurtosis")
-    ]
-    assert str(shape).splitlines()[2].split()[:3] == [
-        "v",
-        f"{shape.mean[1]:.3g}",
-        f"{shape.variance[1]:.3g}",
-    ]
-
-
 def test_an_ensemble_shows_its_categories_by_name(table):
     runs = table.assign(kind=["x", "y", "z"] * 20)
     found = from_frame(runs, ["a", "kind"], {"g": ["b"], "h": ["c"]})
