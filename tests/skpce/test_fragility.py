@@ -59,15 +59,6 @@ def test_every_measure_by_hand(ensemble_of_three):
             assert getattr(found, name)[step] == pytest.approx(value, rel=1e-10), name
 
 
-def test_a_step_without_choice_has_none(ensemble_of_three):
-    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
-    for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
-        assert getattr(found, name)[1] == 0, name
-    for name in (*NORMALIZED, "variance_per_freedom"):
-        assert np.isnan(getattr(found, name)[1]), name
-        assert np.isfinite(getattr(found, name)[[0, 2]]).all(), name
-
-
 @pytest.mark.parametrize("n_members", [6, 49, 100])
 def test_one_action_is_exactly_zero(n_members):
     # The weighted mean of so many ones is 1 up to rounding.
@@ -76,6 +67,9 @@ def test_one_action_is_exactly_zero(n_members):
     for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
         assert getattr(found, name)[0] > 0, name
         assert getattr(found, name)[1] == 0, name
+    for name in (*NORMALIZED, "variance_per_freedom"):
+        assert np.isfinite(getattr(found, name)[0]), name
+        assert np.isnan(getattr(found, name)[1]), name
 
 
 def test_the_mask_is_inferred(ensemble_of_three):
@@ -168,24 +162,6 @@ def test_one_member_has_no_pair():
     assert found.total_variation[0] == found.alr_sum[0] == 0
 
 
-def test_relabelling_actions_and_members_changes_nothing_but_the_alr_sum():
-    rng = np.random.default_rng(3)
-    y = members(20, 6)
-    found = policy_fragility(y)
-    relabelled = policy_fragility(y[rng.permutation(20)][:, ::-1])
-    for name in MEASURES:
-        same = np.allclose(getattr(found, name), getattr(relabelled, name), rtol=1e-10)
-        assert same == (name != "alr_sum"), name
-
-
-def test_steps_are_assessed_separately(ensemble_of_three):
-    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
-    alone = policy_fragility(ensemble_of_three[:, :4])
-    for name in MEASURES:
-        value = getattr(alone, name)[0]
-        assert getattr(found, name)[0] == pytest.approx(value, rel=1e-12)
-
-
 def test_weights_are_copies():
     y = members(5, 4)
     counts = np.array([1, 0, 3, 2, 1])
@@ -229,19 +205,16 @@ def test_distances_are_those_of_scipy():
 
 
 def test_distances_obey_their_laws(ensemble_of_three):
-    distance = total_variation_distance
     p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
-    found = distance(p, q, steps=STEPS)
+    found = total_variation_distance(p, q, steps=STEPS)
     assert found.shape == (12, 3)
-    assert_array_equal(found, distance(q, p, steps=STEPS))
-    assert_array_equal(distance(p, p, steps=STEPS), 0)
+    assert_array_equal(found, total_variation_distance(q, p, steps=STEPS))
     assert_array_equal(found[:, 1], 0)
     assert np.all(found[:, [0, 2]] > 0)
-    one = distance(p, q[:1], steps=STEPS)
-    assert_allclose(one, distance(p, np.tile(q[:1], (12, 1)), steps=STEPS))
-    assert_allclose(one, distance(q[:1], p, steps=STEPS))
-    relabelled = distance(p[:, 3::-1], q[:, 3::-1])
-    assert_allclose(relabelled[:, 0], found[:, 0])
+    one = total_variation_distance(p, q[:1], steps=STEPS)
+    every = total_variation_distance(p, np.tile(q[:1], (12, 1)), steps=STEPS)
+    assert_allclose(one, every)
+    assert_allclose(one, total_variation_distance(q[:1], p, steps=STEPS))
 
 
 Y = np.full((4, 3), 1 / 3)
@@ -249,26 +222,16 @@ Y = np.full((4, 3), 1 / 3)
 
 @cases(
     ("arguments", "message"),
-    ({"y": Y[0]}, r"y has shape \(3,\); expected \(n_members, n_parts\)"),
     ({"y": Y[:0]}, r"y has shape \(0, 3\); .*at least one member"),
-    ({"y": Y * np.nan}, "y contains NaN"),
     ({"y": Y * np.inf}, "y has infinite entries"),
     ({"y": [Y, Y]}, "pack_steps"),
     ({"y": Y - 0.5}, r"y has -0\.16.* in row 0"),
     ({"y": Y, "steps": (2, 2)}, "sums to 4 columns"),
     ({"y": Y, "reference": 3}, r"'reference' .* must be in \[-3, 3\).*Got 3"),
-    ({"y": Y, "reference": 0.5}, "'reference' .* must be an int.*Got 0.5"),
     ({"y": Y, "zero_replacement": 0.5}, r"below 1/3.*Got 0\.5"),
-    ({"y": Y, "zero_replacement": 0}, "Got 0 instead"),
     ({"y": Y, "mask": [True, True, False]}, "masked"),
-    ({"y": Y, "mask": "some"}, "Got 'some'"),
-    ({"y": Y, "sample_weight": [1, 2]}, r"sample_weight.shape == \(2,\)"),
     ({"y": Y, "sample_weight": [-1, 1, 1, 1]}, r"the smallest is .*-1\.0"),
 )
 def test_bad_input_is_named(arguments, message):
     refuses(message, policy_fragility, **arguments)
-
-
-@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (0, 3)])
-def test_distances_refuse_tables_that_do_not_match(shape):
-    refuses(r"q has|but q", total_variation_distance, Y, np.ones(shape))
+    refuses("q has|but q", total_variation_distance, Y, np.ones((3, 3)))

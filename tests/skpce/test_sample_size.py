@@ -66,31 +66,6 @@ def test_bounds_of_a_step_in_closed_form():
     assert found == pytest.approx(6.0 * P * quantile / (L * eigenvalue))
 
 
-def test_the_estimated_variance_costs_and_the_cost_vanishes():
-    known = coefficient_error_bound(1.0, **SETTING)
-    assert coefficient_error_bound(1.0, method="f", **SETTING) > known
-    many = {"n_members": 10**7, "n_terms": 6, "smallest_eigenvalue": 1.0}
-    assert coefficient_error_bound(1.0, method="f", **many) == pytest.approx(
-        coefficient_error_bound(1.0, **many), rel=1e-4
-    )
-
-
-@pytest.mark.parametrize("method", ["chi2", "f", "markov"])
-def test_bounds_are_monotone(method):
-    def bound(variance=1.0, level=0.9, **changes):
-        return coefficient_error_bound(
-            variance, confidence_level=level, method=method, **(SETTING | changes)
-        )
-
-    start = bound()
-    assert bound(n_members=41) < start
-    assert bound(n_terms=7) > start
-    assert bound(smallest_eigenvalue=0.4) < start
-    assert bound(level=0.95) > start
-    assert bound(variance=2.0) == pytest.approx(2 * start)
-    assert bound(variance=[0.5, 0.5]) >= start
-
-
 @pytest.mark.parametrize("method", ["chi2", "f", "markov"])
 def test_without_full_rank_there_is_no_bound(method):
     def bound(n_members, eigenvalue):
