@@ -56,7 +56,12 @@ def test_ishigami_itself(box):
     assert_allclose(found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3)
     assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
     assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
+    effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
+    assert_array_equal(effects.effects, found.shapley)
     assert found.model_variance[0] == pytest.approx(13.845, rel=1e-3)
+    assert np.all(found.total_order_bounds[0] <= found.total_order + 1e-3)
+    assert np.all(found.total_order_bounds[1] >= found.total_order - 1e-3)
+    assert np.ptp(found.total_order_bounds, axis=0).max() < 0.01
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -85,13 +90,6 @@ def test_a_fitted_model_against_monte_carlo(box, model, seed):
     assert found.model_variance[0] == pytest.approx(variance, rel=0.03)
 
 
-def test_bounds_of_a_faithful_expansion_are_tight(box):
-    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
-    assert np.all(found.total_order_bounds[0] <= found.total_order + 1e-3)
-    assert np.all(found.total_order_bounds[1] >= found.total_order - 1e-3)
-    assert np.ptp(found.total_order_bounds, axis=0).max() < 0.01
-
-
 def test_bounds_hold_when_the_degree_is_too_low(box):
     found = sobol_indices(ishigami, box, distribution=LAW, degree=3, random_state=0)
     assert found.supported == (False,)
@@ -112,6 +110,8 @@ def test_a_linear_model_in_closed_form(normal_rows):
     assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
     assert found.total_variance[0] == pytest.approx(part.sum())
     assert found.fidelity[0] == pytest.approx(1.0)
+    assert 0.01 < found.outside_share < 0.12
+    assert found.supported == (True,)
 
 
 def test_the_laws_are_those_of_x_and_not_of_the_design(normal_rows):
@@ -183,9 +183,8 @@ def test_the_standard_error_is_the_spread_over_designs(normal_rows):
     assert 0.5 < spread / stated < 2.0
 
 
-@pytest.mark.parametrize("rho", [-0.8, 0.8])
-def test_correlated_columns_are_named(rho, rng):
-    values = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=200)
+def test_correlated_columns_are_named(rng):
+    values = rng.multivariate_normal([0, 0], [[1, -0.8], [-0.8, 1]], size=200)
     X = pd.DataFrame(values, columns=["width", "height"])
     found = sobol_indices(lambda X: X["width"], X, random_state=0)
     assert found.fidelity[0] > 0.999
@@ -211,12 +210,6 @@ def test_a_design_off_the_data_is_a_reason(rng):
     assert "the model extrapolates" in found.reasons[0][0]
 
 
-def test_a_design_like_the_data_has_the_stated_share(normal_rows):
-    found = sobol_indices(lambda X: X[:, 0], normal_rows, random_state=0)
-    assert 0.01 < found.outside_share < 0.12
-    assert found.supported == (True,)
-
-
 def test_data_frames_and_names(normal_rows):
     X = pd.DataFrame(normal_rows, columns=["a", "b", "c"])
     y = pd.DataFrame({"one": X["a"], "two": X["b"] * X["c"]})
@@ -231,17 +224,6 @@ def test_data_frames_and_names(normal_rows):
     row = frame[(frame["target"] == "y1") & (frame["feature"] == "c")].iloc[0]
     assert row["total_order"] == found.total_order[1, 2]
     assert row["reasons"] == "; ".join(found.reasons[1])
-    html = found._repr_html_()
-    assert html.count("<tr>") == 7
-    assert "y1" in html
-
-
-def test_frames_of_another_library(normal_rows):
-    polars = pytest.importorskip("polars")
-    X = polars.DataFrame(normal_rows, schema=["a", "b", "c"])
-    found = sobol_indices(lambda X: X["b"].to_numpy(), X, random_state=0)
-    assert found.feature_names == ("a", "b", "c")
-    assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
 
 
 def test_classifiers_answer_with_probabilities(normal_rows):
@@ -282,27 +264,14 @@ def test_a_constant_model_has_no_attribution(normal_rows):
     assert "NOT SUPPORTED" in str(found)
 
 
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_numbers(normal_rows):
-    def run(seed):
-        return sobol_indices(
-            lambda X: np.tanh(X[:, 0] * X[:, 1]), normal_rows, random_state=seed
-        ).total_order
-
-    assert_array_equal(run(0), run(0))
-    assert not np.array_equal(run(0), run(1))
-
-
 def test_a_callable_sees_only_rows_after_every_check(normal_rows):
     def never(X):
         raise AssertionError("called")
 
     for wrong, words in [
         ({"degree": -1}, "'degree'"),
-        ({"degree": 1.5}, "'degree'"),
         ({"n_samples": 5}, "'n_samples'"),
         ({"solver": "magic"}, "'solver'"),
-        ({"distribution": "magic"}, "'distribution'"),
         ({"distribution": ["normal"]}, "1 entries but X has 3"),
     ]:
         refuses(words, sobol_indices, never, normal_rows, **wrong)
@@ -321,11 +290,3 @@ def test_estimators_that_cannot_answer(normal_rows):
     with pytest.raises(ValueError, match="NaN or infinity"):
         sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
     refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)
-
-
-def test_a_linear_pipeline_of_dependent_features_is_refused_in_words(rng):
-    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
-    model = make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0])
-    found = sobol_indices(model, X, random_state=0)
-    assert found.supported == (False,)
-    assert len(found.reasons[0]) == 2

@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpce import NatafTransformer, PolynomialChaosRegressor
-from skpce.inspection import dependent_sobol_indices, shapley_effects
+from skpce.inspection import dependent_sobol_indices
+from skpce.inspection._correlated_features import subset_shapley
 from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
@@ -86,26 +87,6 @@ def test_the_linear_gaussian_model(seed):
     error = found.variance_standard_error
     assert np.all(np.abs(found.total_variance - variance) < 4 * error + 1e-9)
     assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.6])
-def test_two_inputs_in_closed_form(rho):
-    """Owen and Prieur (2017), theorem 2, for two normal inputs."""
-    (a, b), (s, t) = BETA[:2], SCALE[:2]
-    pce, X = exact_pce(lambda X: X @ BETA[:2], NORMALS[:2], 1)
-    found = indices_of(pce, X, NORMALS[:2], [[1, rho], [rho, 1]])
-    whole = (a * s) ** 2 + (b * t) ** 2 + 2 * rho * a * b * s * t
-    joint = rho * a * b * s * t
-    first = (a * s) ** 2 * (1 - rho**2 / 2) + joint + (b * t * rho) ** 2 / 2
-    second = (b * t) ** 2 * (1 - rho**2 / 2) + joint + (a * s * rho) ** 2 / 2
-    total = np.array([a * s, b * t]) ** 2 * (1 - rho**2) / whole
-    shapley = np.array([first, second]) / whole
-    assert_close(
-        found,
-        np.array([a * s + rho * b * t, b * t + rho * a * s]) ** 2 / whole,
-        total,
-        shapley,
-    )
 
 
 def test_the_portfolio_model():
@@ -218,48 +199,6 @@ def test_an_input_without_effect_has_total_index_zero():
     assert found.shapley[0, 2] > 0
 
 
-def test_shapley_effects_of_normal_inputs_in_closed_form(rng):
-    """The other implementation: Mehler's formula in the principal axes."""
-
-    def function(X):
-        return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + X[:, 0]
-
-    X = rng.multivariate_normal(np.zeros(3), R, size=500)
-    pce = PolynomialChaosRegressor(2, **OLS).fit(X, function(X))
-    other = shapley_effects(
-        pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
-    )
-    law = NatafTransformer("normal", shrinkage=0.0)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    assert_close(found, None, None, other.effects)
-
-
-def test_the_first_and_the_last_output_of_the_map(rng):
-    """Mara and Tarantola (2012): an expansion of the independent outputs knows both.
-
-    The first-order index of the first output is that of the first input; the total
-    index of the last output is that of the last input.
-    """
-    laws = [stats.uniform(-1, 2), stats.expon(), stats.norm()]
-
-    def function(X):
-        return X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * X[:, 2] ** 2
-
-    pce, X = exact_pce(function, laws, 2)
-    law = NatafTransformer(laws, correlation=R)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    fitted = law.fit(X)
-    U = rng.normal(size=(3000, 3))
-    y = function(fitted.inverse_transform(U))
-    outputs = PolynomialChaosRegressor(
-        6, distribution=stats.norm(0, 1), solver="ols"
-    ).fit(U, y)
-    assert outputs.q2_[0] > 0.995
-    first, last = outputs.sobol_indices_[0, 0], outputs.total_sobol_indices_[0, -1]
-    assert found.first_order[0, 0] == pytest.approx(first, abs=0.01)
-    assert found.total_order[0, -1] == pytest.approx(last, abs=0.01)
-
-
 def test_groups():
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
     found = indices_of(pce, X, groups={"pair": [0, "x2"]})
@@ -294,8 +233,6 @@ def test_random_orders_agree_with_all_subsets(rng):
         u = [i for i in range(n) if position >> i & 1]
         cross = covariance[u] @ beta
         values[0, position] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
-    from skpce.inspection._correlated_features import subset_shapley
-
     exact = subset_shapley(values / whole, n)
     error = few.shapley_standard_error
     assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
@@ -328,13 +265,10 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry(rng):
     ).fit(X, y)
     found = indices_of(surrogate, X, [stats.norm(0, 1)] * 3)
     assert found.target_names == ("a", "b", "stop")
-    clr = surrogate.expansion_.coefficients[
-        :3, 1:
-    ]  # linear terms, in the order x0, x1, x2
-    shares = [linear_gaussian(row, R) for row in clr]
+    clr = surrogate.expansion_.coefficients[:3, 1:]  # linear terms of x0, x1, x2
     variances = np.array([row @ R @ row for row in clr])
-    expected = [variances @ np.array(part) / variances.sum() for part in
-                zip(*shares, strict=True)]  # fmt: skip
+    shares = np.array([linear_gaussian(row, R) for row in clr])
+    expected = np.tensordot(variances / variances.sum(), shares, 1)
     assert_close(found, *expected, atol=1e-5, largest=np.inf, of=0)
     for name in (*NAMES, "total_variance"):
         assert np.all(getattr(found, name)[2] == 0)

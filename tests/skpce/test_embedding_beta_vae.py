@@ -9,7 +9,6 @@ from sklearn.decomposition import PCA
 
 from skpce.embedding import BetaVAE
 from skpce.embedding._beta_vae import linear_optimum, negative_elbo
-from tests.shared import refuses
 
 torch = pytest.importorskip("torch")
 
@@ -172,10 +171,3 @@ def test_constant_and_lonely_rows():
     assert not constant.active_.any()
     two = BetaVAE(3, max_epochs=3, random_state=0).fit([[0.0, 1.0], [2.0, 5.0]])
     assert two.transform([[0.0, 1.0]]).shape == (1, 3)
-
-
-def test_bad_weights_of_the_loss():
-    X = np.eye(4)
-    refuses(r"'beta' parameter of BetaVAE .* Got 0", BetaVAE(beta=0).fit, X)
-    with pytest.raises(ValueError, match=r"'noise_variance' parameter .* Got -1.0"):
-        BetaVAE(noise_variance=-1.0).fit(X)

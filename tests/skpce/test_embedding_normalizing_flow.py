@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from skpce.embedding import NormalizingFlow
 from skpce.embedding._training import split_rows
-from tests.shared import cases, refuses
+from tests.shared import cases
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -121,15 +121,3 @@ def test_nothing_is_lost_but_what_pca_drops():
     )
     Z = np.random.default_rng(4).normal(size=(10, 3))
     assert_allclose(embedding.transform(embedding.inverse_transform(Z)), Z, atol=1e-9)
-
-
-def test_one_component_is_moved_and_scaled():
-    X = np.random.default_rng(0).exponential(size=(60, 1)) @ np.ones((1, 3))
-    embedding = NormalizingFlow(1, max_epochs=20, random_state=0).fit(X)
-    Z, scores = embedding.transform(X)[:, 0], embedding.pca_.transform(X)[:, 0]
-    assert np.corrcoef(Z, scores)[0, 1] == pytest.approx(1)
-    assert_allclose(embedding.inverse_transform(Z[:, None]), X, atol=1e-9)
-
-
-def test_too_many_components():
-    refuses("n_components=5 must be between", NormalizingFlow(5).fit, np.eye(4))
