@@ -28,6 +28,7 @@ from tests.fuzz.models import (
     policies,
     size,
 )
+from tests.shared import ridge_surrogate
 
 #: Parameters that are never given a wrong value: they only cost time.
 _COSTS = frozenset({"n_jobs", "progress", "batch_size"})
@@ -105,11 +106,7 @@ def _saved(rng: Generator) -> Drawn:
         if not np.array_equal(fitted.predict(X), loaded.predict(X)):
             yield "a reloaded model predicts something else"
 
-    fitted = (
-        fitted[-1]
-        if hasattr(fitted, "steps") and hasattr(fitted, "named_steps")
-        else fitted
-    )
+    fitted = fitted[-1] if hasattr(fitted, "named_steps") else fitted
     X = X[:, : fitted.n_features_in_]
     return save, {"estimator": fitted, "path": Path(folder) / "model"}, faults
 
@@ -125,11 +122,9 @@ def _explained(rng: Generator) -> Drawn:
     def faults(answer: Any) -> true.Faults:
         table = answer.drivers
         for name in ("first", "total"):
-            low, value, high = (
-                table.columns[f"{name}{end}"] for end in ("_low", "", "_high")
-            )
-            outside = (low > value + 1e-12) | (value > high + 1e-12)
-            if outside.any():
+            ends = ("_low", "", "_high")
+            low, value, high = (table.columns[f"{name}{end}"] for end in ends)
+            if ((low > value + 1e-12) | (value > high + 1e-12)).any():
                 yield f"{name} lies outside its interval"
         yield from true.between("p_value", table.p_value, high=1.0)
 
@@ -153,11 +148,8 @@ def _reported(rng: Generator) -> Drawn:
 def _tables(rng: Generator) -> tuple[Any, Any, tuple[int, ...]]:
     X = rng.normal(size=(size(rng), 2))
     y, steps = draw.compositions(rng, X)
-    y = y / np.repeat(
-        np.stack([b.sum(axis=1) for b in np.split(y, np.cumsum(steps)[:-1], 1)], 1),
-        steps,
-        axis=1,
-    )
+    sums = np.add.reduceat(y, np.cumsum([0, *steps[:-1]]), axis=1)
+    y = y / np.repeat(sums, steps, axis=1)
     other = 0.9 * y + 0.1 / np.repeat(steps, steps)
     return y, other, steps
 
@@ -258,9 +250,7 @@ def _excess(rng: Generator) -> Drawn:
 
 def _scorer(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    model = skpce.CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    )
+    model = ridge_surrogate(1, steps=steps)
     fitted = model.fit(X, y)
 
     def score(steps: Any, zero_replacement: float) -> Any:
@@ -313,10 +303,8 @@ def _expansion(rng: Generator) -> Drawn:
     X, _ = normal_regression(rng)
     basis = skpce.PolynomialChaosFeatures(2, distribution="normal").fit(X).basis_
     n_outputs = int(rng.integers(1, 4))
-    given = {
-        "basis": basis,
-        "coefficients": rng.normal(size=(n_outputs, len(basis.multi_indices))),
-    }
+    coefficients = rng.normal(size=(n_outputs, len(basis.multi_indices)))
+    given = {"basis": basis, "coefficients": coefficients}
 
     def faults(found: Any) -> true.Faults:
         indices = found.sobol_indices()
