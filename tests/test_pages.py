@@ -36,14 +36,10 @@ def test_tables_have_at_most_six_columns(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_downloads_exist(page):
-    found = re.findall(r"\{download\}`[^`]*<([^>`]+)>`", shown(page))
-    assert all((page.parent / name).exists() for name in found)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_of_benchmarks_exist(page):
+def test_downloads_and_commands_of_benchmarks_exist(page):
     text = shown(page)
+    found = re.findall(r"\{download\}`[^`]*<([^>`]+)>`", text)
+    assert all((page.parent / name).exists() for name in found)
     for table in re.findall(r"\{download\}`[^`]*<([^>`]+\.txt)>`", text):
         text += (page.parent / table).read_text(encoding="utf-8")
         assert re.search(r"python\s+-m\s+benchmarks|gflownet-envs", text), table

@@ -13,22 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import index_of_set, indices_of_terms
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
-from skpce.sample_size._required import smallest_of_gram
 from tests.shared import cases
-
-
-def of_gram(design):
-    return smallest_of_gram(design.T @ design) / len(design)
-
-
-UNIFORM = stats.uniform(-1, 2)
-NORMAL = stats.norm(0, 1)
+from tests.skpce.test_sample_size import NORMAL, UNIFORM, of_gram
 
 ROUNDING = 1e-12
 KINDS = ("exact", "closed", "total")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skpce import LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
-from tests.shared import cases, refuses, ridge_surrogate
+from tests.shared import STRICT, cases, refuses, ridge_surrogate
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -34,12 +33,6 @@ ESTIMATORS = [
 ]
 SEEDED = ESTIMATORS[:3]
 
-_STRICT = (
-    {"xfail_strict": True}
-    if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters
-    else {}
-)
-
 # The checks pass arrays to estimators fitted on data frames, and draw y without noise.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -49,7 +42,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS, **_STRICT)
+@parametrize_with_checks(ESTIMATORS, **STRICT)
 def test_common_contract(estimator, check):
     check(estimator)
 

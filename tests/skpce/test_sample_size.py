@@ -181,36 +181,6 @@ def test_mean_square_is_the_trace_and_exceeds_the_papers(rng):
 # The bound on the indices
 
 
-def shares(weights, coefficients):
-    squares = np.square(coefficients)
-    return squares @ weights / squares.sum(axis=1)
-
-
-@pytest.mark.parametrize("kind", ["subset", "shapley"])
-@pytest.mark.parametrize("size", [0.01, 0.3, 1.0, 3.0])
-def test_index_bounds_hold_for_every_perturbation(kind, size, rng):
-    weights = rng.random(6) if kind == "shapley" else rng.integers(0, 2, size=6)
-    true = rng.normal(size=(5000, 6))
-    off = size * rng.normal(size=(5000, 6))
-    squared = np.square(off).sum(axis=1)
-    found = true + off
-    gap = np.abs(shares(weights, found) - shares(weights, true))
-    for coefficients in (true, found):
-        variance = np.square(coefficients).sum(axis=1)
-        assert np.all(gap <= sobol_error_bound(squared, variance) + 1e-12)
-
-
-def test_the_index_bound_is_attained():
-    """True share sin²(45° + a), estimate 45° - a on the line through its projection."""
-    for angle in (0.01, 0.1, 0.3):
-        true = np.array([[np.cos(np.pi / 4 + angle), np.sin(np.pi / 4 + angle)]])
-        direction = np.array([[np.cos(np.pi / 4 - angle), np.sin(np.pi / 4 - angle)]])
-        found = direction * np.cos(2 * angle)
-        gap = np.abs(shares([1, 0], found) - shares([1, 0], true))[0]
-        squared = np.square(found - true).sum()
-        assert gap == pytest.approx(sobol_error_bound(squared, 1.0), rel=1e-12)
-
-
 def test_index_bounds_at_the_edges():
     assert sobol_error_bound(4.0, 1.0) == 1.0
     assert sobol_error_bound(math.inf, 1.0) == 1.0
