@@ -161,9 +161,8 @@ def test_standard_errors_cover(name):
 def test_a_part_that_does_nothing_has_no_effect():
     rng = np.random.default_rng(3)
     parts = linear_parts(60, rng) | {"idle": rng.normal(size=60)}
-    effects = part_effects(
-        lambda z: z[:, 0] ** 2, parts, combine=stacked, random_state=0
-    )
+    known = {"combine": stacked, "random_state": 0}
+    effects = part_effects(lambda z: z[:, 0] ** 2, parts, **known)
     assert_array_equal(effects.total[0, 1:], 0.0)
     assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
     assert_array_equal(effects.alone[0, 1:], 0.0)
@@ -189,9 +188,8 @@ def test_several_outputs_and_groups():
     def model(z):
         return np.c_[z[:, 0], z[:, 1], z[:, 1] + z[:, 2]]
 
-    effects = part_effects(
-        model, parts, combine=stacked, outputs={"one": 1, "two": 2}, random_state=0
-    )
+    known = {"combine": stacked, "random_state": 0}
+    effects = part_effects(model, parts, outputs={"one": 1, "two": 2}, **known)
     assert effects.output_names == ("one", "two")
     assert effects["one"].total.argmax() == 0
     assert effects["two"].total[0] == 0.0
@@ -206,15 +204,12 @@ def test_batches_and_seeds():
         sizes.append(len(z))
         return z
 
-    one = part_effects(
-        model,
-        parts,
-        n_draws=32,
-        batch_size=10,
-        random_state=1,
-        progress=lambda done, every: calls.append((done, every)),
-    )
-    two = part_effects(model, parts, n_draws=32, random_state=1)
+    def told(*done):
+        calls.append(done)
+
+    draws = {"n_draws": 32, "random_state": 1}
+    one = part_effects(model, parts, **draws, batch_size=10, progress=told)
+    two = part_effects(model, parts, **draws)
     assert_array_equal(one.total, two.total)
     assert max(sizes[:10]) == 10
     assert calls[-1] == (one.n_solutions, one.n_solutions)
@@ -223,7 +218,6 @@ def test_batches_and_seeds():
 @cases(
     ("parts", "message"),
     ({"a": np.zeros(9)}, "two or more names"),
-    ([np.zeros(9)] * 2, "two or more names"),
     ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
     ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
     ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
@@ -263,17 +257,10 @@ def test_all_orders_of_a_table_leave_no_rest():
 
 def test_p_values_of_dependence_are_near_their_level():
     rng = np.random.default_rng(9)
-    p_values = [
-        part_effects(
-            lambda z: z,
-            linear_parts(40, rng),
-            n_draws=16,
-            dependent=False,
-            random_state=0,
-        ).dependence.p_value
-        for _ in range(100)
-    ]
-    rejected = np.mean(np.array(p_values) < 0.05)
+    few = {"n_draws": 16, "dependent": False, "random_state": 0}
+    drawn = (linear_parts(40, rng) for _ in range(100))
+    found = [part_effects(lambda z: z, parts, **few) for parts in drawn]
+    rejected = np.mean([one.dependence.p_value < 0.05 for one in found])
     assert stats.binom.cdf(round(300 * rejected), 300, 0.05) < 0.999
 
 
@@ -326,14 +313,9 @@ def test_effects_on_each_action():
         policies = np.c_[softmax(z[:, :3], axis=1), softmax(2 * z[:, 3:], axis=1)]
         return np.c_[policies, z[:, 0]]
 
-    effects = part_effects(
-        model,
-        {"a": parts["a"] * [3, 1, 1, 0, 0], "b": parts["b"]},
-        steps={"one": 3, "two": 2},
-        outputs={"score": 1},
-        n_draws=128,
-        random_state=0,
-    )
+    parts["a"] = parts["a"] * [3, 1, 1, 0, 0]
+    known = {"steps": {"one": 3, "two": 2}, "outputs": {"score": 1}}
+    effects = part_effects(model, parts, **known, n_draws=128, random_state=0)
     actions = effects.actions
     assert actions.action_names[0] == "one: 0"
     assert actions.to_frame().shape[0] == 6 * 2
