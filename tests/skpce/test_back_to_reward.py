@@ -141,34 +141,6 @@ def test_correlated_inputs_of_the_expansion_are_explained_by_rows(rng):
     assert found.variance_share[0, 1] == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_four_named_parts_of_which_the_policy_depends_on_two(seed):
-    rng = np.random.default_rng(seed)
-    parts = {name: [5 * i + k for k in range(5)] for i, name in enumerate("abcd")}
-    source = rng.normal(size=(100, 4))
-    X = np.repeat(source, 5, axis=1) + 0.1 * rng.normal(size=(100, 20))
-    logits = np.c_[2.0 * source[:, 0], np.zeros(100), 1.0 * source[:, 2]]
-    pipeline = make_pipeline(PCA(4, whiten=True), ridge_surrogate(1))
-    found = back_to_reward(pipeline.fit(X, softmax(logits, axis=1)), X, groups=parts)
-    C = np.eye(3) - 1 / 3  # clr of the logits; the covariance of the sources in X
-    covariance = np.cov(source[:, [0, 2]].T, ddof=0)
-    loads = C[:, [0, 2]] * [2.0, 1.0]
-    whole = np.trace(loads @ covariance @ loads.T)
-    exact = [np.sum((loads @ covariance)[:, i] * loads[:, i]) / whole for i in (0, 1)]
-    assert_allclose(found.share[0, [0, 2]], exact, atol=0.05)
-    assert_allclose(found.share[0, [1, 3]], 0.0, atol=0.05)
-    assert found.supported == (True,)
-
-
-def test_an_embedding_that_misses_them_is_not_supported(rng):
-    X = rng.normal(size=(100, 6)) * [9, 8, 7, 6, 1, 1]
-    y = softmax(np.c_[3 * X[:, 4], np.zeros(100), X[:, 5]], axis=1)
-    pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(X, y)
-    found = back_to_reward(pipeline, X)
-    assert found.supported == (False,)
-    assert "NOT SUPPORTED" in str(found)
-
-
 def agreement_with_solving_again(n_components, seed):
     """R² of predicted against actual changes, each entry up by one deviation."""
     rng = np.random.default_rng(seed)

@@ -353,15 +353,6 @@ def test_step_variances_are_those_of_the_metrics(y, pipeline):
     assert_allclose([bar.get_width() for bar in alone.bars_[0]], expected.alr_sum)
 
 
-def test_names_of_alr_references_are_those_of_the_parts(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
-    frame = pandas.DataFrame(y, columns=columns)
-    model = ridge_surrogate(1).fit(X, frame)
-    display = StepVarianceDisplay.from_estimator(model, frame)
-    assert display.fragility.alr_reference.tolist() == ["c", "b", "d"]
-
-
 # Main effects and interactions.
 
 
@@ -439,16 +430,6 @@ def test_interactions_add_up(fitted, regressor):
     assert step.values[1, 0] == pytest.approx(judged.findings.shares.pairs[1, 0, 1])
     assert step.values.sum() + step.higher_order + step.unexplained == pytest.approx(1)
     assert "not attributable" in step.ax_.get_title(loc="left")
-
-
-@pytest.mark.parametrize("log_ratio", ["alr", "clr"])
-def test_interactions_do_not_depend_on_the_log_ratio(X, y, fitted, log_ratio):
-    other = ridge_surrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
-    assert_allclose(
-        InteractionDisplay.from_estimator(other, step=2).values,
-        InteractionDisplay.from_estimator(fitted, step=2).values,
-        atol=1e-8,
-    )
 
 
 # Inputs.

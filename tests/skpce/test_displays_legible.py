@@ -5,9 +5,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import skpce
@@ -292,21 +291,6 @@ def test_policies_of_other_columns_are_refused(X, y):
         refuses("y has infinite entries", call, np.where(y > 0.5, np.inf, y))
     assert plt.get_fignums() == []
     StepVarianceDisplay.from_estimator(model, y)  # no names to compare
-
-
-def test_a_fitted_search_is_read_like_its_best_estimator(X, y):
-    pipeline = make_pipeline(PCA(2), ridge_surrogate(steps=STEPS))
-    grid = {"compositionalpcesurrogate__degree": [1, 2]}
-    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
-    best = search.best_estimator_
-    assert_array_equal(
-        SobolDisplay.from_fit(search).shares, SobolDisplay.from_fit(best).shares
-    )
-    assert SobolDisplay.from_fit(search).input_names == ["pca0", "pca1"]
-    found = CoverageDisplay.from_estimator(search, X, y, levels=(0.9,)).coverages
-    expected = CoverageDisplay.from_estimator(best, X, y, levels=(0.9,)).coverages
-    assert found == expected
-    assert len(EmbeddingDisplay.from_estimator(search).axes_) == 3
 
 
 def test_crowded_labels_stay_centred_on_their_nodes():

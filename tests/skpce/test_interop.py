@@ -25,12 +25,11 @@ from sklearn.model_selection import (
 )
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
 from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
-    PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
 from tests.shared import OLS, ridge_pce, ridge_surrogate
@@ -112,16 +111,6 @@ def test_sample_weight_is_routed(embedded):
     )
 
 
-def test_features_in_a_pipeline_are_the_regressor(rng):
-    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
-    features = make_pipeline(
-        PolynomialChaosFeatures(3, distribution="normal"),
-        LinearRegression(fit_intercept=False),
-    )
-    pce = PolynomialChaosRegressor(3, **OLS).fit(X, y)
-    assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
-
-
 def test_names_through_a_pipeline(embedded):
     pytest.importorskip("pandas")
     X, y = embedded
@@ -141,17 +130,6 @@ def test_permutation_importance_agrees_with_the_total_indices(rng):
     pce = ridge_pce(1).fit(X, y)
     found = permutation_importance(pce, X, y, n_repeats=3, random_state=0)
     assert_allclose(found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05)
-
-
-def test_fitted_attributes_survive_a_scaler(X, y):
-    """A learned law absorbs any affine map of the inputs."""
-    scaled = make_pipeline(StandardScaler(), ridge_surrogate(2, steps=WIDTHS)).fit(
-        X * [3, 0.2, 1] + 5, y
-    )
-    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
-    assert_allclose(
-        scaled[-1].step_total_sobol_indices_, plain.step_total_sobol_indices_, atol=1e-9
-    )
 
 
 @pytest.fixture

@@ -188,22 +188,6 @@ def test_a_tiny_leading_coefficient_changes_nothing(tiny):
     )
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "triangular"])
-@pytest.mark.parametrize("seed", range(3))
-def test_shift_order_and_scale(name, seed):
-    one, rng = law(CONTINUOUS[name]), np.random.default_rng(seed)
-    table = rng.normal(size=(5, 4))
-    value = value_of_input(one, table).value
-    shifted = value_of_input(one, table + rng.normal(size=4)).value
-    assert shifted == pytest.approx(value, abs=1e-12)
-    assert value_of_input(one, table[rng.permutation(5)]).value == pytest.approx(
-        value, abs=1e-12
-    )
-    assert value_of_input(one, 7.0 * table).value == pytest.approx(7.0 * value)
-    soft = value_of_input(one, table, 0.3).value
-    assert value_of_input(one, 7.0 * table, 2.1).value == pytest.approx(7.0 * soft)
-
-
 def test_another_action_of_equal_utility_flips_nothing():
     table = np.array([[0.0, 1.0], [0.0, 1.0], [-9.0, 0.0]])
     assert value_of_input(STANDARD, table).flip_probability < 1e-15

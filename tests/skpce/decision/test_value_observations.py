@@ -107,15 +107,6 @@ def test_monotone_in_the_set(seed):
     assert found.share_of_evpi[-1] == 1.0
 
 
-def test_all_inputs_named_as_a_group_are_the_evpi():
-    laws = [STANDARD, law(stats.uniform(0, 2))]
-    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    table = np.random.default_rng(0).normal(size=(3, 4))
-    expansion = Expansion(PolynomialBasis(laws, indices), table)
-    found = value_of_information(expansion, groups={"both": [1, 0]})
-    assert found["both"].value == found["all inputs"].value
-
-
 def test_the_other_inputs_are_averaged_out():
     """The same value as that of the marginal expansion, whose interactions are gone."""
     laws = [STANDARD, STANDARD]

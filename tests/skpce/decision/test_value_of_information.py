@@ -229,18 +229,6 @@ def test_dependent_inputs_warn_and_are_regressed(rng):
     assert found.supported == (True, True, True)
 
 
-def test_known_distributions_narrow_the_bound():
-    """The expansion is a control variate where the distributions are given."""
-    X, utility = draw(100, noise=0.1)
-    learned, given = (
-        value_of_information(ridge_pce(1, distribution=law), X, utility, **QUICK)
-        for law in ("normal", stats.norm(0, 1))
-    )
-    truth = gain_of_normal(-0.2, 1.0)
-    assert given.cross_fitted_error[-1] < 0.3 * learned.cross_fitted_error[-1]
-    assert learned.lower_bound[-1] < given.lower_bound[-1] < truth
-
-
 def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
     X, utility = draw(60, noise=0.0)
     known = ridge_pce(1, distribution=stats.norm(0, 1), solver="ols")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skpce import explain
-from skpce.__main__ import _as_options, main
+from skpce.__main__ import main
 from skpce.ensembles._table import Columns
 
 N = 24
@@ -152,15 +152,6 @@ def test_pictures_are_refused_before_any_work(file, tmp_path, capsys, monkeypatc
     said = refused(capsys, file, "--output=loss", "--plot", str(tmp_path / "a.png"))
     assert 'pip install ".[plot]"' in said
     assert [one.name for one in tmp_path.iterdir()] == ["runs.csv"]
-
-
-def test_messages_name_options():
-    assert _as_options("inputs has 'a'; give outputs='b'.") == (
-        "--input has 'a'; give --output 'b'."
-    )
-    assert _as_options("give replicate= in place of groups=.") == (
-        "give --replicate in place of --groups."
-    )
 
 
 def test_notes_name_options(tmp_path, capsys, rng):

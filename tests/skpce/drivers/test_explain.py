@@ -490,21 +490,6 @@ def test_one_of_two_factors_is_no_counter(X, y):
     assert read(table, outputs="acc").design.counter == "random_state"
 
 
-def test_one_answer_whatever_the_order_of_rows_and_columns(table, tmp_path):
-    table = table[["rate", "units", "kind", "accuracy"]]
-    shuffled = table.sample(frac=1, random_state=0)[table.columns[::-1]]
-    answers = [
-        explain(given, outputs="accuracy").drivers
-        for given in (table, written(shuffled, tmp_path))
-    ]
-    first, other = answers
-    place = [other.keys["input"].index(name) for name in first.keys["input"]]
-    assert other.state[0, place].tolist() == first.state[0].tolist()
-    for name in NUMBERS:
-        given = getattr(other, name)[0, place]
-        assert_allclose(given, getattr(first, name)[0], atol=1e-6)
-
-
 def test_members_are_rows_of_the_table_beside_runs_that_failed(rng):
     X, y = rng.normal(size=(60, 3)), 0.2 * rng.normal(size=60)
     X[[20, 40], 0], y[[20, 40]] = [4.0, 5.0], y[[20, 40]] + [3.0, 4.0]

@@ -243,25 +243,6 @@ def test_signs_within_strata_do_not_make_scores_too_small():
     assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
 
 
-def test_information_is_that_of_the_prior(rng):
-    # Scores over their deviations do not hang on how an input lies to the others.
-    case = arranged(16, rng, "fractional")
-    inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
-    fit = fit_others(
-        inputs,
-        np.arange(4),
-        case.y[:, np.newaxis],
-        np.zeros(1, dtype=int),
-        with_covariances=True,
-    )
-    (covariance,) = fit.covariances
-    assert_allclose(covariance, covariance.T)
-    assert np.linalg.eigvalsh(covariance).min() > 0
-    own = case.X[:, 4]
-    moved = rng.permutation(own)
-    assert own @ covariance @ own > moved @ covariance @ moved
-
-
 @pytest.fixture
 def setting_of_a_design():
     rng = np.random.default_rng(4)
@@ -499,16 +480,6 @@ def test_a_rare_yes_is_no_exception():
     answer = skpce.explain(table, outputs="bought")
     assert answer.drivers.state[0].tolist()[0] == "drives"
     assert "rests on members" not in [one.code for one in answer.cautions]
-
-
-def test_copies_are_no_lack_of_fit():
-    rng = np.random.default_rng(23)
-    X = rng.uniform(size=(40, 3))
-    y = X[:, 0] + 0.5 * rng.normal(size=40)
-    rows = rng.permutation(np.r_[np.arange(40), rng.integers(0, 15, 30)])
-    codes = [one.code for one in skpce.explain(X[rows], y[rows]).cautions]
-    assert "copies" in codes
-    assert "lack of fit" not in codes
 
 
 def test_an_input_beside_a_mixture_is_no_part_of_it():

@@ -207,16 +207,6 @@ def test_inputs_that_cannot_be_told_apart_are_named_once():
     assert shown[0].endswith("or name them as a group by together=.")
 
 
-def test_inputs_that_go_together_are_not_called_functions_of_one_another():
-    alike = [Caution("alike", {"inputs": ("rate", "units")})]
-    found = findings([O, O, N, N], [0.3, 0.3, 0, 0], cautions=alike)
-    assert (
-        "rate and units cannot be told apart: in these runs they vary together."
-        in (words(found)[0])
-    )
-    assert cautions_in_words(alike)[0].startswith("Caution: rate and units vary ")
-
-
 def test_inputs_with_one_reason_share_a_caution():
     cautions = [
         Caution("not exchanged", {"inputs": (name,), "why": "too few"}) for name in "ab"

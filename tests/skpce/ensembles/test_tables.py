@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce.ensembles import from_frame
-from skpce.inspection import verdict
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import cases, refuses
 
 
 @pytest.fixture
@@ -41,18 +40,6 @@ def test_inputs_become_numbers_with_the_names_that_were_given(table):
     assert decoded == table["learner"].tolist()
     assert runs.distribution == ("categorical", "empirical", "empirical")
     assert runs.notes == ()
-
-
-def test_polars_is_read_as_pandas_is(table):
-    columns = ["learner", "depth"], ["accuracy", "time"]
-    one = from_frame(table, *columns, replicate="seed")
-    two = from_frame(pl.DataFrame(table.to_dict("list")), *columns, replicate="seed")
-    for ours, theirs in ((one.X, two.X), (one.y, two.y)):
-        assert isinstance(theirs, pl.DataFrame)
-        pd.testing.assert_frame_equal(
-            ours, pd.DataFrame(theirs.to_dict(as_series=False))
-        )
-    assert_array_equal(one.setting, two.setting)
 
 
 def test_settings_are_rows_of_equal_inputs(table):
@@ -161,39 +148,6 @@ def frame_of(library, columns):
 
 
 LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
-
-
-@LIBRARIES
-def test_parameters_of_mlflow_are_numbers(library, rng):
-    """``mlflow.search_runs()`` gives every parameter as text."""
-    rate = np.round(rng.uniform(0.001, 0.1, 60), 3)  # some values repeat
-    loss = 100 * (rate - 0.04) ** 2 + 0.002 * rng.normal(size=60)
-    table = frame_of(
-        library,
-        {
-            "run_id": [f"{number:032x}" for number in rng.integers(2**62, size=60)],
-            "status": ["FINISHED"] * 60,
-            "start_time": pd.date_range("2025-01-01", periods=60, tz="UTC"),
-            "metrics.loss": loss,
-            "params.lr": [str(value) for value in rate],
-            "params.momentum": rng.choice(["0.0", "0.5", "0.9"], 60),
-            "params.optimizer": rng.choice(["adam", "sgd"], 60),
-            "params.nesterov": rng.choice(["True", "False"], 60),
-        },
-    )
-    inputs = ["params.lr", "params.momentum", "params.optimizer", "params.nesterov"]
-    runs = from_frame(table, inputs, "metrics.loss")
-    assert runs.distribution == ("empirical",) * 2 + ("categorical",) * 2
-    assert runs.levels["params.nesterov"] == ("False", "True")
-    assert runs.notes == (
-        "Text that reads as numbers is numbers: 'params.lr', 'params.momentum'.",
-    )
-    model = ridge_pce(2, distribution=runs.distribution)
-    assert verdict(model, runs).q2[0] > 0.99
-    logarithms = from_frame(table, inputs, "metrics.loss", log=["params.lr"])
-    assert_allclose(logarithms.X["params.lr"], np.log10(rate))
-    with pytest.raises(ValueError, match=r"'run_id' has a label of its own in each of"):
-        from_frame(table, ["run_id", *inputs], "metrics.loss")
 
 
 @LIBRARIES

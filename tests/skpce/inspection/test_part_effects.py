@@ -181,21 +181,6 @@ def test_dependent_parts_are_reported():
     assert "NOT SUPPORTED" in str(effects)
 
 
-def test_several_outputs_and_groups():
-    rng = np.random.default_rng(5)
-    parts = linear_parts(80, rng)
-
-    def model(z):
-        return np.c_[z[:, 0], z[:, 1], z[:, 1] + z[:, 2]]
-
-    known = {"combine": stacked, "random_state": 0}
-    effects = part_effects(model, parts, outputs={"one": 1, "two": 2}, **known)
-    assert effects.output_names == ("one", "two")
-    assert effects["one"].total.argmax() == 0
-    assert effects["two"].total[0] == 0.0
-    assert effects.to_frame().shape[0] == 6
-
-
 def test_batches_and_seeds():
     parts = linear_parts(40, np.random.default_rng(6))
     sizes, calls = [], []
@@ -286,15 +271,6 @@ def test_closed_effects_of_sets():
     assert found.total[0, 2] == pytest.approx(1.0)
     assert effects.n_solutions == sum(sizes)
     assert effects.n_solutions == 200 + 1000 * (4 + 2 + 3) + 2 * 200 * 4
-
-
-def test_a_set_of_one_part_is_that_part():
-    parts = linear_parts(50, np.random.default_rng(14))
-    effects = part_effects(
-        lambda z: z, parts, sets={"a": ["a"]}, n_draws=64, random_state=0
-    )
-    assert effects.sets.closed[0, 0] == pytest.approx(effects.first[0, 0])
-    assert effects.sets.total_error[0, 0] == pytest.approx(effects.total_error[0, 0])
 
 
 @pytest.mark.parametrize("sets", [{}, ["a"], {"x": []}, {"x": "a"}, {"x": ["z"]}])

@@ -127,18 +127,6 @@ def test_small_noise_has_one_share_as_variance_and_as_divergence():
     assert_allclose(share, np.sqrt(0.5), atol=0.03)
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-def test_the_fragility_of_reward_means_is_corrected_for_noise(measure):
-    """Two replicates tell the split that many replicates tell without correction."""
-    rng = np.random.default_rng(6)
-    few, many = np.repeat(np.arange(2000), 2), np.repeat(np.arange(200), 20)
-    short = variance_decomposition(draw(rng, few, 0.7, 0.7), few, steps=WIDTHS)
-    long = variance_decomposition(draw(rng, many, 0.7, 0.7), many, steps=WIDTHS)
-    short, long = getattr(short, measure), getattr(long, measure)
-    assert_allclose(short.between, long.between, rtol=0.12)
-    assert_allclose(short.within, long.within, rtol=0.06)
-
-
 def test_the_whole_dispersion_is_that_of_policy_fragility():
     """Without an effect of the reward, the split adds up to the fragility."""
     rng = np.random.default_rng(7)
