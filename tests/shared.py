@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -38,3 +40,13 @@ def refuses(words: str, call: Callable[..., Any], *given: Any, **options: Any) -
     """Check that a call ends in a ``ValueError`` that says so."""
     with pytest.raises(ValueError, match=words):
         call(*given, **options)
+
+
+def printed_by(*arguments: str, **options: Any) -> str:
+    """Return what Python prints when it runs so; fail with what it says instead."""
+    command = [sys.executable, *arguments]
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=False, **options
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

@@ -4,13 +4,12 @@ import doctest
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.shared import cases
+from tests.shared import cases, printed_by
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "user_guide"
@@ -80,15 +79,8 @@ def copy(tmp_path):
 
 
 def run_in(folder, code):
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    printed_by("-c", code, cwd=folder, env=environment)
 
 
 def examples_of(heading):

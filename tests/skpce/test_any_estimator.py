@@ -23,11 +23,7 @@ LAW = uniform(-np.pi, 2 * np.pi)
 
 
 def ishigami(X):
-    return (
-        np.sin(X[:, 0])
-        + 7 * np.sin(X[:, 1]) ** 2
-        + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-    )
+    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +37,9 @@ def normal_rows():
 
 
 def monte_carlo(model, n_features=3):
-    return stats.sobol_indices(
-        func=lambda x: model(x.T),
-        n=2**13,
-        dists=[LAW] * n_features,
-        random_state=np.random.default_rng(5),
-    )
+    draws = {"n": 2**13, "random_state": np.random.default_rng(5)}
+    laws = [LAW] * n_features
+    return stats.sobol_indices(func=lambda x: model(x.T), dists=laws, **draws)
 
 
 def test_ishigami_itself(box):
@@ -117,9 +110,8 @@ def test_a_linear_model_in_closed_form(normal_rows):
 def test_the_laws_are_those_of_x_and_not_of_the_design(normal_rows):
     """The variance is exact: no sampling error of the design in the scales."""
     for seed in (0, 1):
-        found = sobol_indices(
-            lambda X: X[:, 0], normal_rows, n_samples=50, random_state=seed
-        )
+        few = {"n_samples": 50, "random_state": seed}
+        found = sobol_indices(lambda X: X[:, 0], normal_rows, **few)
         assert found.total_variance[0] == pytest.approx(normal_rows[:, 0].var(), 1e-5)
 
 
@@ -158,24 +150,17 @@ def test_heavy_tails_of_an_exact_expansion_are_no_reason(seed):
     """x^5 has a larger variance than its samples show, and is exact."""
     X = np.random.default_rng(0).normal(size=(200, 1))
     mean, scale = X.mean(), X.std()
-    found = sobol_indices(
-        lambda rows: ((rows[:, 0] - mean) / scale) ** 5,
-        X,
-        n_samples=100,
-        solver="ols",
-        random_state=seed,
-    )
+    given = {"n_samples": 100, "solver": "ols", "random_state": seed}
+    found = sobol_indices(lambda Z: ((Z[:, 0] - mean) / scale) ** 5, X, **given)
     assert found.supported == (True,)
 
 
 def test_the_standard_error_is_the_spread_over_designs(normal_rows):
+    def model(X):
+        return X[:, 0] * np.abs(X[:, 1])
+
     runs = [
-        sobol_indices(
-            lambda X: X[:, 0] * np.abs(X[:, 1]),
-            normal_rows,
-            degree=3,
-            random_state=seed,
-        )
+        sobol_indices(model, normal_rows, degree=3, random_state=seed)
         for seed in range(30)
     ]
     spread = np.std([run.fidelity[0] for run in runs])

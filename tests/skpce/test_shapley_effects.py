@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 from skpce.inspection import shapley_effects
 from skpce.inspection._correlated_features import subset_shapley
 
+GAUSSIAN = {"dependence": "gaussian", "solver": "ols", "random_state": 0}
+
 
 def brute_shapley(values, d):
     """Mean gain over all orders; values maps a frozenset to a number."""
@@ -28,9 +30,8 @@ def test_shapley_of_a_game_against_all_orders():
     d = 4
     values = np.random.default_rng(0).uniform(size=(1, 2**d))
     values[0, 0] = 0
-    game = {
-        frozenset(i for i in range(d) if u >> i & 1): values[0, u] for u in range(2**d)
-    }
+    sets = [frozenset(i for i in range(d) if u >> i & 1) for u in range(2**d)]
+    game = dict(zip(sets, values[0], strict=True))
     assert_allclose(subset_shapley(values, d)[0], brute_shapley(game, d))
 
 
@@ -48,9 +49,7 @@ def test_gaussian_effects_of_a_linear_model(seed):
             cross = covariance[:, u].T @ b
             inner = np.linalg.solve(covariance[np.ix_(u, u)], cross)
             game[frozenset(u)] = cross @ inner
-    found = shapley_effects(
-        lambda X: X @ b, X, dependence="gaussian", solver="ols", random_state=seed
-    )
+    found = shapley_effects(lambda X: X @ b, X, **GAUSSIAN)
     assert_allclose(found.effects[0], brute_shapley(game, d), atol=1e-6)
     assert found.supported == (True,)
 
@@ -59,17 +58,10 @@ def test_gaussian_effects_of_a_linear_model(seed):
 def test_gaussian_effects_of_a_square(rho, rng):
     """f = a^2 + b: Var E[f|a] = 2 + rho^2, Var E[f|b] = 1 + 2 rho^4, Var f = 3."""
     X = rng.normal(size=(500, 2))
-    X = (X - X.mean(axis=0)) @ np.linalg.inv(
-        np.linalg.cholesky(np.cov(X.T, bias=True))
-    ).T
+    root = np.linalg.cholesky(np.cov(X.T, bias=True))
+    X = (X - X.mean(axis=0)) @ np.linalg.inv(root).T
     X = X @ np.linalg.cholesky([[1, rho], [rho, 1]]).T
-    found = shapley_effects(
-        lambda X: X[:, 0] ** 2 + X[:, 1],
-        X,
-        dependence="gaussian",
-        solver="ols",
-        random_state=0,
-    )
+    found = shapley_effects(lambda X: X[:, 0] ** 2 + X[:, 1], X, **GAUSSIAN)
     first = 0.5 * ((2 + rho**2) + 3 - (1 + 2 * rho**4)) / 3
     assert_allclose(found.effects[0], [first, 1 - first], atol=1e-6)
     assert found.total_variance[0] == pytest.approx(3)
@@ -79,9 +71,7 @@ def test_gaussian_effects_of_a_copy_are_shared():
     """A singular covariance: two equal columns, one fixed."""
     x = np.random.default_rng(0).normal(size=(200, 2))
     X = np.c_[x[:, 0], x[:, 0], x[:, 1], np.full(200, 3.0)]
-    found = shapley_effects(
-        lambda X: X[:, 0] + X[:, 2], X, dependence="gaussian", random_state=0
-    )
+    found = shapley_effects(lambda X: X[:, 0] + X[:, 2], X, **GAUSSIAN)
     assert found.effects[0, 0] == pytest.approx(found.effects[0, 1], abs=1e-6)
     assert found.effects[0, 3] == 0
     assert found.effects.sum() == pytest.approx(1)
