@@ -154,58 +154,30 @@ def _tables(rng: Generator) -> tuple[Any, Any, tuple[int, ...]]:
     return y, other, steps
 
 
-def _pair(name: str, low: float, high: float) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        function = getattr(metrics, name)
-        first, second = ("p", "q") if "p" in named(function) else ("y_true", "y_pred")
-        given: dict[str, Any] = {first: y, second: other}
-        if "steps" in named(function):
-            given["steps"] = steps
-        if "mask" in named(function):
-            given["mask"] = np.ones(y.shape[1], dtype=bool)
-        if "sample_weight" in named(function):
-            given["sample_weight"] = rng.uniform(0.1, 2.0, size=len(y))
-        return function, given, partial(true.between, name, low=low, high=high)
-
-    return make
+def _distance(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    given = {"p": y, "q": other, "steps": steps}
+    return metrics.total_variation_distance, given, partial(true.between, "distance")
 
 
-def _covered(name: str) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        width = rng.uniform(0, 0.2)
-        given = {"lower": other - width, "upper": other + width, "steps": steps}
-        function = getattr(metrics, name)
-        if "y_true" in named(function):
-            given["y_true"] = y
+def _covered(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    width = rng.uniform(0, 0.2)
+    given = {"y_true": y, "lower": other - width, "upper": other + width}
 
-        def faults(found: Any) -> true.Faults:
-            values = getattr(found, "coverage", found)
-            yield from true.between(name, values, 0.0, 1.0, nan=True)
-            if hasattr(found, "coverage"):
-                yield from true.ordered(name, found.lower, found.upper, nan=True)
+    def faults(found: Any) -> true.Faults:
+        yield from true.between("coverage", found.coverage, nan=True)
+        yield from true.ordered("coverage", found.lower, found.upper, nan=True)
 
-        return function, given, faults
-
-    return make
+    return metrics.coverage_interval, given | {"steps": steps}, faults
 
 
-def _drawn(name: str) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        draws = np.stack([other, other[rng.permutation(len(other))], other])
-        function = getattr(metrics, name)
-        given = {"y_true": y, "draws": draws, "steps": steps}
-        if "random_state" in named(function):
-            given["random_state"] = a_seed(rng)
-
-        def faults(found: Any) -> true.Faults:
-            yield from true.between(name, found, 0.0, np.inf, nan=True)
-
-        return function, given, faults
-
-    return make
+def _scored(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    draws = np.stack([other, other[rng.permutation(len(other))], other])
+    given = {"y_true": y, "draws": draws, "steps": steps}
+    positive = partial(true.between, "score", low=0.0, high=np.inf, nan=True)
+    return metrics.crps_score, given, positive
 
 
 def _fragile(rng: Generator) -> Drawn:
@@ -328,15 +300,13 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.save_model": _saved,
     "skpce.variance_components": _components,
     "skpce.metrics.aitchison_scorer": _scorer,
-    "skpce.metrics.coverage_interval": _covered("coverage_interval"),
-    "skpce.metrics.crps_score": _drawn("crps_score"),
+    "skpce.metrics.coverage_interval": _covered,
+    "skpce.metrics.crps_score": _scored,
     "skpce.metrics.neg_kl_divergence_scorer": _scorer,
     "skpce.ensembles.member_blocks": _blocks,
     "skpce.metrics.policy_fragility": _fragile,
     "skpce.metrics.excess_fragility": _excess,
-    "skpce.metrics.total_variation_distance": _pair(
-        "total_variation_distance", 0.0, 1.0
-    ),
+    "skpce.metrics.total_variation_distance": _distance,
     "skpce.sample_size.required_ensemble_size": _required,
 }
 

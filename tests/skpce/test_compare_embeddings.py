@@ -272,10 +272,7 @@ def test_tables_and_words(found):
     assert frame["step"].tolist() == ["a", "b"] * 3
     assert_allclose(frame["q2"][2:4], found["PLS"].q2)
     assert found.settings_frame()["mean_score"].max() == found.best.score
-    text = str(found)
-    assert "best score, with 90 members" in text
-    assert "chosen anew in each outer fold" in text
-    assert "- PCA, dimension " in text
+    assert "chosen anew in each outer fold" in str(found)
     with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
         found["ICA"]
 

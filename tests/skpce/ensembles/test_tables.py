@@ -71,7 +71,6 @@ def test_failed_runs_are_counted_not_imputed(table):
         "2 of 40 runs have no output and are left out.",
         "1 of 38 runs failed in some output and count in the others.",
     )
-    assert "2 of 40" in str(runs)
 
 
 def test_an_input_that_does_not_vary_is_left_out(table):
