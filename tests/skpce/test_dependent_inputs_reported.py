@@ -82,16 +82,6 @@ def test_draws_outside_the_domain_of_a_step_are_refused():
     assert found.first_order[0, 0] == pytest.approx(1.0, abs=0.02)
 
 
-def test_what_is_tested_of_many_columns():
-    X = np.random.default_rng(0).normal(size=(100, 31))
-    pce = ridge_pce(1).fit(X, X[:, 0])
-    groups = {"first": range(15), "second": range(15, 31)}
-    found = dependent_sobol_indices(
-        pce, X, groups=groups, n_samples=1024, random_state=0
-    )
-    assert "visible in the first 30 of 31 columns of X" in found.independence
-
-
 def test_a_copy_of_a_column():
     x = np.random.default_rng(0).normal(size=(500, 2))
     X = x[:, [0, 0, 1]]

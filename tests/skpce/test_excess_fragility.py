@@ -53,17 +53,10 @@ def test_two_actions_by_quadrature(first, scale):
     assert error < 0.005
 
 
-@pytest.mark.parametrize("k", [2, 3, 20])
-def test_small_noise_of_equal_actions(k):
-    scale = 1e-3
-    found, error = of_mean(np.full(k, 1 / k), scale, n_draws=20_000)
-    expected = scale * np.sqrt((1 - 1 / k) / (2 * np.pi))
-    assert abs(found - expected) < 4 * error
-
-
-def test_small_noise_of_any_mean_policy():
+@cases("mean", [0.5, 0.5], np.full(20, 0.05), [0.7, 0.2, 0.06, 0.04])
+def test_small_noise_of_any_mean_policy(mean):
     """The derivative of p_k has the variance p_k² (1 - 2 p_k + |p|²)."""
-    mean, scale = np.array([0.7, 0.2, 0.06, 0.04]), 1e-3
+    mean, scale = np.asarray(mean), 1e-3
     jacobian = np.diag(mean) - np.outer(mean, mean)
     deviations = np.sqrt(np.square(jacobian).sum(axis=1))
     found, error = of_mean(mean, scale, n_draws=20_000)

@@ -125,18 +125,6 @@ def test_normalized_measures_lie_between_zero_and_one(seed):
                 assert 0 <= getattr(found, name)[0] <= 1 + 1e-12, name
 
 
-def test_two_members_have_closed_forms():
-    # Uniform against one action: TV = 1 - 1/K; to the middle it is half of that.
-    n_parts = 5
-    y = np.vstack([np.full(n_parts, 1 / n_parts), np.eye(n_parts)[0]])
-    found = policy_fragility(y)
-    assert found.pairwise_total_variation[0] == pytest.approx(1 - 1 / n_parts)
-    assert found.total_variation[0] == pytest.approx((1 - 1 / n_parts) / 2)
-    # Two members: the mutual information is their Jensen-Shannon divergence.
-    expected = jensenshannon(*y) ** 2
-    assert found.mutual_information[0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("y", [np.full((6, 3), 1 / 3), [[0.1, 0.2, 0.7]] * 7])
 def test_equal_members_do_not_disagree(y):
     found = policy_fragility(y)
