@@ -253,11 +253,8 @@ def test_a_file_of_labels_is_read(tmp_path):
 
 @cases(
     ("options", "message"),
-    ({"random": []}, "random is empty"),
-    ({"random": ["items"]}, "'items', which is no column of table"),
     ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
     ({"random": ["one"]}, "'one' has one level"),
-    ({"random": ["row"]}, "cannot be told apart"),
     ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
     ({"random": ["item"], "fixed": ["item"]}, "expected one role"),
     ({"random": ["prompt"], "fixed": ["row"]}, "expected at most 200 of all fixed"),

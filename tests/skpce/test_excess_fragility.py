@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from skpce.metrics import excess_fragility, policy_fragility
-from tests.shared import cases, refuses
+from tests.shared import cases
 
 
 def equal_noise(centres, scale, n_members=400, seed=0):
@@ -142,15 +142,3 @@ def test_steps_without_choice_or_difference():
     assert given.expected[0] == 0
     assert given.expected[1] > 0.1
     assert given.excess[1] == 0
-
-
-@cases(
-    ("options", "message"),
-    ({"noise_scale": 0}, "noise_scale"),
-    ({"noise_scale": np.inf}, "noise_scale"),
-    ({"n_draws": 3}, "n_draws"),
-    ({"steps": (3,)}, "steps"),
-    ({"random_state": "x"}, "random_state"),
-)
-def test_what_is_refused(options, message):
-    refuses(message, excess_fragility, [[0.5, 0.5], [0.2, 0.8]], **options)

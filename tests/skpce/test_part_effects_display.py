@@ -201,8 +201,6 @@ def test_colour_blind_readers_can_distinguish_the_segments():
     ("arguments", "message"),
     ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
     ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
-    ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
-    ({"max_parts": 0}, "max_parts"),
 )
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments

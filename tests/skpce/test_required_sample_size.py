@@ -21,7 +21,7 @@ from skpce.sample_size._required import (
     SimulatedDesigns,
     VacuousBoundWarning,
 )
-from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import refuses, ridge_pce, ridge_surrogate
 from tests.skpce.test_sample_size import NORMAL, UNIFORM, linear_fit, of_gram
 
 
@@ -194,17 +194,6 @@ def test_a_fit_from_sums_is_the_same(rng):
     one, other = required(whole), required(sums)
     assert one.smallest_eigenvalue == pytest.approx(other.smallest_eigenvalue)
     assert one.n_required[0] == pytest.approx(other.n_required[0], rel=0.15)
-
-
-@cases(
-    ("name", "value"),
-    ("tolerance", 1.0),
-    ("noise_variance", [1.0, 2.0]),
-    ("signal_variance", -1.0),
-)
-def test_required_size_names_bad_input(name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of required_ensemble"):
-        required_ensemble_size(linear_fit(), **{name: value})
 
 
 def test_required_size_wants_a_fitted_expansion():

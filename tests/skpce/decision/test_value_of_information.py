@@ -292,13 +292,9 @@ def test_what_decides_only_together_is_worth_nothing_alone(rng):
 
 @cases(
     ("changes", "name"),
-    ({"temperature": 0.0}, "temperature"),
-    ({"n_observations": 0, "noise_sd": 1.0}, "n_observations"),
     ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
     ({"n_observations": 2}, "noise_sd"),
-    ({"n_observations": 2, "noise_sd": -1.0}, "noise_sd"),
     ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
-    ({"costs": -1.0}, "costs"),
     ({"costs": {"rent": 1.0}}, "rent"),
     ({"groups": {"x0": [1]}}, "x0"),
     ({"n_samples": 10**13}, "n_samples"),
@@ -461,13 +457,9 @@ def test_a_surrogate_samples_from_a_belief():
 
 @cases(
     ("changes", "words"),
-    ({"noise_sd": None}, "noise_sd"),
     ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
-    ({"outcome": 3}, "outcome"),
     ({"utility": lambda x: x[:, 0]}, "two or more actions"),
     ({"outcome": lambda x: x[:1]}, "rows"),
-    ({"which": [5]}, "which"),
-    ({"names": ["a"]}, "names"),
 )
 def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}

@@ -47,9 +47,7 @@ def test_a_seed_gives_the_same_runs_and_any_number_of_them():
 @cases(
     ("laws", "message"),
     ({}, "distributions must be a dict"),
-    ([stats.norm()], "distributions must be a dict"),
     ({"x": "normal"}, "'x' must have a frozen distribution"),
-    ({"x": ["a"]}, "two or more different levels"),
     ({"x": ["a", "a"]}, "two or more different levels"),
     ({"x": [[1], [2]]}, "two or more different levels"),
 )

@@ -205,7 +205,6 @@ def test_batches_and_seeds():
     ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
     ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
     ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
-    ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
 )
 def test_bad_parts_are_refused(parts, message):
     refuses(message, part_effects, lambda z: z, parts)
