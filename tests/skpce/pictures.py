@@ -121,3 +121,12 @@ def lab_of_views(name):
     xyz = np.clip(VIEWS @ linear, 0, 1) @ TO_XYZ.T
     x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
     return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+def assert_distinct(names, least):
+    """Assert that all views of all colours are farther apart than that."""
+    seen = {name: lab_of_views(name) for name in names}
+    assert len(seen) == len(names)
+    for one, other in combinations(names, 2):
+        distance = np.linalg.norm(seen[one] - seen[other], axis=1).min()
+        assert distance > least, (one, other, distance)

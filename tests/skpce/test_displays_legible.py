@@ -1,7 +1,5 @@
 """Pictures can be read: no text is cut, none lies on another, colours differ."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,8 +23,14 @@ from skpce.plotting import (
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
-from tests.shared import refuses, ridge_surrogate
-from tests.skpce.pictures import LONG, STEPS, assert_legible, lab_of_views, make_verdict
+from tests.shared import cases, refuses, ridge_surrogate
+from tests.skpce.pictures import (
+    LONG,
+    STEPS,
+    assert_distinct,
+    assert_legible,
+    make_verdict,
+)
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -142,15 +146,10 @@ def test_a_word_longer_than_the_line_is_cut_not_dropped():
     assert label("short " + "x" * 90, 20, 2).endswith("x …")
 
 
-@pytest.mark.parametrize(("n_inputs", "least"), [(8, 15), (10, 15), (20, 8)])
+@cases(("n_inputs", "least"), (8, 15), (10, 15), (20, 8))
 def test_colour_blind_readers_can_distinguish_colours(n_inputs, least):
     names = [color(i) for i in range(n_inputs)]
-    names += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
-    seen = {name: lab_of_views(name) for name in names}
-    assert len(seen) == n_inputs + 2
-    for one, other in combinations(names, 2):
-        distance = np.linalg.norm(seen[one] - seen[other], axis=1).min()
-        assert distance > least, (one, other, distance)
+    assert_distinct([*names, INTERACTION_COLOR, UNEXPLAINED_COLOR], least)
 
 
 # What a verdict does not support is never drawn as if it were.

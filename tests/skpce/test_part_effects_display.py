@@ -17,7 +17,7 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.pictures import LONG, assert_legible, lab_of_views
+from tests.skpce.pictures import LONG, assert_distinct, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -188,13 +188,8 @@ def test_nothing_overlaps_or_is_cut(n_outputs, noise):
 
 
 def test_colour_blind_readers_can_distinguish_the_segments():
-    names = [*COLORS[:7], OTHERS_COLOR, TOGETHER_COLOR, NOISE_COLOR]
-    seen = [lab_of_views(name) for name in names]
-    for place, one in enumerate(seen):
-        for other in seen[:place]:
-            assert np.linalg.norm(one - other, axis=1).min() > 15
-    unexplained = lab_of_views(UNEXPLAINED_COLOR)
-    assert np.linalg.norm(lab_of_views(TOGETHER_COLOR) - unexplained, axis=1).min() > 5
+    assert_distinct([*COLORS[:7], OTHERS_COLOR, TOGETHER_COLOR, NOISE_COLOR], 15)
+    assert_distinct([TOGETHER_COLOR, UNEXPLAINED_COLOR], 5)
 
 
 @cases(
