@@ -253,6 +253,7 @@ def test_a_file_of_labels_is_read(tmp_path):
 
 @cases(
     ("options", "message"),
+    ({"random": []}, "random is empty"),
     ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
     ({"random": ["one"]}, "'one' has one level"),
     ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),

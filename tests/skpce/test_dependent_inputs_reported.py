@@ -135,6 +135,7 @@ def test_days_of_work_are_refused(given):
 
 @cases(
     ("given", "message"),
+    ({"distribution": "gaussian"}, r"'distribution' parameter .* Got 'gaussian'"),
     ({"groups": {"a": [0, 1], "b": [1]}}, "'a' and 'b' both hold the column 'x1'"),
     ({"groups": {"a": ["x9"]}}, r"group 'a' of groups must be a set of .* X: .*'x9'"),
     ({"groups": [[0, 1]]}, "a mapping of names to columns"),

@@ -100,6 +100,8 @@ def test_fitted_embeddings_are_pickled_and_inverted(estimator, X):
 @pytest.mark.parametrize("kind", [BetaVAE, NormalizingFlow])
 def test_a_training_that_diverges_is_reported(kind, X):
     refuses("diverged: its loss is", kind(learning_rate=1e150, random_state=0).fit, X)
+    five = kind(hidden_layer_sizes=5)
+    refuses("must be a tuple of positive ints. Got 5", five.fit, X)
 
 
 @pytest.mark.slow

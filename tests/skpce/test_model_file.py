@@ -363,7 +363,7 @@ def test_log_ratios(kind, policies, check):
     check(LogRatioTransformer(kind, **SPLIT), y, None, OF_TRANSFORMERS | inverse)
 
 
-@cases("estimator", REGRESSORS[-3], SURROGATES[8], *SURROGATE_PIPELINES[:1])
+@cases("estimator", *REGRESSORS, SURROGATES[8], SURROGATE_PIPELINES[0])
 def test_an_estimator_that_is_not_fitted_stays_so(estimator, through):
     again = through(clone(estimator))
     assert_same(clone(estimator), again)

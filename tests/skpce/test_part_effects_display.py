@@ -195,6 +195,7 @@ def test_colour_blind_readers_can_distinguish_the_segments():
 @cases(
     ("arguments", "message"),
     ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
+    ({"max_parts": 0}, "max_parts"),
     ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
 )
 def test_bad_input_is_refused(arguments, message):

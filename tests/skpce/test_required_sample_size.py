@@ -137,6 +137,8 @@ def test_steps_without_signal_or_choice():
     found = required(only)
     assert np.isnan(found.n_required[1])
     assert np.isnan(found.bound[1])
+    assert "nothing to attribute" in str(found)
+    refuses("'noise_variance'", required_ensemble_size, only, noise_variance=[1, 2, 3])
 
 
 def test_a_step_is_the_same_in_every_log_ratio():

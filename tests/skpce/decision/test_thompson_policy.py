@@ -256,7 +256,9 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
     ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
     ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
     ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
+    ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
     ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
+    ({**SEEN, "which": [0, 0]}, "which.*1 column"),
 )
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     policy = started(surrogate)

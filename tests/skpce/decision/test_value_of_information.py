@@ -318,6 +318,9 @@ def test_bad_utilities_are_named(members):
         value_of_information(PolynomialChaosRegressor, X, utility)
     refuses("X of", value_of_information, pce, None, utility)
     refuses("X has one member", value_of_information, pce, X[:1], utility[:1])
+    policies = softmax(np.column_stack([X[:, 0], X[:, 1]]), axis=1)
+    surrogate = ridge_surrogate(1).fit(X, policies)
+    refuses("2 columns; expected 3", value_of_information, surrogate, X[:, :2], utility)
     expansion = ridge_pce(1).fit(X, utility).expansion_
     refuses("X must be None", value_of_information, expansion, X, utility)
     refuses("form", value_of_information, expansion, form="regression")
@@ -460,6 +463,8 @@ def test_a_surrogate_samples_from_a_belief():
     ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
     ({"utility": lambda x: x[:, 0]}, "two or more actions"),
     ({"outcome": lambda x: x[:1]}, "rows"),
+    ({"which": [5]}, "which"),
+    ({"belief": [[1.0]]}, "belief"),
 )
 def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}

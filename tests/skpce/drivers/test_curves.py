@@ -119,6 +119,7 @@ def test_words_tables_and_pages(curves):
     assert list(frame.columns[:2]) == ["input", "epoch"]
     assert len(frame) == 3 * len(AXIS)
     assert len(curves.sentences) == 3
+    assert "<table" in curves._repr_html_()
 
 
 def test_picture(curves):

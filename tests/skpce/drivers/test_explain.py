@@ -124,6 +124,7 @@ def test_names_and_roles_beside_arrays(X, y):
     runs = read(named(X).assign(day=day), y, blocks="day")
     assert runs.data.names == ("a", "b", "c")
     assert runs.design.blocks.tolist() == day.tolist()
+    assert read(X, y, blocks=np.ones(N)).design.blocks is None  # one block says nothing
 
 
 def test_stated_distributions_are_kept(table, X, y):

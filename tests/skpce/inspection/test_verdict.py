@@ -260,10 +260,13 @@ def test_steps_and_names_of_data_frames(X, y):
 
 @cases(
     ("kwargs", "message"),
+    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
     ({"noise_share": [0.1, -3.0, 0.1]}, "must be finite and not negative"),
+    ({"noise_share": ["a", "b", "c"]}, "noise_share must be 3 numbers"),
     ({"replicate": np.zeros(3)}, r"replicate has shape \(3,\)"),
     ({"replicate": np.repeat(np.arange(20), 3)}, "Rows 0 and 1 have one label"),
     ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
+    ({"cv": True}, "cv must be an int"),
     ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
 )
 def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
