@@ -71,16 +71,10 @@ def found(data, candidates):
 
 def grid_search(candidates, scoring=None):
     """The same search by scikit-learn."""
-    return GridSearchCV(
-        Pipeline([("embedding", PCA()), ("surrogate", surrogate())]),
-        {
-            "embedding": list(candidates.values()),
-            "embedding__n_components": [1, 2],
-            "surrogate__degree": [1, 2],
-        },
-        scoring=scoring,
-        cv=INNER,
-    )
+    model = Pipeline([("embedding", PCA()), ("surrogate", surrogate())])
+    grid = {"embedding": list(candidates.values()), "surrogate__degree": [1, 2]}
+    grid["embedding__n_components"] = [1, 2]
+    return GridSearchCV(model, grid, scoring=scoring, cv=INNER)
 
 
 @pytest.mark.slow
@@ -105,9 +99,8 @@ def test_the_choice_is_that_of_a_grid_search(data, candidates, found):
     assert found.best.dimension == chosen["embedding__n_components"]
     assert found.best.degree == chosen["surrogate__degree"]
     assert found.best.score == pytest.approx(search.best_score_)
-    assert_allclose(
-        found.best.pipeline.predict(data[0]), search.predict(data[0]), rtol=1e-10
-    )
+    predicted = found.best.pipeline.predict(data[0])
+    assert_allclose(predicted, search.predict(data[0]), rtol=1e-10)
 
 
 def test_the_choice_is_made_by_the_scoring(data, candidates):
@@ -170,6 +163,12 @@ class Line(RegressorMixin, BaseEstimator):
 def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     """Policies are noise; each candidate is one column of the inputs."""
     largest, nested, named = [], [], []
+
+    def squares(model, X, y):
+        return -np.square(model.predict(X) - y).mean()
+
+    options = {"degrees": None, "surrogate": Line(), "scoring": squares}
+    options |= {"cv": 3, "inner_cv": INNER}
     candidates = {
         f"column {j}": FunctionTransformer(column, kw_args={"j": j}) for j in range(8)
     }
@@ -177,16 +176,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 8))
         y = softmax(rng.normal(size=(40, 2)), axis=1)
-        found = compare_embeddings(
-            candidates,
-            X,
-            y,
-            degrees=None,
-            surrogate=Line(),
-            scoring=lambda model, X, y: -np.square(model.predict(X) - y).mean(),
-            cv=3,
-            inner_cv=INNER,
-        )
+        found = compare_embeddings(candidates, X, y, **options)
         largest.append(found.q2[:-1].max())
         nested.append(found.best_of_all.q2[0])
         named.append(found.best_of_all.attributable[0])
@@ -239,15 +229,11 @@ def test_kinds_of_candidates(X, y):
         "fixed": make_pipeline(PCA(3, svd_solver="full"), StandardScaler()),
     }
     before, X, y = repr(each), X[:45], y[:45]
-    found = compare_embeddings(
-        each,
-        pd.DataFrame(X[:, -4:]).add_prefix("entry"),
-        pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
-        dimensions=(1, 2),
-        degrees=None,
-        surrogate=ridge_surrogate(1, random_state=0),
-        **SMALL,
-    )
+    inputs = pd.DataFrame(X[:, -4:]).add_prefix("entry")
+    outputs = pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"])
+    given = {"dimensions": (1, 2), "degrees": None, **SMALL}
+    given["surrogate"] = ridge_surrogate(1, random_state=0)
+    found = compare_embeddings(each, inputs, outputs, **given)
     assert repr(each) == before
     assert len(found.settings_frame()) == 4
     assert found.tables["settings"].keys["setting"] == (

@@ -50,23 +50,15 @@ from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 N_SAMPLES = 60
 WIDTHS = (3, 2, 4)
 
-HISTOGRAM = stats.rv_histogram(
-    (np.array([1.0, 3.0, 2.0]), np.array([-1.0, 1.0, 2.5, 5.0])), density=False
-)
+COUNTS = np.array([1.0, 3.0, 2.0]), np.array([-1.0, 1.0, 2.5, 5.0])
+HISTOGRAM = stats.rv_histogram(COUNTS, density=False)
+FOUR_VALUES = stats.rv_discrete(values=([0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4]))
 FROZEN = [
-    stats.norm(1, 2),
-    stats.uniform(-0.5, scale=5),
-    stats.gamma(a=2.0, loc=-0.1),
-    stats.beta(2, 3, -0.5, 5),
-    stats.expon(loc=-0.1),
-    stats.weibull_min(1.5, loc=-0.1, scale=2),
-    stats.t(df=20, loc=1),
-    HISTOGRAM(),
-    stats.truncnorm(-3, 3, loc=1, scale=2),
-    stats.poisson(1.5),
-    stats.binom(n=5, p=0.4),
-    stats.rv_discrete(values=([0, 1, 2, 3], [0.1, 0.2, 0.3, 0.4]))(),
-    stats.randint(0, 5),
+    *(stats.norm(1, 2), stats.uniform(-0.5, scale=5), stats.gamma(a=2.0, loc=-0.1)),
+    *(stats.beta(2, 3, -0.5, 5), stats.expon(loc=-0.1), stats.t(df=20, loc=1)),
+    *(stats.weibull_min(1.5, loc=-0.1, scale=2), HISTOGRAM()),
+    *(stats.truncnorm(-3, 3, loc=1, scale=2), stats.randint(0, 5)),
+    *(stats.poisson(1.5), stats.binom(n=5, p=0.4), FOUR_VALUES()),
 ]
 
 STANDARD = stats.norm()
@@ -235,6 +227,7 @@ def outcome(call, *args):
         return f"ValueError: {error}"
 
 
+FEW = {"n_resamples": 4, "random_state": 0}
 OF_REGRESSORS = {
     "predict": lambda e, X: e.predict(X, return_std=True),
     "transform": lambda e, X: e.transform(X),
@@ -244,10 +237,8 @@ OF_REGRESSORS = {
     "main effects": lambda e, X: e.main_effects(X),
     "gradient": lambda e, X: e.gradient(X),
     "frame": lambda e, X: e.sobol_frame(),
-    "residual interval": lambda e, X: e.sobol_interval(n_resamples=4, random_state=0),
-    "bootstrap": lambda e, X: e.sobol_interval(
-        method="bootstrap", n_resamples=4, random_state=0
-    ),
+    "residual interval": lambda e, X: e.sobol_interval(**FEW),
+    "bootstrap": lambda e, X: e.sobol_interval(method="bootstrap", **FEW),
 }
 OF_SURROGATES = {
     "predict": lambda e, X: e.predict(X),

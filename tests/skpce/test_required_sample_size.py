@@ -53,13 +53,9 @@ def test_required_size_satisfies_the_bound_and_one_member_less_does_not():
         designs.grow()
 
     def bound(size):
-        error = coefficient_error_bound(
-            found.noise_variance.item(),
-            size,
-            6,
-            smallest_eigenvalue=designs.eigenvalue(size),
-            method="f",
-        )
+        least, noise = designs.eigenvalue(size), found.noise_variance.item()
+        options = {"smallest_eigenvalue": least, "method": "f"}
+        error = coefficient_error_bound(noise, size, 6, **options)
         return sobol_error_bound(error, found.signal_variance[0])
 
     assert bound(n) <= 0.05 < bound(n - 1)
@@ -85,9 +81,8 @@ def test_a_linear_model_needs_what_the_formula_says(rng):
     X = rng.uniform(-1, 1, size=(200, 1))
     pce = PolynomialChaosRegressor(1, distribution=UNIFORM, solver="ols")
     pce.fit(X, np.sqrt(3) * X[:, 0] + 0.5 * rng.normal(size=200))
-    found = required(
-        pce, tolerance=0.02, method="chi2", noise_variance=0.25, signal_variance=1.0
-    )
+    known = {"noise_variance": 0.25, "signal_variance": 1.0}
+    found = required(pce, tolerance=0.02, method="chi2", **known)
     formula = 0.25 * stats.chi2(2).ppf(0.95) / 0.02**2
     assert 1.0 < found.n_required[0] / formula < 1.1
 
@@ -99,9 +94,8 @@ def test_the_fit_gives_noise_signal_and_counts():
     assert (found.n_available, found.n_terms) == (2000, 6)
     assert found.noise_variance[0] == pytest.approx(0.25, rel=0.1)
     assert found.signal_variance[0] == pytest.approx(2.0, rel=0.15)
-    assert found.smallest_eigenvalue == pytest.approx(
-        of_gram(pce.transform(pce._problem.samples.inputs))
-    )
+    design = pce.transform(pce._problem.samples.inputs)
+    assert found.smallest_eigenvalue == pytest.approx(of_gram(design))
     assert (found.bound <= found.tolerance).all()
     assert not found.is_vacuous.any()
 
@@ -168,9 +162,7 @@ def test_more_terms_than_members_is_vacuous_and_not_refused(rng):
     assert found.bound[0] == 1.0
     assert found.n_required[0] > 56
     assert "vacuous" in str(found)
-    least = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ols").fit(
-        X, X[:, 0]
-    )
+    least = ridge_pce(3, distribution=NORMAL, solver="ols").fit(X, X[:, 0])
     assert required(least).n_required[0] == math.inf
     assert required(least, signal_variance=1.0).n_required[0] == math.inf
 

@@ -126,18 +126,15 @@ def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
     n_terms, eigenvalue, error, variance = simulate(
         law, 2, n_members, n_repetitions, draw, n_coordinates
     )
-    held = sum(
-        error[k]
-        <= coefficient_error_bound(
-            variance[k] if known is None else known,
-            n_members,
-            n_terms,
-            smallest_eigenvalue=eigenvalue[k],
-            confidence_level=level,
-            method=method,
+    options = {"confidence_level": level, "method": method}
+    variances = variance if known is None else [known] * n_repetitions
+    held = 0
+    for one, own, least in zip(error, variances, eigenvalue, strict=True):
+        sizes = {"n_members": n_members, "n_terms": n_terms}
+        bound = coefficient_error_bound(
+            own, **sizes, smallest_eigenvalue=least, **options
         )
-        for k in range(n_repetitions)
-    )
+        held += one <= bound
     # No fewer than a coin of that probability would show, one time in a thousand.
     assert held >= stats.binom(n_repetitions, level).ppf(1e-3)
 

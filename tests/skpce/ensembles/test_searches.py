@@ -22,7 +22,7 @@ IntDistribution = of_optuna.IntDistribution
 CategoricalDistribution = of_optuna.CategoricalDistribution
 
 
-def a_trial(params, space, values):
+def a_trial(params, values, space):
     """Return what a trial of Optuna looks like, to be changed."""
     state = SimpleNamespace(name="COMPLETE")
     known = {"params": params, "distributions": space, "values": values}
@@ -54,9 +54,8 @@ def draw(rng):
 def study():
     rng = np.random.default_rng(0)
     drawn = [draw(rng) for _ in range(30)]
-    trials = [
-        a_trial(params, SPACE, [params["depth"] + rng.normal()]) for params in drawn
-    ]
+    values = [[params["depth"] + rng.normal()] for params in drawn]
+    trials = [a_trial(*pair, SPACE) for pair in zip(drawn, values, strict=True)]
     return SimpleNamespace(trials=trials, metric_names=None)
 
 
@@ -186,9 +185,8 @@ def search():
 def test_candidates_are_members(search, given):
     of = {"search": search, "dict": search.cv_results_}
     of["pandas"] = pd.DataFrame(search.cv_results_)
-    plain = {
-        name: list(v) for name, v in search.cv_results_.items() if name != "params"
-    }
+    plain = {name: list(v) for name, v in search.cv_results_.items()}
+    del plain["params"]
     plain["param_max_depth"] = [str(v) for v in plain["param_max_depth"]]
     of["polars"] = pl.DataFrame(plain)
     runs = from_cv_results(of[given])
@@ -214,7 +212,7 @@ def test_of_successive_halving_the_first_round_is_read(search):
 def test_the_order_of_a_study_is_that_of_its_sampler(sampler, order):
     values = np.random.default_rng(0).uniform(size=8)
     space = {"share": FloatDistribution(0.0, 1.0)}
-    trials = [a_trial({"share": value}, space, [value]) for value in values]
+    trials = [a_trial({"share": value}, [value], space) for value in values]
     study = SimpleNamespace(trials=trials, sampler=type(sampler, (), {})())
     assert from_study(study).order is order
 
@@ -237,36 +235,28 @@ def test_splits_are_an_input(search):
 
 def test_several_scorers_and_logarithms():
     X, y = load_iris(return_X_y=True)
-    found = RandomizedSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"ccp_alpha": np.logspace(-4, -1, 8)},
-        n_iter=8,
-        scoring=["accuracy", "f1_macro"],
-        refit=False,
-        random_state=0,
-    ).fit(X, y)
+    tree, grid = DecisionTreeClassifier(random_state=0), np.logspace(-4, -1, 8)
+    given = {"n_iter": 8, "scoring": ["accuracy", "f1_macro"], "refit": False}
+    found = RandomizedSearchCV(tree, {"ccp_alpha": grid}, random_state=0, **given)
+    found.fit(X, y)
     runs = from_cv_results(found.cv_results_, log=["ccp_alpha"])
     assert set(runs.y.columns) == {"accuracy", "f1_macro"}
     assert runs.X["ccp_alpha"].between(-4, -1).all()
 
 
 def test_bad_results_are_refused(search):
-    with pytest.raises(
-        ValueError, match=r"no parameters; expected columns param_\.\.\. among 'mean"
-    ):
-        from_cv_results({"mean_test_score": [1, 2, 3, 4]})
-    with pytest.raises(
-        ValueError, match=r"no test scores; expected columns split\.\.\._test_\.\.\."
-    ):
-        from_cv_results({"param_a": [1, 2, 3, 4]}, splits="input")
+    scores = {"mean_test_score": [1, 2, 3, 4]}
+    words = r"no parameters; expected columns param_\.\.\. among 'mean"
+    refuses(words, from_cv_results, scores)
+    words = r"no test scores; expected columns split\.\.\._test_\.\.\."
+    refuses(words, from_cv_results, {"param_a": [1, 2, 3, 4]}, splits="input")
     unfitted = GridSearchCV(DecisionTreeClassifier(), GRID)
     refuses(r"'cv_results' .* must be a fitted search", from_cv_results, unfitted)
     refuses("'splits' parameter", from_cv_results, search.cv_results_, splits="all")
-    with pytest.raises(ValueError, match="log has 'alpha', which is no input"):
-        from_cv_results(search.cv_results_, log=["alpha"])
-    masked = np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])
-    with pytest.raises(ValueError, match="'a' is missing for 1 of 4 candidates"):
-        from_cv_results({"param_a": masked, "mean_test_score": [1, 2, 3, 4]})
+    logs = {"log": ["alpha"]}
+    refuses("log has 'alpha', which is no", from_cv_results, search.cv_results_, **logs)
+    masked = {"param_a": np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])}
+    refuses("'a' is missing for 1 of 4 candidates", from_cv_results, masked | scores)
 
 
 def test_names_that_would_be_lost_are_refused(study, search):

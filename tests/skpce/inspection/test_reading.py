@@ -62,9 +62,8 @@ def test_however_it_is_wrapped(wrap, rows, policies):
         assert reading.estimator is behind
         assert_array_equal(reading.inputs, inputs)
         assert_array_equal(reading.latent(rows), inputs)
-        assert_array_equal(
-            reading(rows), reading.expansion(inputs).reshape(len(rows), -1)
-        )
+        expanded = reading.expansion(inputs).reshape(len(rows), -1)
+        assert_array_equal(reading(rows), expanded)
         assert reading.problem.basis is behind.basis_
         is_direct = reading.inputs is rows
         names = ("x0", "x1", "x2") if is_direct else ("pca0", "pca1")
@@ -79,9 +78,8 @@ def test_a_frozen_estimator_is_read(rows, policies):
 
 def test_groups_are_added_up(rows, policies):
     expansion = ridge_surrogate(1, steps=STEPS).fit(rows, policies).expansion_
-    assert_array_equal(
-        group_matrix(expansion), [[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
-    )
+    groups = [[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
+    assert_array_equal(group_matrix(expansion), groups)
     assert_array_equal(group_matrix(expansion.grouped(None)), np.eye(5))
 
 

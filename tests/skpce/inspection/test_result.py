@@ -125,14 +125,9 @@ def test_printed_numbers_have_their_errors():
         "first": np.array([[0.5, 0.25]]),
         "first_error": np.array([[0.125, np.nan]]),
     }
-    found = Result(
-        {"output": ("y",), "input": ("a", "b")},
-        columns,
-        supported=(True,),
-        reasons=((),),
-        facts=("Q² = 1",),
-        printed=("total", "first"),
-    )
+    keys = {"output": ("y",), "input": ("a", "b")}
+    said = {"supported": (True,), "reasons": ((),), "facts": ("Q² = 1",)}
+    found = Result(keys, columns, printed=("total", "first"), **said)
     assert str(found).splitlines()[1:] == [
         "- a: total 0.750 [0.500, 0.875], first 0.500 ± 0.125",
         "- b: total 0.250 [0.125, 0.500], first 0.250",
