@@ -45,9 +45,8 @@ def sobol(kind, inputs, steps):
     shares = np.full((len(steps), len(inputs)), 0.8 / len(inputs))
     unexplained = np.linspace(0.1, 0.95, len(steps))
     good = [step % 2 == 1 for step in range(len(steps))]
-    return SobolDisplay(shares, unexplained, steps, inputs, supported=good).plot(
-        kind=kind
-    )
+    display = SobolDisplay(shares, unexplained, steps, inputs, supported=good)
+    return display.plot(kind=kind)
 
 
 def embedding(n_inputs, n_components=None):
@@ -55,14 +54,8 @@ def embedding(n_inputs, n_components=None):
     X = rng.normal(size=(40, n_inputs))
     ratios = None if n_components is None else np.full(n_components, 0.9 / n_components)
     correlation = np.corrcoef(X.T) if n_inputs > 1 else np.ones((1, 1))
-    names = [f"x{i}" for i in range(n_inputs)]
-    return EmbeddingDisplay(
-        correlation,
-        np.sort(X, 0),
-        np.sort(X, 0),
-        names,
-        explained_variance_ratio=ratios,
-    ).plot()
+    given = correlation, *[np.sort(X, 0)] * 2, names_of(n_inputs)
+    return EmbeddingDisplay(*given, explained_variance_ratio=ratios).plot()
 
 
 def interaction(names, **kwargs):
@@ -77,9 +70,22 @@ def reward_effects(n_features, kind, measure="share"):
     groups = {name: [i] for i, name in enumerate(names)}
     y = np.hstack([many(3, 60), many(2, 60)])
     model = make_pipeline(PCA(2), ridge_surrogate(1, steps={LONG[0]: 3, LONG[1]: 2}))
-    return RewardEffectsDisplay.from_estimator(
-        model.fit(X, y), X, groups=groups, kind=kind, measure=measure
-    )
+    options = {"groups": groups, "kind": kind, "measure": measure}
+    return RewardEffectsDisplay.from_estimator(model.fit(X, y), X, **options)
+
+
+def actions(*names, **options):
+    policies = {name: many(47) for name in names}
+    options["step_name"] = LONG[0]
+    made = PolicyDistributionDisplay.from_samples(policies, range(47), **options)
+    return made.plot()
+
+
+def variances():
+    steps = {LONG[0]: 2, LONG[1]: 3}
+    fragility = policy_fragility(np.hstack([many(2), many(3)]), steps=steps)
+    known = {"unexplained": [0.2, 0.9], "supported": [True, False]}
+    return StepVarianceDisplay(fragility, **known).plot()
 
 
 def many(n_actions, size=30):
@@ -107,20 +113,9 @@ PICTURES = {
     "reward, bars": lambda: reward_effects(4, "bars"),
     "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
     "reward, heat map": lambda: reward_effects(12, "heatmap", "variance_share"),
-    "47 actions": lambda: PolicyDistributionDisplay.from_samples(
-        {"ensemble": many(47), "surrogate": many(47)},
-        range(47),
-        step_name=LONG[0],
-        max_parts=None,
-    ).plot(),
-    "12 of 47 actions": lambda: PolicyDistributionDisplay.from_samples(
-        {name: many(47) for name in "abc"}, range(47), step_name=LONG[0]
-    ).plot(),
-    "variances": lambda: StepVarianceDisplay(
-        policy_fragility(np.hstack([many(2), many(3)]), steps={LONG[0]: 2, LONG[1]: 3}),
-        unexplained=[0.2, 0.9],
-        supported=[True, False],
-    ).plot(),
+    "47 actions": lambda: actions("ensemble", "surrogate", max_parts=None),
+    "12 of 47 actions": lambda: actions(*"abc"),
+    "variances": variances,
 }
 
 
