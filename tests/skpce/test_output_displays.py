@@ -35,15 +35,12 @@ OUTPUTS = {"accuracy": 1, "logits": 2}
 ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " * 3]
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
+BEHIND = make_pipeline(PCA(2, whiten=True), ridge_pce(2))
 MODELS = {
     "alone": ridge_pce(2),
-    "behind PCA": make_pipeline(PCA(2, whiten=True), ridge_pce(2)),
+    "behind PCA": BEHIND,
     "learned": PolynomialChaosRegressor(),
-    "in a search": GridSearchCV(
-        make_pipeline(PCA(2), ridge_pce(1)),
-        {"polynomialchaosregressor__degree": [1, 2]},
-        cv=2,
-    ),
+    "in a search": GridSearchCV(BEHIND, {"polynomialchaosregressor__degree": [1, 2]}),
 }
 
 

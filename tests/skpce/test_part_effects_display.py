@@ -1,7 +1,5 @@
 """Bars of named parts add up, say how sure they are, and can be read."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -29,21 +27,11 @@ def effects_by_hand(first, errors=0.02, ratio=None, outputs=None, parts=None):
     parts = tuple(parts or (f"part {i}" for i in range(n_parts)))
     ratio = np.ones(n_outputs) if ratio is None else np.asarray(ratio, dtype=float)
     good = tuple(bool(abs(r - 1) <= 0.25) for r in ratio)
-    pair_names = tuple(f"{one} and {other}" for one, other in combinations(parts, 2))
-    shares = np.linspace(0.0, 0.2, len(pair_names)) * np.ones((n_outputs, 1))
-    pairs = Result({"output": outputs, "pair": pair_names}, {"interaction": shares})
-    return Result(
-        {"output": outputs, "part": parts},
-        {
-            "first": first,
-            "first_error": np.full(first.shape, errors),
-            "total": first + 0.1,
-            "variance_ratio": ratio,
-        },
-        supported=good,
-        reasons=tuple(() if g else ("the parts are dependent",) for g in good),
-        figures={"pairs": pairs},
-    )
+    reasons = tuple(() if g else ("the parts are dependent",) for g in good)
+    columns = {"first": first, "first_error": np.full(first.shape, errors)}
+    columns["variance_ratio"] = ratio
+    keys = {"output": outputs, "part": parts}
+    return Result(keys, columns, supported=good, reasons=reasons)
 
 
 def written(display):
