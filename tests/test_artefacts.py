@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
 from benchmarks.paper import sachs_advice as sachs
-from benchmarks.paper.nine_tasks import named_parts
 from gflownet_envs import train_yield_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
 
@@ -120,11 +119,6 @@ def test_uncertainty_of_pairs_by_hand():
     assert sachs.in_all(one) == pytest.approx([np.log2(3)])
 
 
-def test_pairs_have_their_places():
-    names = ("a", "b", "c")
-    assert sachs.places(names, [("b", "a"), ("a", "c"), ("c", "b")]) == [0, 1, 2]
-
-
 def test_probability_of_a_higher_value():
     higher, lower = np.array([2.0, 3.0]), np.array([1.0, 2.0])
     assert page.auc(higher, lower) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
@@ -150,14 +144,6 @@ def test_artefacts_are_the_permuted_steps():
     assert genuine.tolist() == [3, 13]
     assert page.ranked_first(record, page.MEASURES[1], 0) == [False]
     assert page.ranked_first(record, page.MEASURES[1], -1) == [True]
-
-
-def test_named_parts_are_of_the_first_split_with_support():
-    found = named_parts()
-    assert found["grid", "move 1"] == "near 0.60 ± 0.02"
-    # The base has no support in the first split.
-    assert found["buchwald-hartwig", "base"].startswith("all levels of aryl halide")
-    assert ("sachs", "edge 4") not in found
 
 
 def test_the_record_is_complete():

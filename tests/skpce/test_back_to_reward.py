@@ -91,11 +91,8 @@ def test_moves_by_prediction(fitted):
             product = (part - part.mean(axis=0)) * (whole - whole.mean(axis=0))
             share = product[:, own].mean(axis=0).sum() / variance
             assert found.share[target, player] == pytest.approx(share, abs=1e-8)
-            assert_allclose(
-                found.effect[found.row_targets == target, player],
-                effect[own],
-                atol=1e-8,
-            )
+            given = found.effect[found.row_targets == target, player]
+            assert_allclose(given, effect[own], atol=1e-8)
             size = np.linalg.norm(effect[own])
             assert found.effect_size[target, player] == pytest.approx(size)
     assert_allclose(found.share[:2, 2], 1.0, atol=1e-9)

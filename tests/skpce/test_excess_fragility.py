@@ -15,14 +15,9 @@ from tests.shared import cases
 def equal_noise(centres, scale, n_members=400, seed=0):
     """Members with the same noise in every log-weight, the steps side by side."""
     rng = np.random.default_rng(seed)
-    return np.hstack(
-        [
-            softmax(
-                np.asarray(c) + scale * rng.normal(size=(n_members, len(c))), axis=1
-            )
-            for c in centres
-        ]
-    )
+    noise = [scale * rng.normal(size=(n_members, len(c))) for c in centres]
+    logits = [np.asarray(c) + own for c, own in zip(centres, noise, strict=True)]
+    return np.hstack([softmax(own, axis=1) for own in logits])
 
 
 def of_mean(mean, scale, **options):

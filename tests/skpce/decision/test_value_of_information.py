@@ -477,12 +477,9 @@ def test_what_no_member_checks_is_not_claimed():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(60, 1))
         utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
-        found = value_of_information(
-            ridge_pce(1, distribution=stats.norm(0, 1)),
-            X,
-            utility + 0.3 * rng.normal(size=utility.shape),
-            n_resamples=0,
-            random_state=seed,
-        )
+        noisy = utility + 0.3 * rng.normal(size=utility.shape)
+        few = {"n_resamples": 0, "random_state": seed}
+        model = ridge_pce(1, distribution=stats.norm(0, 1))
+        found = value_of_information(model, X, noisy, **few)
         assert found.plug_in[0] > 0
         assert found.lower_bound[0] == 0.0

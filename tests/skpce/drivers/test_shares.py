@@ -79,13 +79,12 @@ def test_upper_ends_are_wider_where_earlier_results_chose_the_settings(rng):
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(
-        lambda t: (
-            np.sin(5 * t.suggest_float("a", 0, 1)) * t.suggest_float("b", 0, 1)
-            + 0.3 * rng.normal()
-        ),
-        n_trials=40,
-    )
+
+    def objective(trial):
+        a, b = (trial.suggest_float(name, 0, 1) for name in "ab")
+        return np.sin(5 * a) * b + 0.3 * rng.normal()
+
+    study.optimize(objective, n_trials=40)
     plain = skpce.explain(study)
     study.sampler = optuna.samplers.TPESampler()
     adaptive = skpce.explain(study)

@@ -249,14 +249,8 @@ def setting_of_a_design():
     case = arranged(27, rng, "Box-Behnken")
     inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
     y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
-    problem = Problem(
-        inputs,
-        y,
-        np.array([0, 1, 1]),
-        Design.of(case.X),
-        members=tuple((k,) for k in range(4)),
-        n_hypotheses=8,
-    )
+    groups, members = np.array([0, 1, 1]), tuple((k,) for k in range(4))
+    problem = Problem(inputs, y, groups, Design.of(case.X), members, 8)
     return problem.setting((3,))
 
 
@@ -547,11 +541,8 @@ def test_what_acts_with_shared_seeds_only_names_nothing(role):
 def test_an_input_that_differs_between_seeds_is_cautioned():
     rows = list(itertools.product((1, 2, 3, 4), (0, 1), range(3), range(2)))
     rate, flag, own, _ = np.array(rows, dtype=float).T
-    y = (
-        rate
-        + (own - 0.6) * flag
-        + 0.1 * np.random.default_rng(0).normal(size=len(rows))
-    )
+    noise = np.random.default_rng(0).normal(size=len(rows))
+    y = rate + (own - 0.6) * flag + 0.1 * noise
     table = {"rate": rate, "flag": flag, "seed": own, "y": y}
     answer = skpce.explain(table, outputs="y", replicate="seed")
     caution = next(one for one in answer.cautions if one.code == "differs by label")

@@ -59,27 +59,9 @@ def test_noise_is_no_more_than_what_is_left():
 def test_shares_of_all_parts_add_up_to_one():
     found = findings([D, D, N, N], [0.5, 0.4, 0, 0], first=[0.4, 0.3, 0, 0], noise=0.06)
     parts = parts_of(found, 0)
-    assert [name for name, _ in parts] == [
-        "several together",
-        "not predicted",
-        "noise between repeats",
-    ]
+    names = ["several together", "not predicted", "noise between repeats"]
+    assert [name for name, _ in parts] == names
     assert sum(share for _, share in parts) + 0.7 == pytest.approx(1.0)
-
-
-def test_what_a_driver_does_alone_is_said_where_it_differs():
-    found = findings(
-        [D, D, N, N],
-        [0.85, 0.85, 0, 0],
-        first=[0, 0.05, 0, 0],
-        pairs=[(0, 0, 1, 0.8), (0, 0, 2, 0.03)],
-    )
-    (text,) = words(found)
-    assert text.startswith(
-        "rate drives 85 % of the variance of accuracy (80 to 90 %; less than 1 % "
-        "alone) and units 85 % (80 to 90 %; 5 % alone). rate and units act together: "
-        "80 % that neither explains alone."
-    )
 
 
 def test_small_drivers_are_called_small_and_unknown_shares_unknown():

@@ -19,16 +19,10 @@ from tests.shared import cases, refuses
 def table():
     rng = np.random.default_rng(0)
     n = 40
-    return pd.DataFrame(
-        {
-            "learner": rng.choice(["svm", "tree", "knn"], n),
-            "rate": 10.0 ** rng.uniform(-4, 0, n),
-            "depth": rng.integers(1, 9, n),
-            "seed": np.arange(n) % 4,
-            "accuracy": rng.uniform(size=n),
-            "time": rng.uniform(size=n),
-        }
-    )
+    columns = {"learner": rng.choice(["svm", "tree", "knn"], n)}
+    columns |= {"rate": 10.0 ** rng.uniform(-4, 0, n), "depth": rng.integers(1, 9, n)}
+    columns |= {"seed": np.arange(n) % 4, "accuracy": rng.uniform(size=n)}
+    return pd.DataFrame(columns | {"time": rng.uniform(size=n)})
 
 
 def test_inputs_become_numbers_with_the_names_that_were_given(table):

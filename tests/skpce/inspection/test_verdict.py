@@ -343,11 +343,8 @@ def test_a_search_is_refitted_whole(X, y):
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     found = verdict(search, X, y)
     assert repr(found) == repr(verdict(surrogate(), X, y))
-    search = GridSearchCV(
-        make_pipeline(PCA(whiten=True), surrogate()),
-        {"pca__n_components": [2], "compositionalpcesurrogate__degree": [2]},
-        cv=2,
-    )
+    grid = {"pca__n_components": [2], "compositionalpcesurrogate__degree": [2]}
+    search = GridSearchCV(make_pipeline(PCA(whiten=True), surrogate()), grid, cv=2)
     for model in (search, make_pipeline(StandardScaler(), search)):
         found = verdict(model, X, y, cv=2)
         assert found.input_names == ("pca0", "pca1")
