@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import norm
 
 from skpce.metrics import excess_fragility, policy_fragility
-from tests.shared import cases
+from tests.shared import cases, refuses
 
 
 def equal_noise(centres, scale, n_members=400, seed=0):
@@ -133,6 +133,7 @@ def test_steps_without_choice_or_difference():
     assert_array_equal(found.contestedness[0], 0)
     assert_allclose(found.total_variation, 0, atol=1e-15)
     assert np.isnan(found.excess).all()
+    refuses("random_state", excess_fragility, y, steps=(2, 2), random_state="x")
     given = excess_fragility(y, steps=(2, 2), noise_scale=1.0, random_state=0)
     assert given.expected[0] == 0
     assert given.expected[1] > 0.1

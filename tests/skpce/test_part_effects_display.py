@@ -180,9 +180,13 @@ def test_colour_blind_readers_can_distinguish_the_segments():
     assert_distinct([TOGETHER_COLOR, UNEXPLAINED_COLOR], 5)
 
 
+TOTALS = Result({"output": "a", "part": ("p", "q")}, {"total": np.ones((1, 2))})
+
+
 @cases(
     ("arguments", "message"),
     ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
+    ({"effects": TOTALS}, "effects has no column 'first'"),
     ({"max_parts": 0}, "max_parts"),
     ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
 )
