@@ -165,12 +165,6 @@ def test_grid_search_over_a_nested_regressor(hidden):
     assert search.best_params_ == {"regressor__alpha": 1e-3}
 
 
-def test_optional_methods_are_those_that_work():
-    model = PolynomialChaosRegressor(regressor=Lasso(), distribution="normal")
-    assert not hasattr(model, "partial_fit")
-    assert not hasattr(PolynomialChaosRegressor(), "partial_fit")
-
-
 @REGRESSORS
 def test_elimination_by_importance(regressor, rng):
     X = rng.normal(size=(99, 5))
@@ -215,17 +209,6 @@ def test_displays_of_scikit_learn(hidden, regressor):
     assert low < high
     display = PredictionErrorDisplay.from_estimator(model.fit(X, y), X, y)
     assert_allclose(display.y_pred, model.predict(X))
-
-
-@pytest.mark.skipif(
-    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
-    reason="fitted attributes are shown since scikit-learn 1.9",
-)
-@REGRESSORS
-def test_the_representation_shows_what_was_learned(hidden, regressor):
-    page = regressor.fit(*hidden)._repr_html_()
-    assert "Fitted attributes" in page
-    assert "sobol_indices_" in page
 
 
 @pytest.mark.slow
