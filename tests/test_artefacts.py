@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
 from benchmarks.paper import sachs_advice as sachs
-from benchmarks.paper.nine_tasks import named_parts
 from gflownet_envs import train_yield_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
 
@@ -58,9 +57,8 @@ def test_rows_keep_their_yields_where_a_column_is_permuted(levels, rng):
 
 def test_left_out_additives_are_in_no_row():
     levels = np.indices((2, 2, 2, 8)).reshape(4, -1).T
-    kept, yields, out = reactions.data_of(
-        "left-out additives", levels, additive(levels), 0
-    )
+    known = "left-out additives", levels, additive(levels), 0
+    kept, yields, out = reactions.data_of(*known)
     assert len(out) == reactions.N_LEFT_OUT
     assert not np.isin(kept[:, 3], out).any()
     assert len(kept) == len(yields) == 8 * (8 - len(out))
@@ -121,16 +119,6 @@ def test_uncertainty_of_pairs_by_hand():
     assert sachs.in_all(one) == pytest.approx([np.log2(3)])
 
 
-def test_pairs_have_their_places():
-    names = ("a", "b", "c")
-    assert sachs.places(names, [("b", "a"), ("a", "c"), ("c", "b")]) == [0, 1, 2]
-
-
-def test_hub_edges_start_at_a_hub_and_are_no_mapk_edges():
-    assert {source for source, _ in sachs.GROUPS["hub"]} == {"PKA", "PKC"}
-    assert not set(sachs.GROUPS["hub"]) & set(sachs.GROUPS["MAPK"])
-
-
 def test_probability_of_a_higher_value():
     higher, lower = np.array([2.0, 3.0]), np.array([1.0, 2.0])
     assert page.auc(higher, lower) == pytest.approx((1 + 0.5 + 1 + 1) / 4)
@@ -156,14 +144,6 @@ def test_artefacts_are_the_permuted_steps():
     assert genuine.tolist() == [3, 13]
     assert page.ranked_first(record, page.MEASURES[1], 0) == [False]
     assert page.ranked_first(record, page.MEASURES[1], -1) == [True]
-
-
-def test_named_parts_are_of_the_first_split_with_support():
-    found = named_parts()
-    assert found["grid", "move 1"] == "near 0.60 ± 0.02"
-    # The base has no support in the first split.
-    assert found["buchwald-hartwig", "base"].startswith("all levels of aryl halide")
-    assert ("sachs", "edge 4") not in found
 
 
 def test_the_record_is_complete():
@@ -199,13 +179,8 @@ def test_steps_that_gain_an_answer_are_counted(monkeypatch):
     record = {"grid": {"steps": ["m1", "m2", "stop", "m3"], "draws": [one, one, other]}}
     monkeypatch.setattr(page, "named_parts", lambda: {("grid", "m3"): "x"})
     # Step m1 had an answer; m2 in one of three draws; stop is no choice.
-    assert page.gained(record) == {
-        "steps": 3,
-        "none": 2,
-        "drivers": 1,
-        "predicted": 1,
-        "parts": 1,
-    }
+    counts = {"steps": 3, "none": 2, "drivers": 1, "predicted": 1, "parts": 1}
+    assert page.gained(record) == counts
     assert page.counts_of_task(record["grid"])["before"] == [1, 1, 2]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 from scipy.stats import norm
 from sklearn.linear_model import Ridge
@@ -17,7 +15,7 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce._solvers import SOLVERS
-from tests.shared import OLS, ridge_pce, ridge_surrogate
+from tests.shared import OLS, STRICT, ridge_pce, ridge_surrogate
 
 
 class Law(type(norm())):
@@ -76,14 +74,6 @@ def expected_failures(estimator: object) -> dict[str, str]:
     return {}
 
 
-# xfail_strict came with scikit-learn 1.8; before, pytest's own xfail_strict holds.
-_STRICT = (
-    {"xfail_strict": True}
-    if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters
-    else {}
-)
-
-
 # The checks draw data that are no compositions, score rows that no fit has seen, and
 # pass arrays to estimators fitted on data frames: warnings that are meant.
 pytestmark = [
@@ -94,13 +84,13 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(DEFAULTS, expected_failed_checks=expected_failures, **_STRICT)
+@parametrize_with_checks(DEFAULTS, expected_failed_checks=expected_failures, **STRICT)
 def test_common_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures, **_STRICT)
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_failures, **STRICT)
 def test_common_contract_of_other_parameters(estimator, check):
     check(estimator)
 

@@ -4,13 +4,12 @@ import doctest
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.shared import cases
+from tests.shared import cases, printed_by
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "user_guide"
@@ -66,9 +65,27 @@ np.testing.assert_allclose(ours, others, rtol=0, atol=1e-12)
 """
 
 
-def examples_of(page, heading):
+def section_of(heading):
+    page = (GUIDE / "extending.md").read_text(encoding="utf-8")
+    return page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Return a folder with a copy of the package, to be changed."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
+    return tmp_path
+
+
+def run_in(folder, code):
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    printed_by("-c", code, cwd=folder, env=environment)
+
+
+def examples_of(heading):
     """Return the classes and imports, and the rows of a table, under a heading."""
-    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    section = section_of(heading)
     sources = [e.source for e in doctest.DocTestParser().get_examples(section)]
     classes = [s for s in sources if s.startswith(("class ", "from ", "import "))]
     rows = re.findall(r'^"\w+": .+,$', section, flags=re.MULTILINE)
@@ -77,17 +94,14 @@ def examples_of(page, heading):
 
 
 @pytest.mark.slow
-def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
-    page = (GUIDE / "extending.md").read_text(encoding="utf-8")
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
+def test_solvers_and_a_distribution_are_added_as_the_page_says(copy):
     for heading, package, first_row in (
         ("An input distribution", "_input_laws", '        "beta": BetaLaw,\n'),
         ("A solver", "_solvers", '            "ridge": RidgePathSolver,\n'),
     ):
-        classes, rows, names = examples_of(page, heading)
+        classes, rows, names = examples_of(heading)
         assert rows, heading
-        folder = tmp_path / "skpce" / package
+        folder = copy / "skpce" / package
         (folder / "own.py").write_text(classes, encoding="utf-8")
         code = (folder / "__init__.py").read_text(encoding="utf-8")
         assert code.count(first_row) == 1
@@ -95,15 +109,7 @@ def test_solvers_and_a_distribution_are_added_as_the_page_says(tmp_path):
         code = code.replace(after, f"{after}from .own import {names}\n", 1)
         code = code.replace(first_row, "".join(f"{r}\n" for r in rows) + first_row)
         (folder / "__init__.py").write_text(code, encoding="utf-8")
-    result = subprocess.run(
-        [sys.executable, "-c", IN_THE_COPY],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    run_in(copy, IN_THE_COPY)
 
 
 CAUTIONED = """
@@ -149,31 +155,19 @@ np.testing.assert_allclose(line.get_ydata(), [4 / 7, 1], rtol=0, atol=1e-10)
         INSPECTED,
     ),
 )
-def test_one_file_and_one_line_are_enough(tmp_path, heading, files, in_the_copy):
-    page = (GUIDE / "extending.md").read_text(encoding="utf-8")
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "skpce", tmp_path / "skpce", ignore=ignored)
-    section = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    examples = iter(doctest.DocTestParser().get_examples(section))
+def test_one_file_and_one_line_are_enough(copy, heading, files, in_the_copy):
+    examples = iter(doctest.DocTestParser().get_examples(section_of(heading)))
     for package, n_examples, name in files:
         source = "import numpy as np\n"
         if package == "plotting":
             source += "from skpce.inspection import order_shares\n"
         source += "".join(next(examples).source for _ in range(n_examples))
-        folder = tmp_path / "skpce" / package
+        folder = copy / "skpce" / package
         (folder / "own.py").write_text(source, encoding="utf-8")
         line = f"from .own import {name}\n" if name else "from . import own\n"
         with (folder / "__init__.py").open("a", encoding="utf-8") as init:
             init.write(line)
-    result = subprocess.run(
-        [sys.executable, "-c", in_the_copy],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
+    run_in(copy, in_the_copy)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.fuzz.embeddings import EMBEDDINGS
-from tests.fuzz.estimators import _METHODS, CLASSES, PARAMETERS
+from tests.fuzz.estimators import CLASSES, METHODS, PARAMETERS, Fit
 from tests.fuzz.functions import EXEMPT, FUNCTIONS
 from tests.fuzz.judge import ACCEPTED, REFUSED, UNEXPLAINED, Case, judge
 from tests.fuzz.scenes import play
@@ -85,7 +85,7 @@ def test_every_method_is_played(name, rng):
     fitted = kind(**given).fit(X, y)
     played = {
         method.partition(" ")[0]
-        for method, _, _ in _METHODS[name](fitted, rng, X, y, steps, False)
+        for method, _, _ in METHODS[name](Fit(fitted, rng, X, y, False))
     }
     public = {
         method

@@ -1,11 +1,11 @@
 """What the README promises works."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.shared import printed_by
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -15,25 +15,17 @@ CODE = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 SHOWN = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 
-def printed_by(code, folder):
+def printed_in(folder, code):
     """Run an example in a folder; it needs neither torch nor GFlowNets."""
     guard = "\nimport sys; assert not {'torch', 'gflownet_envs'} & set(sys.modules)\n"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code + guard],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return printed_by("-W", "error", "-c", code + guard, cwd=folder)
 
 
 @pytest.mark.slow
 def test_a_table_of_runs_is_explained_as_it_stands_below(tmp_path):
     assert len(CODE) == len(SHOWN) == 2
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    assert printed_by(CODE[0], tmp_path) == SHOWN[0]
+    assert printed_in(tmp_path, CODE[0]) == SHOWN[0]
     assert len([line for line in CODE[0].splitlines() if line]) <= 10
 
 
@@ -54,7 +46,7 @@ def test_the_documentation_includes_both_examples(page):
 
 @pytest.mark.slow
 def test_an_ensemble_of_models_prints_what_stands_below_it(tmp_path):
-    assert printed_by(CODE[1], tmp_path) == SHOWN[1]
+    assert printed_in(tmp_path, CODE[1]) == SHOWN[1]
     assert len(CODE[1].split("\n\n")[1].splitlines()) <= 10
     assert list(tmp_path.iterdir()) == []
 

@@ -34,18 +34,10 @@ def test_no_module_imports_itself_through_others(package):
 
 
 @pytest.mark.parametrize("package", PACKAGES, indirect=True)
-def test_there_are_no_mixins_of_ours(package):
+def test_classes_and_names(package):
     assert package.mixins == []
-
-
-@pytest.mark.parametrize("package", PACKAGES, indirect=True)
-def test_estimators_inherit_from_scikit_learn_only(package):
     assert package.estimators
     assert package.own_bases == []
-
-
-@pytest.mark.parametrize("package", PACKAGES, indirect=True)
-def test_a_module_is_named_for_what_is_in_it(package):
     assert package.vague_names == []
 
 
@@ -115,7 +107,7 @@ def small(tmp_path):
     return Package("small", tmp_path)
 
 
-def test_names_are_followed_to_where_they_are_defined(small):
+def test_sources_are_read(small):
     assert small.imports == {
         "small": {"small._a", "small.sub.b"},
         "small._a": {"small.sub.b"},
@@ -124,18 +116,10 @@ def test_names_are_followed_to_where_they_are_defined(small):
         "small.sub.b": {"small.utils"},
         "small.utils": {"small._a"},
     }
-
-
-def test_circles_count_lazy_imports_and_those_for_types(small):
+    # lazy imports and those for types count
     assert small.circles == [["small._a", "small.sub.b", "small.utils"]]
-
-
-def test_classes_are_read(small):
     assert small.mixins == ["AddMixin"]
     assert small.own_bases == [("A", "AddMixin")]
-
-
-def test_names_and_sizes_are_read(small):
     assert small.vague_names == ["small.utils"]
     # def, import, class; import, class, field; dict; if, class; def, return
     assert small.code_lines == 2 + 2 + 1 + 2 + 2

@@ -13,22 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import index_of_set, indices_of_terms
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
-from skpce.sample_size._required import smallest_of_gram
 from tests.shared import cases
-
-
-def of_gram(design):
-    return smallest_of_gram(design.T @ design) / len(design)
-
-
-UNIFORM = stats.uniform(-1, 2)
-NORMAL = stats.norm(0, 1)
+from tests.skpce.test_sample_size import NORMAL, UNIFORM, of_gram
 
 ROUNDING = 1e-12
 KINDS = ("exact", "closed", "total")
@@ -114,14 +105,9 @@ def every_share(c, j):
     c = np.atleast_2d(c)
     indices = indices_of_terms(c, j)
     groups = [[0], [1], [0, 1], [1, 2]]
-    return np.concatenate(
-        [
-            indices.first_order[0],
-            indices.total_order[0],
-            indices.shapley[0],
-            *(index_of_set(kind, c, j, u) for u in groups for kind in KINDS),
-        ]
-    )
+    of_sets = [index_of_set(kind, c, j, u) for u in groups for kind in KINDS]
+    names = ("first_order", "total_order", "shapley")
+    return np.concatenate([*(getattr(indices, name)[0] for name in names), *of_sets])
 
 
 @several
@@ -208,13 +194,8 @@ def test_a_all_indices_are_within_the_bound_as_often_as_promised(rng):
     c = np.array([0.3, 1.0, -0.5, 0.2, 0.4, 0.0])
     noise = 0.4 * rng.normal(size=(n_trials, n_members))
     estimates = c + noise @ np.linalg.pinv(design).T
-    squared_error = coefficient_error_bound(
-        0.16,
-        n_members,
-        len(c),
-        smallest_eigenvalue=of_gram(design),
-        confidence_level=1 - risk,
-    )
+    known = {"smallest_eigenvalue": of_gram(design), "confidence_level": 1 - risk}
+    squared_error = coefficient_error_bound(0.16, n_members, len(c), **known)
     exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error
     assert exceeded.mean() <= risk + 3 * np.sqrt(risk * (1 - risk) / n_trials)
     true, found = indices_of_terms(c[None], j), indices_of_terms(estimates, j)

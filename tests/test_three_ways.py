@@ -2,26 +2,19 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.shared import printed_by
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def printed_by(name, tmp_path):
+def printed_by_example(name, tmp_path):
     """Run an example; every warning is an error."""
-    result = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"MPLBACKEND": "Agg", "TMPDIR": str(tmp_path)},
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    environment = os.environ | {"MPLBACKEND": "Agg", "TMPDIR": str(tmp_path)}
+    return printed_by("-W", "error", str(EXAMPLES / name), env=environment)
 
 
 def code_of(lines):
@@ -33,7 +26,7 @@ def code_of(lines):
 def test_a_table_of_a_simulator(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("pandas")
-    found = printed_by("way_1_simulator.py", tmp_path)
+    found = printed_by_example("way_1_simulator.py", tmp_path)
     assert re.search(r"^tilt: 0\.\d\d \[0\.\d\d, 0\.\d\d\]$", found, re.MULTILINE)
     assert "{'degree': " in found
     assert re.search(r"\btilt drives \d+ %", found)
@@ -43,7 +36,7 @@ def test_a_table_of_a_simulator(tmp_path):
 @pytest.mark.slow
 def test_raw_arrays_of_models(tmp_path):
     pytest.importorskip("pandas")
-    found = printed_by("way_2_models.py", tmp_path)
+    found = printed_by_example("way_2_models.py", tmp_path)
     assert re.search(r"log weight drives \d+ % of the variance of bottle", found)
     assert "log smoothing drives" in found
     text = (EXAMPLES / "way_2_models.py").read_text()
@@ -55,7 +48,7 @@ def test_raw_arrays_of_models(tmp_path):
 def test_from_an_environment_to_a_report(tmp_path):
     pytest.importorskip("torch")
     pytest.importorskip("matplotlib")
-    found = printed_by("way_3_environment.py", tmp_path)
+    found = printed_by_example("way_3_environment.py", tmp_path)
     assert found.count(" drives ") >= 2
     assert len(list(tmp_path.rglob("report.html"))) == 1
     text = (EXAMPLES / "way_3_environment.py").read_text()

@@ -1,10 +1,10 @@
 """What a type checker sees of fits and answers: arrays, results and states."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.shared import printed_by
 
 SEEN = """
 import numpy as np
@@ -45,11 +45,4 @@ def test_a_type_checker_sees_arrays_results_and_states(tmp_path):
     pytest.importorskip("mypy")
     file = tmp_path / "seen.py"
     file.write_text(SEEN, encoding="utf-8")
-    found = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", str(file)],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout
+    printed_by("-m", "mypy", "--strict", str(file), cwd=Path(__file__).parents[1])

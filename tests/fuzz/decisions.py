@@ -14,7 +14,8 @@ from skpce import decision, ensembles
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.estimators import LAWS
-from tests.fuzz.models import Drawn, Generator, policies, regression, size
+from tests.fuzz.models import Drawn, Generator, of_keywords, policies, regression, size
+from tests.shared import ridge_surrogate
 
 
 def _frame(rng: Generator) -> Drawn:
@@ -28,30 +29,20 @@ def _frame(rng: Generator) -> Drawn:
 
 def _search(rng: Generator) -> Drawn:
     n = size(rng)
-    results = {
-        "params": [{"a": float(v), "b": int(k)} for k, v in enumerate(rng.random(n))],
-        "param_a": rng.random(n),
-        "param_b": np.arange(n),
-        "mean_test_score": rng.random(n),
-        "split0_test_score": rng.random(n),
-        "split1_test_score": rng.random(n),
-    }
-    results["param_a"] = np.array([p["a"] for p in results["params"]])
+    a, _, *scores = (rng.random(n) for _ in range(5))
+    params = [{"a": float(v), "b": int(k)} for k, v in enumerate(a)]
+    results = {"params": params, "param_a": a, "param_b": np.arange(n)}
+    names = ("mean_test_score", "split0_test_score", "split1_test_score")
+    results |= dict(zip(names, scores, strict=True))
     return ensembles.from_cv_results, {"cv_results": results}, true.nothing
 
 
 def _study(rng: Generator) -> Drawn:
+    space = {"a": SimpleNamespace(low=0.0, high=1.0, log=False, step=None)}
+    known = {"distributions": space, "state": SimpleNamespace(name="COMPLETE")}
     trials = [
-        SimpleNamespace(
-            params={"a": float(v)},
-            distributions={
-                "a": SimpleNamespace(low=0.0, high=1.0, log=False, step=None)
-            },
-            state=SimpleNamespace(name="COMPLETE"),
-            values=[float(v)],
-            number=i,
-        )
-        for i, v in enumerate(rng.random(size(rng)))
+        SimpleNamespace(params={"a": v}, values=[v], number=i, **known)
+        for i, v in enumerate(rng.random(size(rng)).tolist())
     ]
     study = SimpleNamespace(trials=trials, directions=[None], metric_names=None)
     given = {"study": study, "distribution": draw.one_of(rng, ["space", "tried"])}
@@ -59,14 +50,9 @@ def _study(rng: Generator) -> Drawn:
 
 
 def _sampled(rng: Generator) -> Drawn:
-    distributions = {
-        f"x{i}": draw.one_of(rng, LAWS[-6:]) for i in range(int(rng.integers(1, 4)))
-    }
-    given = {
-        "distributions": distributions,
-        "n": int(rng.integers(1, 40)),
-        "random_state": 0,
-    }
+    names = [f"x{i}" for i in range(int(rng.integers(1, 4)))]
+    given = {"distributions": {name: draw.one_of(rng, LAWS[-6:]) for name in names}}
+    given |= {"n": int(rng.integers(1, 40)), "random_state": 0}
     given["method"] = draw.one_of(rng, ["sobol", "lhs", "random"])
 
     def faults(found: Any) -> true.Faults:
@@ -113,29 +99,10 @@ def _belief(rng: Generator) -> Drawn:
 
 def _thompson(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    surrogate = skpce.CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=steps).fit(X, y)
 
-    def choose(
-        surrogate: Any,
-        rule: str,
-        greedy: bool,
-        n_particles: int,
-        n_draws: int,
-        observed: Any,
-        noise_sd: Any,
-        steps: Any,
-    ) -> Any:
-        policy = decision.ThompsonPolicy(
-            surrogate,
-            rule=rule,
-            greedy=greedy,
-            n_particles=n_particles,
-            n_draws=n_draws,
-            random_state=0,
-        )
-        policy.fit()
+    def choose(observed: Any, noise_sd: Any, steps: Any, **parameters: Any) -> Any:
+        policy = decision.ThompsonPolicy(**parameters, random_state=0).fit()
         if observed is not None:
             policy.update(observed, outcome=lambda z: z[:, :1], noise_sd=noise_sd)
         return policy.choose(steps)
@@ -154,7 +121,7 @@ def _thompson(rng: Generator) -> Drawn:
         "noise_sd": 1.0,
         "steps": None,
     }
-    return choose, given, faults
+    return of_keywords(choose, given), given, faults
 
 
 def _known(rng: Generator) -> Drawn:

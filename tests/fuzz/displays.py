@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-import skpce
 from skpce import inspection
 from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.models import Drawn, Generator, fitted_model, policies
+from tests.shared import ridge_pce, ridge_surrogate
 
 
 def _display(name: str) -> Any:
@@ -62,15 +62,8 @@ def _from_fit(rng: Generator) -> Drawn:
 
 def _convergence(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    given = {
-        "pipeline": skpce.CompositionalPCESurrogate(
-            1, steps=steps, solver="ridge", distribution="normal"
-        ),
-        "X": X,
-        "y": y,
-        "n_repeats": 2,
-        "random_state": 0,
-    }
+    given = {"pipeline": ridge_surrogate(1, steps=steps), "X": X, "y": y}
+    given |= {"n_repeats": 2, "random_state": 0}
     return _display("ConvergenceDisplay").from_estimator, given, _closed
 
 
@@ -107,18 +100,10 @@ def _parts(rng: Generator) -> Drawn:
 def _values(rng: Generator) -> Drawn:
     X = rng.normal(size=(20, 3))
     utility = X @ rng.normal(size=(3, 2)) + rng.normal(size=(20, 2))
-    values = value_of_information(
-        *(
-            skpce.PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-            X,
-            utility,
-        ),
-        n_resamples=3,
-        n_samples=128,
-        random_state=0,
-    )
-    given = {"values": values}
-    return _display("ValueOfInformationDisplay").from_values, given, _closed
+    few = {"n_resamples": 3, "n_samples": 128, "random_state": 0}
+    values = value_of_information(ridge_pce(1), X, utility, **few)
+    display = _display("ValueOfInformationDisplay")
+    return display.from_values, {"values": values}, _closed
 
 
 #: The displays by name, with what draws their arguments.

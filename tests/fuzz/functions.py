@@ -28,6 +28,7 @@ from tests.fuzz.models import (
     policies,
     size,
 )
+from tests.shared import ridge_surrogate
 
 #: Parameters that are never given a wrong value: they only cost time.
 _COSTS = frozenset({"n_jobs", "progress", "batch_size"})
@@ -105,11 +106,7 @@ def _saved(rng: Generator) -> Drawn:
         if not np.array_equal(fitted.predict(X), loaded.predict(X)):
             yield "a reloaded model predicts something else"
 
-    fitted = (
-        fitted[-1]
-        if hasattr(fitted, "steps") and hasattr(fitted, "named_steps")
-        else fitted
-    )
+    fitted = fitted[-1] if hasattr(fitted, "named_steps") else fitted
     X = X[:, : fitted.n_features_in_]
     return save, {"estimator": fitted, "path": Path(folder) / "model"}, faults
 
@@ -125,11 +122,9 @@ def _explained(rng: Generator) -> Drawn:
     def faults(answer: Any) -> true.Faults:
         table = answer.drivers
         for name in ("first", "total"):
-            low, value, high = (
-                table.columns[f"{name}{end}"] for end in ("_low", "", "_high")
-            )
-            outside = (low > value + 1e-12) | (value > high + 1e-12)
-            if outside.any():
+            ends = ("_low", "", "_high")
+            low, value, high = (table.columns[f"{name}{end}"] for end in ends)
+            if ((low > value + 1e-12) | (value > high + 1e-12)).any():
                 yield f"{name} lies outside its interval"
         yield from true.between("p_value", table.p_value, high=1.0)
 
@@ -153,67 +148,36 @@ def _reported(rng: Generator) -> Drawn:
 def _tables(rng: Generator) -> tuple[Any, Any, tuple[int, ...]]:
     X = rng.normal(size=(size(rng), 2))
     y, steps = draw.compositions(rng, X)
-    y = y / np.repeat(
-        np.stack([b.sum(axis=1) for b in np.split(y, np.cumsum(steps)[:-1], 1)], 1),
-        steps,
-        axis=1,
-    )
+    sums = np.add.reduceat(y, np.cumsum([0, *steps[:-1]]), axis=1)
+    y = y / np.repeat(sums, steps, axis=1)
     other = 0.9 * y + 0.1 / np.repeat(steps, steps)
     return y, other, steps
 
 
-def _pair(name: str, low: float, high: float) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        function = getattr(metrics, name)
-        first, second = ("p", "q") if "p" in named(function) else ("y_true", "y_pred")
-        given: dict[str, Any] = {first: y, second: other}
-        if "steps" in named(function):
-            given["steps"] = steps
-        if "mask" in named(function):
-            given["mask"] = np.ones(y.shape[1], dtype=bool)
-        if "sample_weight" in named(function):
-            given["sample_weight"] = rng.uniform(0.1, 2.0, size=len(y))
-        return function, given, partial(true.between, name, low=low, high=high)
-
-    return make
+def _distance(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    given = {"p": y, "q": other, "steps": steps}
+    return metrics.total_variation_distance, given, partial(true.between, "distance")
 
 
-def _covered(name: str) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        width = rng.uniform(0, 0.2)
-        given = {"lower": other - width, "upper": other + width, "steps": steps}
-        function = getattr(metrics, name)
-        if "y_true" in named(function):
-            given["y_true"] = y
+def _covered(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    width = rng.uniform(0, 0.2)
+    given = {"y_true": y, "lower": other - width, "upper": other + width}
 
-        def faults(found: Any) -> true.Faults:
-            values = getattr(found, "coverage", found)
-            yield from true.between(name, values, 0.0, 1.0, nan=True)
-            if hasattr(found, "coverage"):
-                yield from true.ordered(name, found.lower, found.upper, nan=True)
+    def faults(found: Any) -> true.Faults:
+        yield from true.between("coverage", found.coverage, nan=True)
+        yield from true.ordered("coverage", found.lower, found.upper, nan=True)
 
-        return function, given, faults
-
-    return make
+    return metrics.coverage_interval, given | {"steps": steps}, faults
 
 
-def _drawn(name: str) -> Callable[[Generator], Drawn]:
-    def make(rng: Generator) -> Drawn:
-        y, other, steps = _tables(rng)
-        draws = np.stack([other, other[rng.permutation(len(other))], other])
-        function = getattr(metrics, name)
-        given = {"y_true": y, "draws": draws, "steps": steps}
-        if "random_state" in named(function):
-            given["random_state"] = a_seed(rng)
-
-        def faults(found: Any) -> true.Faults:
-            yield from true.between(name, found, 0.0, np.inf, nan=True)
-
-        return function, given, faults
-
-    return make
+def _scored(rng: Generator) -> Drawn:
+    y, other, steps = _tables(rng)
+    draws = np.stack([other, other[rng.permutation(len(other))], other])
+    given = {"y_true": y, "draws": draws, "steps": steps}
+    positive = partial(true.between, "score", low=0.0, high=np.inf, nan=True)
+    return metrics.crps_score, given, positive
 
 
 def _fragile(rng: Generator) -> Drawn:
@@ -258,9 +222,7 @@ def _excess(rng: Generator) -> Drawn:
 
 def _scorer(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    model = skpce.CompositionalPCESurrogate(
-        1, steps=steps, solver="ridge", distribution="normal"
-    )
+    model = ridge_surrogate(1, steps=steps)
     fitted = model.fit(X, y)
 
     def score(steps: Any, zero_replacement: float) -> Any:
@@ -313,10 +275,8 @@ def _expansion(rng: Generator) -> Drawn:
     X, _ = normal_regression(rng)
     basis = skpce.PolynomialChaosFeatures(2, distribution="normal").fit(X).basis_
     n_outputs = int(rng.integers(1, 4))
-    given = {
-        "basis": basis,
-        "coefficients": rng.normal(size=(n_outputs, len(basis.multi_indices))),
-    }
+    coefficients = rng.normal(size=(n_outputs, len(basis.multi_indices)))
+    given = {"basis": basis, "coefficients": coefficients}
 
     def faults(found: Any) -> true.Faults:
         indices = found.sobol_indices()
@@ -340,15 +300,13 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.save_model": _saved,
     "skpce.variance_components": _components,
     "skpce.metrics.aitchison_scorer": _scorer,
-    "skpce.metrics.coverage_interval": _covered("coverage_interval"),
-    "skpce.metrics.crps_score": _drawn("crps_score"),
+    "skpce.metrics.coverage_interval": _covered,
+    "skpce.metrics.crps_score": _scored,
     "skpce.metrics.neg_kl_divergence_scorer": _scorer,
     "skpce.ensembles.member_blocks": _blocks,
     "skpce.metrics.policy_fragility": _fragile,
     "skpce.metrics.excess_fragility": _excess,
-    "skpce.metrics.total_variation_distance": _pair(
-        "total_variation_distance", 0.0, 1.0
-    ),
+    "skpce.metrics.total_variation_distance": _distance,
     "skpce.sample_size.required_ensemble_size": _required,
 }
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 
-import skpce
 from skpce import inspection
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
@@ -21,6 +20,7 @@ from tests.fuzz.models import (
     policies,
     unfitted_model,
 )
+from tests.shared import ridge_pce, ridge_surrogate
 
 
 def _result(found: Any) -> true.Faults:
@@ -80,18 +80,9 @@ def _largest(rng: Generator) -> Drawn:
 def _embeddings(rng: Generator) -> Drawn:
     X = rng.normal(size=(24, 4))
     y = draw.signal_of(rng, X)
-    given = {
-        "candidates": {"pca": PCA(whiten=True)},
-        "X": X,
-        "y": y,
-        "dimensions": (1, 2),
-        "degrees": (1,),
-        "surrogate": skpce.PolynomialChaosRegressor(
-            1, solver="ridge", distribution="normal"
-        ),
-        "cv": 3,
-        "inner_cv": 3,
-    }
+    given = {"candidates": {"pca": PCA(whiten=True)}, "X": X, "y": y}
+    given |= {"dimensions": (1, 2), "degrees": (1,), "cv": 3, "inner_cv": 3}
+    given["surrogate"] = ridge_pce(1)
     return inspection.compare_embeddings, given, _result
 
 
@@ -101,9 +92,7 @@ def _input_tests(rng: Generator) -> Drawn:
 
 def _modes_test(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
-    fitted = skpce.CompositionalPCESurrogate(
-        2, steps=steps, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = ridge_surrogate(2, steps=steps).fit(X, y)
     return inspection.modes_test, {"pipeline": fitted}, _result
 
 

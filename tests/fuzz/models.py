@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-import skpce
 from tests.fuzz import values as draw
+from tests.shared import ridge_pce, ridge_surrogate
 
 Generator = np.random.Generator
 Drawn = tuple[Any, dict[str, Any], Callable[[Any], Any]]  # callable, arguments, faults
+
+
+def of_keywords(function: Any, names: Iterable[str]) -> Any:
+    """Let a function of any keywords say which it takes: scenes spoil them by name."""
+    parameters = [Parameter(name, Parameter.KEYWORD_ONLY) for name in names]
+    function.__signature__ = Signature(parameters)
+    return function
 
 
 def size(rng: Generator) -> int:
@@ -54,12 +62,10 @@ def fitted_model(rng: Generator) -> tuple[Any, Any, Any]:
 def _fitted_once(rng: Generator) -> tuple[Any, Any, Any]:
     if rng.random() < 0.5:
         X, y, steps = policies(rng)
-        last: Any = skpce.CompositionalPCESurrogate(
-            2, steps=steps, solver="ridge", distribution="normal"
-        )
+        last: Any = ridge_surrogate(2, steps=steps)
     else:
         X, y = normal_regression(rng)
-        last = skpce.PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
+        last = ridge_pce(2)
     if X.shape[1] > 1 and rng.random() < 0.4:
         last = make_pipeline(PCA(1, whiten=True), last)
     return last.fit(X, y), X, y
@@ -69,16 +75,5 @@ def unfitted_model(rng: Generator) -> tuple[Any, Any, Any]:
     """Return a regressor or surrogate, and its data."""
     if rng.random() < 0.5:
         X, y, steps = policies(rng)
-        return (
-            skpce.CompositionalPCESurrogate(
-                1, steps=steps, solver="ridge", distribution="normal"
-            ),
-            X,
-            y,
-        )
-    X, y = normal_regression(rng)
-    return (
-        skpce.PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-        X,
-        y,
-    )
+        return ridge_surrogate(1, steps=steps), X, y
+    return ridge_pce(1), *normal_regression(rng)

@@ -26,25 +26,21 @@ def one_of(rng: Generator, values: Any) -> Any:
     return values[int(rng.integers(len(values)))]
 
 
+_COLUMNS: tuple[Callable[[Generator, int], Table], ...] = (
+    *[lambda rng, n: rng.normal(size=n)] * 4,
+    *[lambda rng, n: rng.uniform(-1, 1, size=n)] * 2,
+    lambda rng, n: rng.lognormal(size=n),
+    lambda rng, n: rng.integers(0, 4, size=n).astype(float),
+    lambda rng, n: rng.standard_cauchy(size=n),
+    lambda rng, n: np.full(n, rng.normal()),
+    lambda rng, n: rng.integers(0, 2, size=n).astype(float),
+    lambda rng, n: np.round(rng.gamma(0.5, size=n), 2),
+)
+
+
 def column(rng: Generator, n: int) -> Table:
     """Return one input of some distribution, unit and offset."""
-    kind = int(rng.integers(12))
-    if kind <= 3:
-        values = rng.normal(size=n)
-    elif kind <= 5:
-        values = rng.uniform(-1, 1, size=n)
-    elif kind == 6:
-        values = rng.lognormal(size=n)
-    elif kind == 7:
-        values = rng.integers(0, 4, size=n).astype(float)
-    elif kind == 8:
-        values = rng.standard_cauchy(size=n)
-    elif kind == 9:
-        values = np.full(n, rng.normal())
-    elif kind == 10:
-        values = rng.integers(0, 2, size=n).astype(float)
-    else:
-        values = np.round(rng.gamma(0.5, size=n), 2)
+    values = one_of(rng, _COLUMNS)(rng, n)
     if rng.random() < 0.15:
         values = values * 10.0 ** rng.uniform(-72, 72)
     if rng.random() < 0.1:
@@ -127,18 +123,18 @@ def compositions(rng: Generator, X: Table) -> tuple[Table, tuple[int, ...]]:
     return y, widths
 
 
+_WEIGHTS: tuple[Callable[[Generator, int], Any], ...] = (
+    *[lambda rng, n: None] * 6,
+    lambda rng, n: rng.integers(1, 4, size=n),
+    lambda rng, n: np.where(rng.random(n) < 0.3, 0.0, 1.0) + np.eye(n)[0],
+    lambda rng, n: rng.dirichlet(np.ones(n)),
+    lambda rng, n: rng.uniform(0, 1, size=n) * 10.0 ** rng.uniform(-20, 12) + 1e-3,
+)
+
+
 def weights(rng: Generator, n: int) -> Any:
     """Return frequencies of rows, most often none."""
-    kind = int(rng.integers(10))
-    if kind <= 5:
-        return None
-    if kind == 6:
-        return rng.integers(1, 4, size=n)
-    if kind == 7:
-        return np.where(rng.random(n) < 0.3, 0.0, 1.0) + np.eye(n)[0]
-    if kind == 8:
-        return rng.dirichlet(np.ones(n))
-    return rng.uniform(0, 1, size=n) * 10.0 ** rng.uniform(-20, 12) + 1e-3
+    return one_of(rng, _WEIGHTS)(rng, n)
 
 
 def container(rng: Generator, table: Table, prefix: str = "") -> Any:
@@ -155,14 +151,9 @@ def container(rng: Generator, table: Table, prefix: str = "") -> Any:
     if kind == 4:
         return np.ma.array(table)
     if kind == 5 and table.ndim == 2:
-        names = [f"{prefix}{i}" for i in range(table.shape[1])]
-        return pd.DataFrame(table, columns=names)
+        return pd.DataFrame(table).add_prefix(prefix)
     if kind == 6 and table.ndim == 2:
-        return (
-            pd.DataFrame(table)
-            .rename(columns=lambda i: f"{prefix}{i}")
-            .astype("Float64")
-        )
+        return pd.DataFrame(table).add_prefix(prefix).astype("Float64")
     if kind == 7 and table.ndim == 2:
         return pd.DataFrame(table)
     if kind == 8 and table.ndim == 1:
@@ -234,38 +225,9 @@ def corrupted(rng: Generator, table: Table) -> Any:
 
 #: Values that hardly any parameter takes.
 BAD_VALUES: tuple[Any, ...] = (
-    None,
-    -1,
-    0,
-    1.5,
-    -0.5,
-    "abc",
-    "",
-    np.nan,
-    np.inf,
-    -np.inf,
-    1e-300,
-    [],
-    (),
-    {},
-    {"a": 1},
-    [None],
-    ["a", "b"],
-    object(),
-    True,
-    b"x",
-    np.array([1.0, 2.0]),
-    np.array(3),
-    np.float32(0.5),
-    1j,
-    np.datetime64("2026-01-01"),
-    [np.nan, 1.0],
-    [-1, 2],
-    [[1, 2], [3]],
-    stats.norm,
-    stats.norm(0, 1),
-    stats.cauchy(),
-    lambda x: x,
-    int,
-    10**6,
+    *(None, -1, 0, 1.5, -0.5, "abc", "", np.nan, np.inf, -np.inf, 1e-300),
+    *([], (), {}, {"a": 1}, [None], ["a", "b"], object(), True, b"x"),
+    *(np.array([1.0, 2.0]), np.array(3), np.float32(0.5), 1j),
+    *(np.datetime64("2026-01-01"), [np.nan, 1.0], [-1, 2], [[1, 2], [3]]),
+    *(stats.norm, stats.norm(0, 1), stats.cauchy(), lambda x: x, int, 10**6),
 )

@@ -71,16 +71,10 @@ def found(data, candidates):
 
 def grid_search(candidates, scoring=None):
     """The same search by scikit-learn."""
-    return GridSearchCV(
-        Pipeline([("embedding", PCA()), ("surrogate", surrogate())]),
-        {
-            "embedding": list(candidates.values()),
-            "embedding__n_components": [1, 2],
-            "surrogate__degree": [1, 2],
-        },
-        scoring=scoring,
-        cv=INNER,
-    )
+    model = Pipeline([("embedding", PCA()), ("surrogate", surrogate())])
+    grid = {"embedding": list(candidates.values()), "surrogate__degree": [1, 2]}
+    grid["embedding__n_components"] = [1, 2]
+    return GridSearchCV(model, grid, scoring=scoring, cv=INNER)
 
 
 @pytest.mark.slow
@@ -105,9 +99,8 @@ def test_the_choice_is_that_of_a_grid_search(data, candidates, found):
     assert found.best.dimension == chosen["embedding__n_components"]
     assert found.best.degree == chosen["surrogate__degree"]
     assert found.best.score == pytest.approx(search.best_score_)
-    assert_allclose(
-        found.best.pipeline.predict(data[0]), search.predict(data[0]), rtol=1e-10
-    )
+    predicted = found.best.pipeline.predict(data[0])
+    assert_allclose(predicted, search.predict(data[0]), rtol=1e-10)
 
 
 def test_the_choice_is_made_by_the_scoring(data, candidates):
@@ -169,24 +162,21 @@ class Line(RegressorMixin, BaseEstimator):
 @pytest.mark.slow
 def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     """Policies are noise; each candidate is one column of the inputs."""
-    n_columns, largest, nested, named = 8, [], [], []
+    largest, nested, named = [], [], []
+
+    def squares(model, X, y):
+        return -np.square(model.predict(X) - y).mean()
+
+    options = {"degrees": None, "surrogate": Line(), "scoring": squares}
+    options |= {"cv": 3, "inner_cv": INNER}
+    candidates = {
+        f"column {j}": FunctionTransformer(column, kw_args={"j": j}) for j in range(8)
+    }
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        X = rng.normal(size=(40, n_columns))
+        X = rng.normal(size=(40, 8))
         y = softmax(rng.normal(size=(40, 2)), axis=1)
-        found = compare_embeddings(
-            {
-                f"column {j}": FunctionTransformer(column, kw_args={"j": j})
-                for j in range(n_columns)
-            },
-            X,
-            y,
-            degrees=None,
-            surrogate=Line(),
-            scoring=lambda model, X, y: -np.square(model.predict(X) - y).mean(),
-            cv=3,
-            inner_cv=INNER,
-        )
+        found = compare_embeddings(candidates, X, y, **options)
         largest.append(found.q2[:-1].max())
         nested.append(found.best_of_all.q2[0])
         named.append(found.best_of_all.attributable[0])
@@ -200,15 +190,9 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
 def test_no_seed_and_no_order_of_rows_matters(order):
     X, y = quiet_and_loud(40)
     each = {"projection": GaussianRandomProjection()}
-    arguments = {
-        "dimensions": (2,),
-        "degrees": (1,),
-        "surrogate": surrogate(),
-        "cv": 3,
-        "inner_cv": 2,
-    }
-    one = compare_embeddings(each, X, y, **arguments)
-    two = compare_embeddings(each, X[order], y[order], **arguments)
+    grid = {"dimensions": (2,), "degrees": (1,), "cv": 3, "inner_cv": 2}
+    one = compare_embeddings(each, X, y, surrogate=surrogate(), **grid)
+    two = compare_embeddings(each, X[order], y[order], surrogate=surrogate(), **grid)
     assert_allclose(one.scores, two.scores)
     assert_allclose(one.q2, two.q2)
     assert each["projection"].random_state is None
@@ -231,15 +215,8 @@ def test_replicates_give_training_noise(rng):
     X, y = quiet_and_loud(20)
     setting = np.repeat(np.arange(20), 3)
     noisy = softmax(np.log(y[:, :3][setting]) + rng.normal(size=(60, 3)), axis=1)
-    found = compare_embeddings(
-        {"PCA": PCA()},
-        X[setting],
-        noisy,
-        dimensions=(2,),
-        degrees=(1,),
-        cv=3,
-        inner_cv=2,
-    )
+    grid = {"dimensions": (2,), "degrees": (1,), "cv": 3, "inner_cv": 2}
+    found = compare_embeddings({"PCA": PCA()}, X[setting], noisy, **grid)
     assert 0.1 < found.best.noise_share[0] < 1
     assert found.best.verdict.design.n_settings == 20
 
@@ -252,15 +229,11 @@ def test_kinds_of_candidates(X, y):
         "fixed": make_pipeline(PCA(3, svd_solver="full"), StandardScaler()),
     }
     before, X, y = repr(each), X[:45], y[:45]
-    found = compare_embeddings(
-        each,
-        pd.DataFrame(X[:, -4:]).add_prefix("entry"),
-        pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"]),
-        dimensions=(1, 2),
-        degrees=None,
-        surrogate=ridge_surrogate(1, random_state=0),
-        **SMALL,
-    )
+    inputs = pd.DataFrame(X[:, -4:]).add_prefix("entry")
+    outputs = pd.DataFrame(y, columns=["a__0", "a__1", "a__2", "b__0", "b__1"])
+    given = {"dimensions": (1, 2), "degrees": None, **SMALL}
+    given["surrogate"] = ridge_surrogate(1, random_state=0)
+    found = compare_embeddings(each, inputs, outputs, **given)
     assert repr(each) == before
     assert len(found.settings_frame()) == 4
     assert found.tables["settings"].keys["setting"] == (
@@ -284,14 +257,8 @@ def test_tables_and_words(found):
     assert frame["candidate"].tolist() == names.tolist()
     assert frame["step"].tolist() == ["a", "b"] * 3
     assert_allclose(frame["q2"][2:4], found["PLS"].q2)
-    assert frame["attributable"].tolist() == [False, False, True, False, True, False]
-    assert frame["reasons"][0] == "no input is shown to drive it"
     assert found.settings_frame()["mean_score"].max() == found.best.score
-    text = str(found)
-    assert "best score, with 90 members" in text
-    assert "chosen anew in each outer fold" in text
-    assert "- PCA, dimension " in text
-    assert "attributable: a." in found._repr_html_()
+    assert "chosen anew in each outer fold" in str(found)
     with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
         found["ICA"]
 
@@ -299,44 +266,21 @@ def test_tables_and_words(found):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
 @pytest.mark.slow
 @cases(
-    ("arguments", "message"),
-    ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
-    ({"candidates": {}}, "must be a dict of name to transformer"),
+    ("given", "message"),
     ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
-    ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
     ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
-    ({"candidates": {"PCA": (PCA(), 3)}}, "expected a transformer"),
     ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
-    ({"dimensions": (2, 2)}, "sequence of different ints"),
-    ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
-    (
-        {"dimensions": (7,)},
-        "Candidate PCA, dimension 7, degree 1 failed on 45 training",
-    ),
-    ({"degrees": (1.5,)}, "'degrees' .* an int in the range"),
-    ({"degrees": ()}, "'degrees' .* sequence of different ints"),
+    ({"dimensions": (7,)}, "PCA, dimension 7, degree 1 failed on 45 training"),
     ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
-    ({"surrogate": PCA}, "'surrogate' .* an estimator that predicts, or None"),
-    ({"scoring": 3}, "'scoring' .* a str, a callable or None"),
     ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
     ({"scoring": lambda *_: "high"}, "scoring must return a number"),
-    ({"cv": 1}, "cv must be an int in the range .2, 90."),
-    ({"inner_cv": 91}, "'inner_cv' .* an int in the range .2, 90."),
     ({"inner_cv": 61, "cv": 3}, "inner_cv must be an int in the range .2, 60."),
     ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
-    ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
     ({"X": np.zeros((90, 2))}, "X has no column that varies"),
     ({"groups": np.arange(45)}, "groups has shape .45,."),
-    ({"noise_share": [0.1]}, "noise_share has shape .1,."),
 )
-def test_errors_name_what_is_wrong(X, y, arguments, message):
-    given = {
-        "candidates": {"PCA": PCA(svd_solver="full")},
-        "X": X,
-        "y": y,
-        "dimensions": (2,),
-        "degrees": (1,),
-        "surrogate": surrogate(),
-        **SMALL,
-    }
-    refuses(message, compare_embeddings, **(given | arguments))
+def test_errors_name_what_is_wrong(data, given, message):
+    X, y = data
+    usual = {"candidates": {"PCA": PCA(svd_solver="full")}, "X": X, "y": y, **SMALL}
+    usual |= {"dimensions": (2,), "degrees": (1,), "surrogate": surrogate()}
+    refuses(message, compare_embeddings, **(usual | given))

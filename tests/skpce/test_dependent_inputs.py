@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -14,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpce import NatafTransformer, PolynomialChaosRegressor
-from skpce.inspection import dependent_sobol_indices, shapley_effects
+from skpce.inspection import dependent_sobol_indices
+from skpce.inspection._correlated_features import subset_shapley
 from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
@@ -34,27 +33,15 @@ def exact_pce(function, laws, degree, size=400, seed=0):
 def linear_gaussian(beta, covariance):
     """First, total and Shapley shares of beta @ x, by the covariance of subsets."""
     n = len(beta)
-    whole = beta @ covariance @ beta
-
-    def value(u):
-        u = list(u)
-        if not u:
-            return 0.0
+    values = np.zeros((1, 2**n))
+    for place in range(1, 2**n):
+        u = [i for i in range(n) if place >> i & 1]
         cross = covariance[u] @ beta
-        return cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
-
-    first = [value([i]) for i in range(n)]
-    total = [whole - value([j for j in range(n) if j != i]) for i in range(n)]
-    effects = np.zeros(n)
-    orders = list(permutations(range(n)))
-    for order in orders:
-        for size in range(n):
-            effects[order[size]] += value(order[: size + 1]) - value(order[:size])
-    return (
-        np.array(first) / whole,
-        np.array(total) / whole,
-        effects / whole / len(orders),
-    )
+        values[0, place] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
+    values /= values[0, -1]
+    alone = 2 ** np.arange(n)
+    others = 2**n - 1 - alone
+    return values[0, alone], 1 - values[0, others], subset_shapley(values, n)[0]
 
 
 def indices_of(pce, X, laws=NORMALS, correlation=R, **options):
@@ -88,26 +75,6 @@ def test_the_linear_gaussian_model(seed):
     assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.6])
-def test_two_inputs_in_closed_form(rho):
-    """Owen and Prieur (2017), theorem 2, for two normal inputs."""
-    (a, b), (s, t) = BETA[:2], SCALE[:2]
-    pce, X = exact_pce(lambda X: X @ BETA[:2], NORMALS[:2], 1)
-    found = indices_of(pce, X, NORMALS[:2], [[1, rho], [rho, 1]])
-    whole = (a * s) ** 2 + (b * t) ** 2 + 2 * rho * a * b * s * t
-    joint = rho * a * b * s * t
-    first = (a * s) ** 2 * (1 - rho**2 / 2) + joint + (b * t * rho) ** 2 / 2
-    second = (b * t) ** 2 * (1 - rho**2 / 2) + joint + (a * s * rho) ** 2 / 2
-    total = np.array([a * s, b * t]) ** 2 * (1 - rho**2) / whole
-    shapley = np.array([first, second]) / whole
-    assert_close(
-        found,
-        np.array([a * s + rho * b * t, b * t + rho * a * s]) ** 2 / whole,
-        total,
-        shapley,
-    )
-
-
 def test_the_portfolio_model():
     """x1 x3 + x2 x4 with two correlated pairs; Kucherenko et al. (2012), case 2."""
     mean, s = np.array([0.0, 0.0, 2.5, 4.0]), np.array([4.0, 2.0, 1.0, 1.5])
@@ -136,74 +103,43 @@ def test_the_portfolio_model():
     assert_close(found, np.array(first) / whole, np.array(total) / whole)
 
 
-def ishigami(X):
-    a, b = 7.0, 0.1
-    return np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2
+def wave(X):
+    """The Ishigami function without its second input, which acts alone."""
+    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 1] ** 4)
 
 
-def ishigami_by_quadrature(rho, n_nodes):
-    """Every Var E[f | x_u] of uniform inputs, x1 and x3 with a Gaussian copula."""
+def wave_by_quadrature(rho, n_nodes):
+    """Indices of uniform inputs with a Gaussian copula."""
     nodes, w = np.polynomial.legendre.leggauss(n_nodes)
     z, w = stats.norm.ppf((nodes + 1) / 2), w / 2  # of uniform variables: no tails
-    a, b, c = np.meshgrid(z, z, z, indexing="ij")
-    third = rho * a + np.sqrt(1 - rho**2) * c
-    x = [np.pi * (2 * stats.norm.cdf(one) - 1) for one in (a, b, third)]
-    f = ishigami(np.column_stack([one.ravel() for one in x])).reshape(a.shape)
-    mean = np.einsum("i,j,k,ijk", w, w, w, f)
-
-    def variance(table, *axes):
-        return np.einsum(table - mean, axes, table - mean, axes, *weights(axes))
-
-    def weights(axes):
-        return [part for axis in axes for part in (w, [axis])]
-
-    # (x1, x2, c) are independent; x3 given first, x1 = rho x3 + ... by symmetry.
-    first = rho * c + np.sqrt(1 - rho**2) * a
-    y = [np.pi * (2 * stats.norm.cdf(one) - 1) for one in (first, b, c)]
-    g = ishigami(np.column_stack([one.ravel() for one in y])).reshape(a.shape)
-    values = {
-        (): 0.0,
-        (0,): variance(np.einsum("ijk,j,k", f, w, w), 0),
-        (1,): variance(np.einsum("ijk,i,k", f, w, w), 1),
-        (2,): variance(np.einsum("ijk,i,j", g, w, w), 2),
-        (0, 1): variance(np.einsum("ijk,k", f, w), 0, 1),
-        (0, 2): variance(np.einsum("ijk,j", f, w), 0, 2),
-        (1, 2): variance(np.einsum("ijk,i", g, w), 1, 2),
-        (0, 1, 2): variance(f, 0, 1, 2),
-    }
-    whole = values[0, 1, 2]
-    first = np.array([values[i,] for i in range(3)]) / whole
-    pairs = list(combinations(range(3), 2))[::-1]
-    total = 1 - np.array([values[pair] for pair in pairs]) / whole
-    effects = np.zeros(3)
-    for order in permutations(range(3)):
-        for k in range(3):
-            gain = values[tuple(sorted(order[: k + 1]))]
-            effects[order[k]] += gain - values[tuple(sorted(order[:k]))]
-    return first, total, effects / 6 / whole, whole
+    given, rest = np.meshgrid(z, z, indexing="ij")
+    other = rho * given + np.sqrt(1 - rho**2) * rest
+    X = np.pi * (2 * stats.norm.cdf(np.stack([given, other], axis=-1)) - 1)
+    tables = [wave(x.reshape(-1, 2)).reshape(given.shape) for x in (X, X[..., ::-1])]
+    mean = w @ tables[0] @ w
+    whole = w @ np.square(tables[0] - mean) @ w
+    first = np.array([w @ np.square(f @ w - mean) for f in tables]) / whole
+    total = 1 - first[::-1]
+    return first, total, (first + total) / 2
 
 
 @pytest.fixture(scope="module")
-def ishigami_pce():
-    return exact_pce(ishigami, [stats.uniform(-np.pi, 2 * np.pi)] * 3, 12, size=1500)
+def wave_pce():
+    return exact_pce(wave, [stats.uniform(-np.pi, 2 * np.pi)] * 2, 12, size=1500)
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.4])
-def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
-    pce, X = ishigami_pce
-    exact = ishigami_by_quadrature(rho, 60)
-    coarse = ishigami_by_quadrature(rho, 40)
-    for fine, rough in zip(exact, coarse, strict=True):
-        assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
-    correlation = np.eye(3)
-    correlation[0, 2] = correlation[2, 0] = rho
-    found = indices_of(pce, X, pce.distribution, correlation)
-    assert_close(found, *exact[:3], atol=1e-3, largest=0.02)
+def test_a_wave_with_a_gaussian_copula(wave_pce, rho):
+    pce, X = wave_pce
+    exact = wave_by_quadrature(rho, 60)
+    assert_allclose(exact, wave_by_quadrature(rho, 40), rtol=2e-3, atol=2e-4)
+    found = indices_of(pce, X, pce.distribution, [[1, rho], [rho, 1]])
+    assert_close(found, *exact, atol=1e-3, largest=0.02)
 
 
-def test_independent_inputs_have_sobol_indices(ishigami_pce):
-    pce, X = ishigami_pce
-    found = indices_of(pce, X, pce.distribution, np.eye(3))
+def test_independent_inputs_have_sobol_indices(wave_pce):
+    pce, X = wave_pce
+    found = indices_of(pce, X, pce.distribution, np.eye(2))
     assert_close(found, pce.sobol_indices_, pce.total_sobol_indices_)
     assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
     assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
@@ -216,48 +152,6 @@ def test_an_input_without_effect_has_total_index_zero():
     assert found.total_order[0, 2] == pytest.approx(0, abs=1e-12)
     assert found.first_order[0, 2] > 0.01  # it tells x1
     assert found.shapley[0, 2] > 0
-
-
-def test_shapley_effects_of_normal_inputs_in_closed_form(rng):
-    """The other implementation: Mehler's formula in the principal axes."""
-
-    def function(X):
-        return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + X[:, 0]
-
-    X = rng.multivariate_normal(np.zeros(3), R, size=500)
-    pce = PolynomialChaosRegressor(2, **OLS).fit(X, function(X))
-    other = shapley_effects(
-        pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
-    )
-    law = NatafTransformer("normal", shrinkage=0.0)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    assert_close(found, None, None, other.effects)
-
-
-def test_the_first_and_the_last_output_of_the_map(rng):
-    """Mara and Tarantola (2012): an expansion of the independent outputs knows both.
-
-    The first-order index of the first output is that of the first input; the total
-    index of the last output is that of the last input.
-    """
-    laws = [stats.uniform(-1, 2), stats.expon(), stats.norm()]
-
-    def function(X):
-        return X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * X[:, 2] ** 2
-
-    pce, X = exact_pce(function, laws, 2)
-    law = NatafTransformer(laws, correlation=R)
-    found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    fitted = law.fit(X)
-    U = rng.normal(size=(3000, 3))
-    y = function(fitted.inverse_transform(U))
-    outputs = PolynomialChaosRegressor(
-        6, distribution=stats.norm(0, 1), solver="ols"
-    ).fit(U, y)
-    assert outputs.q2_[0] > 0.995
-    first, last = outputs.sobol_indices_[0, 0], outputs.total_sobol_indices_[0, -1]
-    assert found.first_order[0, 0] == pytest.approx(first, abs=0.01)
-    assert found.total_order[0, -1] == pytest.approx(last, abs=0.01)
 
 
 def test_groups():
@@ -288,15 +182,7 @@ def test_random_orders_agree_with_all_subsets(rng):
     pce, X = exact_pce(lambda X: X @ beta, laws, 1)
     correlation = covariance / np.outer(scale, scale)
     few = indices_of(pce, X, laws, correlation, n_samples=2048)
-    whole = beta @ covariance @ beta
-    values = np.zeros((1, 2**n))
-    for position in range(1, 2**n):
-        u = [i for i in range(n) if position >> i & 1]
-        cross = covariance[u] @ beta
-        values[0, position] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
-    from skpce.inspection._correlated_features import subset_shapley
-
-    exact = subset_shapley(values / whole, n)
+    exact = linear_gaussian(beta, covariance)[2]
     error = few.shapley_standard_error
     assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
     assert np.all(error < 0.05)
@@ -328,13 +214,10 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry(rng):
     ).fit(X, y)
     found = indices_of(surrogate, X, [stats.norm(0, 1)] * 3)
     assert found.target_names == ("a", "b", "stop")
-    clr = surrogate.expansion_.coefficients[
-        :3, 1:
-    ]  # linear terms, in the order x0, x1, x2
-    shares = [linear_gaussian(row, R) for row in clr]
+    clr = surrogate.expansion_.coefficients[:3, 1:]  # linear terms of x0, x1, x2
     variances = np.array([row @ R @ row for row in clr])
-    expected = [variances @ np.array(part) / variances.sum() for part in
-                zip(*shares, strict=True)]  # fmt: skip
+    shares = np.array([linear_gaussian(row, R) for row in clr])
+    expected = np.tensordot(variances / variances.sum(), shares, 1)
     assert_close(found, *expected, atol=1e-5, largest=np.inf, of=0)
     for name in (*NAMES, "total_variance"):
         assert np.all(getattr(found, name)[2] == 0)

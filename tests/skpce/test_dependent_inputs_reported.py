@@ -10,7 +10,6 @@ from scipy import stats
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -27,16 +26,11 @@ def test_it_says_whether_independence_is_broken(rng):
     found = dependent_sobol_indices(pce, frame, random_state=0)
     assert found.independence.startswith("yield and price are dependent (correlation")
     assert "the closed form assumes that they are not" in str(found)
-    assert "first-order indices may add up to more than one" in str(found)
     assert found.supported == (True,)
     free = rng.normal(size=(200, 2))
     pce = ridge_pce(1).fit(free, free[:, 0])
     found = dependent_sobol_indices(pce, free, random_state=0)
     assert found.independence.startswith("no dependence of two columns is visible")
-    table = found.to_frame()
-    assert list(table["feature"]) == ["x0", "x1"]
-    assert {"shapley_standard_error", "closed_form_total_order"} <= set(table)
-    assert "Independence:" in found._repr_html_()
 
 
 def test_draws_outside_the_laws_of_the_expansion(rng):
@@ -53,10 +47,8 @@ def test_a_law_that_spreads_a_column_of_few_values_says_so(rng):
     X = np.c_[rng.normal(size=300), rng.integers(0, 2, size=300), rng.poisson(50, 300)]
     pce = ridge_pce(1).fit(X, X[:, 0] + 2 * X[:, 1])
     found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
-    spread = found.distribution.sample(50_000, random_state=0).std(axis=0) / X.std(
-        axis=0
-    )
-    assert_allclose(spread, [1, 1.25, 1], atol=0.03)
+    drawn = found.distribution.sample(50_000, random_state=0)
+    assert_allclose(drawn.std(axis=0) / X.std(axis=0), [1, 1.25, 1], atol=0.03)
     (caution,) = [text for text in found.cautions if "distinct values" in text]
     assert "the 2 distinct values of x1" in caution
     assert "becomes 1.25 times" in caution
@@ -73,11 +65,9 @@ def test_columns_in_another_order_are_refused():
         for names in (["a", "b"], ["b", "a"])
     )
     assert_allclose(one.shapley, other.shapley[:, ::-1], atol=0.01)
-    squares = make_pipeline(FunctionTransformer(np.square), pce)
-    for model in (pce, squares):
-        model.fit(frame, X[:, 0])
-        with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
-            dependent_sobol_indices(model, frame[["b", "a"]])
+    message = r"\['b', 'a'\]; expected \['a', 'b'\]"
+    pce.fit(frame, X[:, 0])
+    refuses(message, dependent_sobol_indices, pce, frame[["b", "a"]])
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
@@ -90,16 +80,6 @@ def test_draws_outside_the_domain_of_a_step_are_refused():
     law = NatafTransformer(stats.lognorm(1.0))
     found = dependent_sobol_indices(logarithm, X, distribution=law, random_state=0)
     assert found.first_order[0, 0] == pytest.approx(1.0, abs=0.02)
-
-
-def test_what_is_tested_of_many_columns():
-    X = np.random.default_rng(0).normal(size=(100, 31))
-    pce = ridge_pce(1).fit(X, X[:, 0])
-    groups = {"first": range(15), "second": range(15, 31)}
-    found = dependent_sobol_indices(
-        pce, X, groups=groups, n_samples=1024, random_state=0
-    )
-    assert "visible in the first 30 of 31 columns of X" in found.independence
 
 
 def test_a_copy_of_a_column():
@@ -122,19 +102,6 @@ def test_an_expansion_that_predicts_nothing_is_not_supported(rng):
         "the expansion predicts less than 1% of the variance of y (leave-one-out), and "
         "25% is needed"
     )
-
-
-def test_one_column_a_search_and_the_same_seed():
-    x = np.random.default_rng(0).normal(size=(50, 1))
-    search = GridSearchCV(ridge_pce(), {"degree": [1, 2]}, cv=2)
-    search.fit(x, x[:, 0] ** 2)
-    one, other = (
-        dependent_sobol_indices(search, x, n_samples=1024, random_state=0)
-        for _ in range(2)
-    )
-    assert_array_equal(one.shapley, other.shapley)
-    assert_allclose(one.shapley, 1.0)
-    assert_allclose(one.first_order, 1.0)
 
 
 def test_more_orders_than_sets_visit_every_set():
@@ -166,24 +133,24 @@ def test_days_of_work_are_refused(given):
     refuses(expected, dependent_sobol_indices, pce, X, **given)
 
 
-def test_bad_input():
+@cases(
+    ("given", "message"),
+    ({"distribution": "gaussian"}, r"'distribution' parameter .* Got 'gaussian'"),
+    ({"groups": {"a": [0, 1], "b": [1]}}, "'a' and 'b' both hold the column 'x1'"),
+    ({"groups": {"a": ["x9"]}}, r"group 'a' of groups must be a set of .* X: .*'x9'"),
+    ({"groups": [[0, 1]]}, "a mapping of names to columns"),
+    ({"groups": {"x2": [0, 1]}}, "has the name 'x2', which is a column"),
+)
+def test_bad_input(given, message):
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
-    with pytest.raises(ValueError, match="last step is LinearRegression"):
-        dependent_sobol_indices(LinearRegression().fit(X, X[:, 0]), X)
+    refuses(message, dependent_sobol_indices, pce, X, **given)
+
+
+def test_models_that_are_none():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    line = LinearRegression().fit(X, X[:, 0])
+    refuses("last step is LinearRegression", dependent_sobol_indices, line, X)
     with pytest.raises(NotFittedError):
         dependent_sobol_indices(ridge_pce(), X)
+    pce = ridge_pce(1).fit(X, X[:, 0])
     refuses(r"X has 2 features; expected 3", dependent_sobol_indices, pce, X[:, :2])
-    with pytest.raises(ValueError, match=r"'distribution' parameter .* Got 'gaussian'"):
-        dependent_sobol_indices(pce, X, distribution="gaussian")
-    refuses("'n_samples'", dependent_sobol_indices, pce, X, n_samples=100)
-    refuses("'n_permutations'", dependent_sobol_indices, pce, X, n_permutations=0)
-    with pytest.raises(ValueError, match="'a' and 'b' both hold the column 'x1'"):
-        dependent_sobol_indices(pce, X, groups={"a": [0, 1], "b": [1]})
-    with pytest.raises(
-        ValueError, match=r"group 'a' of groups must be a set of columns of X: .*'x9'"
-    ):
-        dependent_sobol_indices(pce, X, groups={"a": ["x9"]})
-    with pytest.raises(ValueError, match="a mapping of names to columns"):
-        dependent_sobol_indices(pce, X, groups=[[0, 1]])
-    with pytest.raises(ValueError, match="has the name 'x2', which is a column"):
-        dependent_sobol_indices(pce, X, groups={"x2": [0, 1]})

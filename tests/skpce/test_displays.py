@@ -1,21 +1,21 @@
 """The numbers of the displays are those of the estimators, and they add up."""
 
+import sys
 import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce._checks import make_generator
-from skpce.metrics import policy_fragility
+from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
     CoverageDisplay,
@@ -26,14 +26,11 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import refuses, ridge_pce, ridge_surrogate
-from tests.skpce.verdicts import verdict_by_hand
+from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
+from tests.skpce.pictures import STEPS, assert_legible, displays, make_verdict
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
-STEPS = {"first": 3, "second": 2, "third": 4}
 HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
 
 
@@ -58,15 +55,204 @@ def regressor():
     return X, PolynomialChaosRegressor(3, distribution=law, solver="ols").fit(X, y)
 
 
-def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9), names=STEPS):
-    return verdict_by_hand(tuple(names), attributable, q2, interval=(0.0, 1.0))
-
-
 def texts(figure):
-    return [text.get_text() for text in figure.findobj(matplotlib.text.Text)]
+    return [text.get_text() for text in figure.findobj(plt.Text)]
 
 
-# Sobol.
+@pytest.mark.slow
+def test_matplotlib_is_not_imported_before_something_is_drawn():
+    code = (
+        "import sys, numpy as np, skpce; skpce.report; import skpce.plotting as p;"
+        "p.CoverageDisplay([0.5], {'plain': [0.5]});"
+        "p.SobolDisplay(np.ones((1, 1)), [0.5], ['a'], ['x0']).shares;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    printed_by("-c", code)
+
+
+@pytest.mark.parametrize("name", list(displays()))
+def test_a_missing_matplotlib_names_the_extra(name, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith("matplotlib")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    expected = r'a display needs matplotlib: pip install "\.\[plot\]", in a copy of'
+    with pytest.raises(ImportError, match=expected):
+        displays()[name].plot()
+
+
+@pytest.mark.parametrize("name", list(displays()))
+def test_contract_of_the_displays(name):
+    display = displays()[name]
+    assert plt.get_fignums() == []
+    assert not hasattr(display, "ax_")
+    assert display.plot() is display
+    assert display.figure_ is display.ax_.figure
+    assert len(plt.get_fignums()) == 1
+    _, ax = plt.subplots(layout="constrained")
+    assert display.plot(ax=ax).figure_ is ax.figure
+    if not hasattr(display, "axes_") or len(display.axes_) == 1:
+        assert display.ax_ is ax
+    else:
+        assert display.axes_[0] is display.ax_
+        given = plt.subplots(1, len(display.axes_))[1]
+        assert display.plot(ax=given).axes_ == list(given)
+        plt.close(given[0].figure)
+    assert len(plt.get_fignums()) == 2
+    assert plt.get_backend().lower() == "agg"
+    display.figure_.canvas.draw()
+
+
+@cases("name", "sobol", "coverage", "policies", "convergence", "effects")
+def test_no_legend_lies_on_the_data(name):
+    display = displays()[name].plot()
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert not legend.overlaps(display.ax_.get_window_extent())
+    label = display.ax_.xaxis.label.get_window_extent()
+    assert not (display.ax_.get_xlabel() and legend.overlaps(label))
+    assert display.figure_.bbox.containsx(legend.x0)
+    assert display.figure_.bbox.containsy(legend.y0 + 1)
+
+
+# Sobol shares.
+
+
+@cases(
+    ("first", "unexplained", "shares"),
+    ([[0, 0]], [0.25], [[0, 0, 0.75, 0.25]]),  # interactions alone
+    ([[np.nan, np.nan]], [0.2], [[0, 0, 0, 1]]),  # an expansion without variance
+    ([[0.6, -0.2]], [0.5], [[0.3, -0.1, 0.3, 0.5]]),
+)
+def test_shares_add_up(first, unexplained, shares):
+    display = SobolDisplay(first, unexplained, ["a"], ["x0", "x1"])
+    assert_allclose(display.shares, shares)
+
+
+def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
+    alone = SobolDisplay.from_estimator(fitted)
+    explained = 1 - fitted.step_unexplained_share_[:, np.newaxis]
+    assert_allclose(alone.shares[:, :3], fitted.step_sobol_indices_ * explained)
+    assert_allclose(alone.shares[:, -1:], 1 - explained)
+    assert_allclose(alone.shares.sum(axis=1), 1)
+    found = make_verdict(q2=(-0.3, 0.1, 0.9))
+    display = SobolDisplay.from_estimator(fitted, verdict=found)
+    assert_allclose(display.shares[0], [0, 0, 0, 0, 1])  # Q² is negative
+    assert_allclose(display.shares[:, :3], found.drivers.first)
+    assert_allclose(display.total_shares, found.drivers.total)
+    assert_allclose(display.share_bounds[1, 1], found.drivers.total_high)
+    assert_allclose(display.shares[:, -1], found.not_predicted)
+    widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
+    assert_allclose(np.transpose(widths), display.shares)
+    ends = [bar.get_x() + bar.get_width() for bar in display.bars_[-1]]
+    assert_allclose(ends, 1.0)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["x0", "x1", "x2", "interactions", "not predicted"]
+    for drawn, has_errors in ((alone, False), (display, True)):
+        assert (drawn.share_bounds is not None) == has_errors
+        errors = {line.get_linewidth() for line in drawn.ax_.lines}
+        assert (1.2 in errors) == has_errors
+    assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
+    cells = [text.get_text() for text in display.plot(kind="heatmap").ax_.texts]
+    assert any("± 0." in cell for cell in cells)
+
+
+def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):
+    display = SobolDisplay.from_estimator(fitted, verdict=make_verdict())
+    hatched = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
+    assert hatched == [[False, True, False]] * 4 + [[False] * 3]
+    (text,) = display.ax_.texts
+    assert text.get_text() == "not attributable"
+    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert ticks[round(2 - text.get_position()[1])] == "second"
+    # The keys of the legend are not hatched with the first bar.
+    good = SobolDisplay.from_estimator(fitted, verdict=make_verdict((False,) * 3))
+    handles = good.ax_.get_legend().legend_handles
+    assert not any(handle.get_hatch() for handle in handles)
+
+
+def test_a_step_without_choice_has_no_bar(X, y):
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    steps = STEPS | {"stop": 1}
+    model = ridge_surrogate(1, steps=steps).fit(X, wider)
+    display = SobolDisplay.from_estimator(model)
+    assert np.isnan(display.unexplained[3])
+    assert all(bars[3].get_width() == 0 for bars in display.bars_)
+    assert [text.get_text() for text in display.ax_.texts] == ["no variance"]
+
+
+def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
+    assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
+    assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
+    inner = make_pipeline(PCA(2), ridge_surrogate(1))
+    for first, names in (
+        ((StandardScaler(), inner), ["pca0", "pca1"]),
+        ((FunctionTransformer(), ridge_surrogate(1)), ["x0", "x1", "x2"]),
+        (("passthrough", ridge_surrogate(1)), ["x0", "x1", "x2"]),
+    ):
+        model = make_pipeline(*first).fit(X, y[:, :3])
+        assert list(SobolDisplay.from_fit(model).input_names) == names
+    given = ["level", "contrast"]
+    assert SobolDisplay.from_fit(pipeline, input_features=given).input_names == given
+    with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
+        SobolDisplay.from_fit(pipeline, input_features=["a"])
+    with pytest.raises(ValueError, match="step_names must be 3 names, one for each"):
+        SobolDisplay.from_fit(pipeline, step_names="abc")
+
+
+# Coverage.
+
+
+@cases("depth", "pipeline", "nested")
+def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
+    X, y = simulate(n_members=90)
+    X, y = X[60:], y[60:]
+    model = Pipeline([("inner", pipeline)]) if depth == "nested" else pipeline
+    display = CoverageDisplay.from_estimator(model, X, y, levels=(0.5, 0.9))
+    assert display.n_members == 30
+    surrogate, inputs = pipeline[-1], pipeline[:-1].transform(X)
+    for position, level in enumerate((0.5, 0.9)):
+        interval = surrogate.predict_interval(
+            inputs, confidence_level=level, random_state=0
+        )
+        expected = coverage_interval(y, *interval, steps=STEPS).coverage.mean()
+        line = display.lines_[0].get_ydata()
+        assert line[position] == pytest.approx(expected)
+    push_forward = display.coverages["push-forward alone"]
+    assert np.all(push_forward < display.coverages["ignoring the inputs"])
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["nominal", "95 % chance band", *display.coverages]
+
+
+# Policies.
+
+
+def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
+    display = PolicyDistributionDisplay.from_estimator(pipeline, y, step=2)
+    assert_allclose(display.mean["ensemble"], y[:, 5:].mean(axis=0))
+    assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
+    assert display.mean["surrogate"].sum() == pytest.approx(1)
+    assert display.ax_.get_title() == "third"
+    named = PolicyDistributionDisplay.from_estimator(pipeline, y, step="third")
+    assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
+    assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
+
+
+def test_masked_parts_are_not_drawn(X, y):
+    y = np.insert(y, 1, 0.0, axis=1)
+    model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
+    display = PolicyDistributionDisplay.from_estimator(model, y)
+    assert display.part_names == ["0", "2", "3"]  # 1 is masked
+    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert ticks == ["0", "2", "3"]
+
+
+def test_long_names_of_parts_are_rows_that_do_not_overlap():
+    names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
+    y = np.full((4, 12), 1 / 12)
+    display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
+    assert display.is_horizontal
+    assert not displays()["policies"].is_horizontal
+    assert len(display.plot().ax_.get_yticklabels()) == 12
+    assert_legible(display.figure_)
 
 
 def test_sobol_of_a_regressor(regressor):
@@ -77,9 +263,6 @@ def test_sobol_of_a_regressor(regressor):
     explained = 1 - pce.unexplained_share_[:, np.newaxis]
     assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
     assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-    behind = make_pipeline(PCA(2), ridge_pce(1))
-    X = regressor[0]
-    assert SobolDisplay.from_fit(behind.fit(X, X[:, 0])).input_names == ["pca0", "pca1"]
 
 
 def test_kinds_of_sobol_draw_the_same_shares(fitted):
@@ -115,15 +298,6 @@ def test_keywords_go_to_matplotlib(fitted, pipeline):
     assert lines[0][0].get_linewidth() == 7
 
 
-def test_names_may_be_given(pipeline):
-    names = ["level", "contrast"]
-    assert SobolDisplay.from_fit(pipeline, input_features=names).input_names == names
-    with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
-        SobolDisplay.from_fit(pipeline, input_features=["a"])
-    with pytest.raises(ValueError, match="step_names must be 3 names, one for each"):
-        SobolDisplay.from_fit(pipeline, step_names="abc")
-
-
 @pytest.mark.parametrize("kind", ["stacked", "bars", "heatmap"])
 def test_hostile_names_are_drawn_as_they_stand(kind):
     display = SobolDisplay(
@@ -155,17 +329,6 @@ def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
     assert display.axes_[-1].get_xlabel().endswith("6 of 15 are shown")
 
 
-def test_shares_have_errors_with_a_verdict_only(fitted):
-    for found, has_errors in ((None, False), (make_verdict(), True)):
-        display = SobolDisplay.from_estimator(fitted, verdict=found)
-        assert (display.share_bounds is not None) == has_errors
-        widths = {line.get_linewidth() for line in display.ax_.lines}
-        assert (1.2 in widths) == has_errors
-    assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
-    cells = [text.get_text() for text in display.plot(kind="heatmap").ax_.texts]
-    assert any("± 0." in cell for cell in cells)
-
-
 # Fragility.
 
 
@@ -187,15 +350,6 @@ def test_step_variances_are_those_of_the_metrics(y, pipeline):
     assert any(text == "second\n(not attributable)" for text in texts(display.figure_))
     alone = StepVarianceDisplay.from_predictions(y, steps=STEPS, measures=["alr_sum"])
     assert_allclose([bar.get_width() for bar in alone.bars_[0]], expected.alr_sum)
-
-
-def test_names_of_alr_references_are_those_of_the_parts(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
-    frame = pandas.DataFrame(y, columns=columns)
-    model = ridge_surrogate(1).fit(X, frame)
-    display = StepVarianceDisplay.from_estimator(model, frame)
-    assert display.fragility.alr_reference.tolist() == ["c", "b", "d"]
 
 
 # Main effects and interactions.
@@ -277,16 +431,6 @@ def test_interactions_add_up(fitted, regressor):
     assert "not attributable" in step.ax_.get_title(loc="left")
 
 
-@pytest.mark.parametrize("log_ratio", ["alr", "clr"])
-def test_interactions_do_not_depend_on_the_log_ratio(X, y, fitted, log_ratio):
-    other = ridge_surrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
-    assert_allclose(
-        InteractionDisplay.from_estimator(other, step=2).values,
-        InteractionDisplay.from_estimator(fitted, step=2).values,
-        atol=1e-8,
-    )
-
-
 # Inputs.
 
 
@@ -305,14 +449,6 @@ def test_embedding_of_a_pipeline(X, pipeline):
     assert_allclose(display.data_quantiles, standard, atol=0.05)
     some = EmbeddingDisplay.from_estimator(pipeline, X[:20])
     assert len(some.data_quantiles) == 20
-
-
-def test_a_constant_input_has_no_correlation():
-    X = np.c_[np.random.default_rng(0).normal(size=30), np.ones(30)]
-    pce = ridge_pce(1).fit(X, X[:, 0])
-    display = EmbeddingDisplay.from_estimator(pce, X)
-    assert np.isnan(display.correlation[1]).all()
-    assert display.explained_variance_ratio is None
 
 
 # Convergence.
@@ -372,16 +508,6 @@ def test_convergence_of_a_pipeline(simulate):
 
 
 def test_coverage_of_draws(rng):
-    first = rng.uniform(size=(400, 1))
-    y, draws = np.hstack([first, 1 - first]), rng.uniform(size=(2000, 1, 1))
-    display = CoverageDisplay.from_predictions(
-        y, {"right": np.concatenate([draws, 1 - draws], axis=2)}, levels=(0.5, 0.9)
-    )
-    assert_allclose(display.coverages["right"], [0.5, 0.9], atol=0.06)
-    assert display.n_members == 400
-
-
-def test_coverage_of_few_draws(rng):
     # The quantiles of n draws at (i - 1/3)/(n + 1/3) are those of the law at
     # (i - 1/3)/(n + 1/3) n/(n + 1) on average: 0.871 here; by "hazen" 0.857.
     y, draws = rng.uniform(size=(4000, 1)), rng.uniform(size=(20, 4000, 1))
@@ -399,14 +525,9 @@ def test_coverage_of_few_draws(rng):
 
 def test_other_estimators_are_refused(X, y, regressor):
     linear = LinearRegression().fit(X, y)
-    for call in (
-        lambda: SobolDisplay.from_estimator(linear),
-        lambda: MainEffectsDisplay.from_estimator(linear),
-        lambda: InteractionDisplay.from_estimator(linear),
-        lambda: EmbeddingDisplay.from_estimator(linear, X),
-        lambda: ConvergenceDisplay.from_estimator(linear, X, y),
-    ):
-        refuses(r"ends in LinearRegression\(\); expected a fitted", call)
+    words = r"ends in LinearRegression\(\); expected a fitted"
+    refuses(words, SobolDisplay.from_estimator, linear)
+    refuses(words, ConvergenceDisplay.from_estimator, linear, X, y)
     with pytest.raises(ValueError, match="expected a fitted Compositional"):
         PolicyDistributionDisplay.from_estimator(regressor[1], y)
     with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
@@ -417,10 +538,8 @@ def test_other_estimators_are_refused(X, y, regressor):
 def test_bad_arguments_are_named(X, y, fitted, regressor):
     of_abc, learned = make_verdict(names="abc"), {"X": X, "y": y}
     for display, given, message in (
-        (SobolDisplay, {"kind": "pie"}, "'kind' .* Got 'pie'"),
         (InteractionDisplay, {"step": 3}, "step=3 must be an int from 0 to 2"),
         (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
-        (MainEffectsDisplay, {"quantity": "odds"}, "'quantity' .* Got 'odds'"),
         (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
         (MainEffectsDisplay, {"targets": []}, r"targets=\[\] is empty"),
         (StepVarianceDisplay, {"y": y, "measures": ["gini"]}, "'gini'; expected some"),
@@ -450,13 +569,3 @@ def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
     loose = figure.add_axes((0.1, 0.1, 0.5, 0.5))
     with pytest.raises(ValueError, match="cannot be divided; give 3 axes"):
         MainEffectsDisplay.from_estimator(fitted, ax=loose)
-
-
-def test_inputs_that_pass_through_retain_their_names(rng):
-    X = rng.normal(size=(40, 2))
-    y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
-    steps = [("inputs", "passthrough"), ("surrogate", ridge_surrogate(1))]
-    pipeline = Pipeline(steps).fit(X, y)
-    assert list(SobolDisplay.from_fit(pipeline).input_names) == ["x0", "x1"]
-    named = SobolDisplay.from_fit(pipeline, input_features=["left", "right"])
-    assert list(named.input_names) == ["left", "right"]

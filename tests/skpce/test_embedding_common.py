@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skpce import LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
-from tests.shared import cases, refuses, ridge_surrogate
+from tests.shared import STRICT, printed_by, refuses, ridge_surrogate
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -34,12 +31,6 @@ ESTIMATORS = [
 ]
 SEEDED = ESTIMATORS[:3]
 
-_STRICT = (
-    {"xfail_strict": True}
-    if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters
-    else {}
-)
-
 # The checks pass arrays to estimators fitted on data frames, and draw y without noise.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -49,7 +40,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS, **_STRICT)
+@parametrize_with_checks(ESTIMATORS, **STRICT)
 def test_common_contract(estimator, check):
     check(estimator)
 
@@ -107,22 +98,10 @@ def test_fitted_embeddings_are_pickled_and_inverted(estimator, X):
 
 
 @pytest.mark.parametrize("kind", [BetaVAE, NormalizingFlow])
-@cases(
-    ("parameter", "value", "message"),
-    ("n_components", 0, "'n_components' parameter of .* Got 0"),
-    ("hidden_layer_sizes", 5, "must be a tuple of positive ints. Got 5"),
-    ("hidden_layer_sizes", (0,), "'hidden_layer_sizes' .* Got 0"),
-    ("validation_fraction", 1.0, r"in the range \(0, 1\). Got 1.0"),
-    ("learning_rate", -1.0, "'learning_rate' .* Got -1.0"),
-    ("patience", 0, "'patience' .* Got 0"),
-)
-def test_bad_parameters_are_refused(kind, parameter, value, message, X):
-    refuses(message, kind(**{parameter: value}).fit, X)
-
-
-@pytest.mark.parametrize("kind", [BetaVAE, NormalizingFlow])
 def test_a_training_that_diverges_is_reported(kind, X):
     refuses("diverged: its loss is", kind(learning_rate=1e150, random_state=0).fit, X)
+    five = kind(hidden_layer_sizes=5)
+    refuses("must be a tuple of positive ints. Got 5", five.fit, X)
 
 
 @pytest.mark.slow
@@ -140,15 +119,10 @@ def test_the_import_needs_no_torch_and_the_fit_names_what_it_needs():
         "    try: kind().fit(np.eye(9))\n"
         "    except ImportError as error: print(error)\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.splitlines() == [
-        'BetaVAE needs torch: pip install torch==2.13.0 ".[torch]", in a copy of the '
-        "repository",
-        'NormalizingFlow needs torch: pip install torch==2.13.0 ".[flow]", in a copy '
-        "of the repository",
-    ]
+    shown = printed_by("-c", code)
+    said = 'needs torch: pip install torch==2.13.0 ".[%s]", in a copy of the repository'
+    names = {"BetaVAE": "torch", "NormalizingFlow": "flow"}
+    assert shown.splitlines() == [f"{n} {said % extra}" for n, extra in names.items()]
 
 
 def test_pls_regression_itself_does_not_work_in_a_pipeline(X):

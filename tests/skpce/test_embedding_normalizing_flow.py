@@ -75,16 +75,11 @@ def test_the_likelihoods_are_those_of_the_held_out_rows():
     )
 
 
-@cases(
-    ("X", "n_held"),
-    (banana(50, 0), 2),
-    (np.random.default_rng(0).normal(size=(3, 9)), 2),
-)
-def test_rounding_is_no_input(X, n_held):
+@cases("X", banana(50, 0), np.random.default_rng(0).normal(size=(3, 9)))
+def test_rounding_is_no_input(X):
     """Whitened, the third component would be noise of variance one."""
-    NormalizingFlow(n_held, max_epochs=1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=f"in which X varies, {n_held}, of n_samples"):
-        NormalizingFlow(3, random_state=0).fit(X)
+    NormalizingFlow(2, max_epochs=1, random_state=0).fit(X)
+    refuses("in which X varies, 2, of n_samples", NormalizingFlow(3).fit, X)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -92,10 +87,8 @@ def test_of_normal_rows_little_is_learned_and_nothing_worse(seed):
     X = np.random.default_rng(seed).normal(size=(50, 40))
     embedding = NormalizingFlow(5, random_state=seed).fit(X)
     assert embedding.stopped_early_
-    assert (
-        embedding.held_out_log_likelihood_
-        >= embedding.held_out_log_likelihood_without_flow_
-    )
+    without = embedding.held_out_log_likelihood_without_flow_
+    assert embedding.held_out_log_likelihood_ >= without
     if embedding.n_epochs_ == 0:
         scores = PCA(5, whiten=True).fit_transform(X)
         assert_allclose(np.abs(embedding.transform(X)), np.abs(scores), atol=1e-9)
@@ -104,32 +97,16 @@ def test_of_normal_rows_little_is_learned_and_nothing_worse(seed):
 def test_nothing_is_lost_but_what_pca_drops():
     X, fresh = banana(200, 0), np.random.default_rng(2).normal(size=(20, 6))
     X = X + 0.1 * np.random.default_rng(3).normal(size=X.shape)
-    embedding = NormalizingFlow(
-        3, validation_fraction=None, max_epochs=50, learning_rate=0.01, random_state=0
-    ).fit(X)
+    long = {"validation_fraction": None, "max_epochs": 50, "learning_rate": 0.01}
+    embedding = NormalizingFlow(3, **long, random_state=0).fit(X)
     assert (embedding.n_epochs_, embedding.stopped_early_) == (50, False)
     assert np.isnan(embedding.held_out_log_likelihood_)
     pca = PCA(3).fit(X)
     assert np.abs(embedding.transform(X) - embedding.pca_.transform(X)).max() > 0.1
-    assert_allclose(
-        embedding.inverse_transform(embedding.transform(fresh)),
-        pca.inverse_transform(pca.transform(fresh)),
-        atol=1e-9,
-    )
+    back = embedding.inverse_transform(embedding.transform(fresh))
+    assert_allclose(back, pca.inverse_transform(pca.transform(fresh)), atol=1e-9)
     assert embedding.reconstruction_r2_ == pytest.approx(
         pca.explained_variance_ratio_.sum()
     )
     Z = np.random.default_rng(4).normal(size=(10, 3))
     assert_allclose(embedding.transform(embedding.inverse_transform(Z)), Z, atol=1e-9)
-
-
-def test_one_component_is_moved_and_scaled():
-    X = np.random.default_rng(0).exponential(size=(60, 1)) @ np.ones((1, 3))
-    embedding = NormalizingFlow(1, max_epochs=20, random_state=0).fit(X)
-    Z, scores = embedding.transform(X)[:, 0], embedding.pca_.transform(X)[:, 0]
-    assert np.corrcoef(Z, scores)[0, 1] == pytest.approx(1)
-    assert_allclose(embedding.inverse_transform(Z[:, None]), X, atol=1e-9)
-
-
-def test_too_many_components():
-    refuses("n_components=5 must be between", NormalizingFlow(5).fit, np.eye(4))

@@ -15,14 +15,9 @@ from tests.shared import cases, refuses
 def equal_noise(centres, scale, n_members=400, seed=0):
     """Members with the same noise in every log-weight, the steps side by side."""
     rng = np.random.default_rng(seed)
-    return np.hstack(
-        [
-            softmax(
-                np.asarray(c) + scale * rng.normal(size=(n_members, len(c))), axis=1
-            )
-            for c in centres
-        ]
-    )
+    noise = [scale * rng.normal(size=(n_members, len(c))) for c in centres]
+    logits = [np.asarray(c) + own for c, own in zip(centres, noise, strict=True)]
+    return np.hstack([softmax(own, axis=1) for own in logits])
 
 
 def of_mean(mean, scale, **options):
@@ -53,17 +48,10 @@ def test_two_actions_by_quadrature(first, scale):
     assert error < 0.005
 
 
-@pytest.mark.parametrize("k", [2, 3, 20])
-def test_small_noise_of_equal_actions(k):
-    scale = 1e-3
-    found, error = of_mean(np.full(k, 1 / k), scale, n_draws=20_000)
-    expected = scale * np.sqrt((1 - 1 / k) / (2 * np.pi))
-    assert abs(found - expected) < 4 * error
-
-
-def test_small_noise_of_any_mean_policy():
+@cases("mean", [0.5, 0.5], np.full(20, 0.05), [0.7, 0.2, 0.06, 0.04])
+def test_small_noise_of_any_mean_policy(mean):
     """The derivative of p_k has the variance p_k² (1 - 2 p_k + |p|²)."""
-    mean, scale = np.array([0.7, 0.2, 0.06, 0.04]), 1e-3
+    mean, scale = np.asarray(mean), 1e-3
     jacobian = np.diag(mean) - np.outer(mean, mean)
     deviations = np.sqrt(np.square(jacobian).sum(axis=1))
     found, error = of_mean(mean, scale, n_draws=20_000)
@@ -145,19 +133,8 @@ def test_steps_without_choice_or_difference():
     assert_array_equal(found.contestedness[0], 0)
     assert_allclose(found.total_variation, 0, atol=1e-15)
     assert np.isnan(found.excess).all()
+    refuses("random_state", excess_fragility, y, steps=(2, 2), random_state="x")
     given = excess_fragility(y, steps=(2, 2), noise_scale=1.0, random_state=0)
     assert given.expected[0] == 0
     assert given.expected[1] > 0.1
     assert given.excess[1] == 0
-
-
-@cases(
-    ("options", "message"),
-    ({"noise_scale": 0}, "noise_scale"),
-    ({"noise_scale": np.inf}, "noise_scale"),
-    ({"n_draws": 3}, "n_draws"),
-    ({"steps": (3,)}, "steps"),
-    ({"random_state": "x"}, "random_state"),
-)
-def test_what_is_refused(options, message):
-    refuses(message, excess_fragility, [[0.5, 0.5], [0.2, 0.8]], **options)

@@ -1,6 +1,6 @@
 """Where an optional library is missing the message names the extra that installs it.
 
-Displays are in test_plotting.py.
+Displays are in test_displays.py.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from scipy.spatial.distance import jensenshannon, pdist
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from skpce import LogRatioTransformer
 from skpce.metrics import policy_fragility, total_variation_distance
 from tests.shared import cases, refuses
 
@@ -59,15 +58,6 @@ def test_every_measure_by_hand(ensemble_of_three):
             assert getattr(found, name)[step] == pytest.approx(value, rel=1e-10), name
 
 
-def test_a_step_without_choice_has_none(ensemble_of_three):
-    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
-    for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
-        assert getattr(found, name)[1] == 0, name
-    for name in (*NORMALIZED, "variance_per_freedom"):
-        assert np.isnan(getattr(found, name)[1]), name
-        assert np.isfinite(getattr(found, name)[[0, 2]]).all(), name
-
-
 @pytest.mark.parametrize("n_members", [6, 49, 100])
 def test_one_action_is_exactly_zero(n_members):
     # The weighted mean of so many ones is 1 up to rounding.
@@ -76,6 +66,9 @@ def test_one_action_is_exactly_zero(n_members):
     for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
         assert getattr(found, name)[0] > 0, name
         assert getattr(found, name)[1] == 0, name
+    for name in (*NORMALIZED, "variance_per_freedom"):
+        assert np.isfinite(getattr(found, name)[0]), name
+        assert np.isnan(getattr(found, name)[1]), name
 
 
 def test_the_mask_is_inferred(ensemble_of_three):
@@ -96,16 +89,6 @@ def test_a_masked_part_that_is_possible_counts(ensemble_of_three):
     alone = policy_fragility(ensemble_of_three[:, [6, 8]])
     assert found.total_variation[0] == pytest.approx(alone.total_variation[0])
     assert found.n_possible[0] == 3
-
-
-@pytest.mark.parametrize("reference", [0, 1, -2, -1])
-def test_the_alr_sum_is_the_total_variance_plus_that_of_the_reference(reference):
-    y = members(30, 5)
-    found = policy_fragility(y, reference=reference)
-    clr = LogRatioTransformer("clr", steps=(5,)).fit_transform(y)
-    expected = found.aitchison_variance[0] + 5 * clr[:, reference].var()
-    assert found.alr_sum[0] == pytest.approx(expected, rel=1e-10)
-    assert found.alr_reference == (str(reference % 5),)
 
 
 def test_a_masked_reference_gives_way_to_the_last_possible_part(ensemble_of_three):
@@ -142,18 +125,6 @@ def test_normalized_measures_lie_between_zero_and_one(seed):
                 assert 0 <= getattr(found, name)[0] <= 1 + 1e-12, name
 
 
-def test_two_members_have_closed_forms():
-    # Uniform against one action: TV = 1 - 1/K; to the middle it is half of that.
-    n_parts = 5
-    y = np.vstack([np.full(n_parts, 1 / n_parts), np.eye(n_parts)[0]])
-    found = policy_fragility(y)
-    assert found.pairwise_total_variation[0] == pytest.approx(1 - 1 / n_parts)
-    assert found.total_variation[0] == pytest.approx((1 - 1 / n_parts) / 2)
-    # Two members: the mutual information is their Jensen-Shannon divergence.
-    expected = jensenshannon(*y) ** 2
-    assert found.mutual_information[0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("y", [np.full((6, 3), 1 / 3), [[0.1, 0.2, 0.7]] * 7])
 def test_equal_members_do_not_disagree(y):
     found = policy_fragility(y)
@@ -166,24 +137,6 @@ def test_one_member_has_no_pair():
     assert np.isnan(found.pairwise_total_variation[0])
     assert np.isnan(found.normalized_pairwise_total_variation[0])
     assert found.total_variation[0] == found.alr_sum[0] == 0
-
-
-def test_relabelling_actions_and_members_changes_nothing_but_the_alr_sum():
-    rng = np.random.default_rng(3)
-    y = members(20, 6)
-    found = policy_fragility(y)
-    relabelled = policy_fragility(y[rng.permutation(20)][:, ::-1])
-    for name in MEASURES:
-        same = np.allclose(getattr(found, name), getattr(relabelled, name), rtol=1e-10)
-        assert same == (name != "alr_sum"), name
-
-
-def test_steps_are_assessed_separately(ensemble_of_three):
-    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
-    alone = policy_fragility(ensemble_of_three[:, :4])
-    for name in MEASURES:
-        value = getattr(alone, name)[0]
-        assert getattr(found, name)[0] == pytest.approx(value, rel=1e-12)
 
 
 def test_weights_are_copies():
@@ -221,27 +174,17 @@ def test_the_table_holds_all_measures(ensemble_of_three):
         assert_array_equal(frame[name], getattr(found, name))
 
 
-def test_distances_are_those_of_scipy():
-    p, q = members(6, 5), members(6, 5, seed=1)
-    tv = total_variation_distance(np.hstack([p, q]), np.hstack([q, q]), steps=(5, 5))
-    assert_allclose(tv[:, 0], np.abs(p - q).sum(axis=1) / 2)
-    assert_array_equal(tv[:, 1], 0)
-
-
 def test_distances_obey_their_laws(ensemble_of_three):
-    distance = total_variation_distance
     p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
-    found = distance(p, q, steps=STEPS)
+    found = total_variation_distance(p, q, steps=STEPS)
     assert found.shape == (12, 3)
-    assert_array_equal(found, distance(q, p, steps=STEPS))
-    assert_array_equal(distance(p, p, steps=STEPS), 0)
+    assert_array_equal(found, total_variation_distance(q, p, steps=STEPS))
     assert_array_equal(found[:, 1], 0)
     assert np.all(found[:, [0, 2]] > 0)
-    one = distance(p, q[:1], steps=STEPS)
-    assert_allclose(one, distance(p, np.tile(q[:1], (12, 1)), steps=STEPS))
-    assert_allclose(one, distance(q[:1], p, steps=STEPS))
-    relabelled = distance(p[:, 3::-1], q[:, 3::-1])
-    assert_allclose(relabelled[:, 0], found[:, 0])
+    one = total_variation_distance(p, q[:1], steps=STEPS)
+    every = total_variation_distance(p, np.tile(q[:1], (12, 1)), steps=STEPS)
+    assert_allclose(one, every)
+    assert_allclose(one, total_variation_distance(q[:1], p, steps=STEPS))
 
 
 Y = np.full((4, 3), 1 / 3)
@@ -249,26 +192,14 @@ Y = np.full((4, 3), 1 / 3)
 
 @cases(
     ("arguments", "message"),
-    ({"y": Y[0]}, r"y has shape \(3,\); expected \(n_members, n_parts\)"),
     ({"y": Y[:0]}, r"y has shape \(0, 3\); .*at least one member"),
-    ({"y": Y * np.nan}, "y contains NaN"),
-    ({"y": Y * np.inf}, "y has infinite entries"),
     ({"y": [Y, Y]}, "pack_steps"),
     ({"y": Y - 0.5}, r"y has -0\.16.* in row 0"),
     ({"y": Y, "steps": (2, 2)}, "sums to 4 columns"),
     ({"y": Y, "reference": 3}, r"'reference' .* must be in \[-3, 3\).*Got 3"),
-    ({"y": Y, "reference": 0.5}, "'reference' .* must be an int.*Got 0.5"),
     ({"y": Y, "zero_replacement": 0.5}, r"below 1/3.*Got 0\.5"),
-    ({"y": Y, "zero_replacement": 0}, "Got 0 instead"),
     ({"y": Y, "mask": [True, True, False]}, "masked"),
-    ({"y": Y, "mask": "some"}, "Got 'some'"),
-    ({"y": Y, "sample_weight": [1, 2]}, r"sample_weight.shape == \(2,\)"),
-    ({"y": Y, "sample_weight": [-1, 1, 1, 1]}, r"the smallest is .*-1\.0"),
 )
 def test_bad_input_is_named(arguments, message):
     refuses(message, policy_fragility, **arguments)
-
-
-@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (0, 3)])
-def test_distances_refuse_tables_that_do_not_match(shape):
-    refuses(r"q has|but q", total_variation_distance, Y, np.ones(shape))
+    refuses("q has|but q", total_variation_distance, Y, np.ones((3, 3)))

@@ -1,8 +1,6 @@
 """Frames of the library that the user has, or gives; names of columns in each."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import ConvergenceDisplay
-from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -63,13 +61,9 @@ def test_the_user_decides(X, y):
 def test_the_verdict_reads_columns_of_polars_by_name(X, y):
     chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
     pipeline = make_pipeline(chosen, ridge_pce(2))
-    found = [
-        verdict(pipeline, X, y)
-        for X, y in (
-            (pl.DataFrame(X, schema=NAMES), pl.Series("loss", y)),
-            (pd.DataFrame(X, columns=NAMES), pd.Series(y, name="loss")),
-        )
-    ]
+    of_polars = pl.DataFrame(X, schema=NAMES), pl.Series("loss", y)
+    of_pandas = pd.DataFrame(X, columns=NAMES), pd.Series(y, name="loss")
+    found = [verdict(pipeline, *given) for given in (of_polars, of_pandas)]
     assert str(found[0]) == str(found[1])
     with sklearn.config_context(transform_output="polars"):
         frame = found[0].to_frame()
@@ -106,12 +100,8 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(X, y):
     assert isinstance(found.X, pl.DataFrame)
     assert found.y.columns == ["quality__loss", "quality__accuracy"]
     assert str(found) == str(other)
-    judged = [
-        verdict(
-            ridge_pce(1, distribution=ensemble.distribution), ensemble.X, ensemble.y
-        )
-        for ensemble in (found, other)
-    ]
+    model = ridge_pce(1, distribution=found.distribution)
+    judged = [verdict(model, ensemble.X, ensemble.y) for ensemble in (found, other)]
     assert judged[0].output_names == ("quality",)
     assert str(judged[0]) == str(judged[1])
 
@@ -119,14 +109,9 @@ def test_a_table_of_polars_gives_an_ensemble_of_polars(X, y):
 @names_of_polars
 def test_a_display_takes_subsets_of_polars(X, y):
     pytest.importorskip("matplotlib").use("Agg")
-    display = ConvergenceDisplay.from_estimator(
-        ridge_pce(1),
-        pl.DataFrame(X, schema=NAMES),
-        pl.Series(y),
-        quantity="total_order",
-        n_repeats=2,
-        random_state=0,
-    )
+    given = ridge_pce(1), pl.DataFrame(X, schema=NAMES), pl.Series(y)
+    options = {"quantity": "total_order", "n_repeats": 2, "random_state": 0}
+    display = ConvergenceDisplay.from_estimator(*given, **options)
     assert list(display.curve_names) == NAMES
 
 
@@ -171,10 +156,7 @@ def test_nobody_needs_pandas():
         "model = PolynomialChaosRegressor(1).fit(X, y)\n"
         "assert model.sobol_frame()['input'].to_list()[:2] == ['a', 'b']\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    printed_by("-c", code)
 
 
 @names_of_polars
@@ -187,15 +169,10 @@ def test_results_are_of_the_library_of_their_data(X, y):
     surrogate = ridge_surrogate(1).fit(of_polars, policies)
     judged = verdict(pipeline, of_polars, y)
     indices = dependent_sobol_indices(pipeline, of_polars, n_samples=1024)
-    found = [
-        model.sobol_frame(),
-        model.expansion_.sobol_frame(),
-        model.expansion_.grouped(None).to_frame(),
-        surrogate.sobol_frame(),
-        judged.to_frame(),
-        indices.to_frame(),
-        pickle.loads(pickle.dumps(judged)).to_frame(),
-    ]
+    of_fits = model.sobol_frame(), model.expansion_.sobol_frame()
+    results = judged, indices, model.expansion_.grouped(None)
+    results += (pickle.loads(pickle.dumps(judged)),)
+    found = *of_fits, surrogate.sobol_frame(), *(one.to_frame() for one in results)
     assert all(isinstance(frame, pl.DataFrame) for frame in found)
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(judged.to_frame(), pd.DataFrame)
@@ -238,14 +215,13 @@ def test_weights_groups_and_positions_in_another_order():
     other = pd.Series(np.arange(40) % 20 + 1, NAMED)[::-1]
     model = ridge_pce(1)
     refuses("X and sample_weight have the same row label", model.fit, X, y, other)
-    with pytest.raises(ValueError, match="y and replicate have the same row labels"):
-        verdict(model, X, y, replicate=other)
-    refuses("X and order have the same row labels", verdict, model, X, y, order=other)
-    with pytest.raises(ValueError, match="X_test and y_test have the same row labels"):
-        report(model.fit(X, y), X, other)
-    repeated = y.set_axis(NAMED[:20] * 2)[::-1]
-    with pytest.raises(ValueError, match=r"another order.* give them sorted"):
-        model.fit(X.set_axis(NAMED[:20] * 2), repeated)
+    same = "have the same row labels"
+    refuses(f"y and replicate {same}", verdict, model, X, y, replicate=other)
+    refuses(f"X and order {same}", verdict, model, X, y, order=other)
+    refuses(f"X_test and y_test {same}", report, model.fit(X, y), X, other)
+    twice = NAMED[:20] * 2
+    repeated = X.set_axis(twice), y.set_axis(twice)[::-1]
+    refuses(r"another order.* give them sorted", model.fit, *repeated)
 
 
 @pytest.mark.slow

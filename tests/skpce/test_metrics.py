@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 from skpce.metrics import coverage_interval, crps_score
 from tests.shared import cases, refuses
@@ -126,32 +126,51 @@ def test_bounds_are_inclusive():
     assert joint(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0
 
 
+@pytest.mark.parametrize("n_inside", [0, 1, 7, 19, 20])
+@pytest.mark.parametrize("kind", ["marginal", "joint"])
+def test_the_binomial_interval_is_that_of_scipy(n_inside, kind):
+    # Two parts are inside together or not at all: both coverages are binomial.
+    y = as_policies(np.where(np.arange(20) < n_inside, 0.5, 0.9))
+    found = coverage_interval(
+        y, [[0.4, 0.4]], [[0.6, 0.6]], kind=kind, confidence_level=0.8
+    )
+    expected = binomtest(n_inside, 20).proportion_ci(0.8, method="wilson")
+    assert found.coverage[0] == pytest.approx(n_inside / 20)
+    assert found.lower[0] == pytest.approx(expected.low, abs=1e-9)
+    assert found.upper[0] == pytest.approx(expected.high, abs=1e-9)
+    assert found.n_members == 20
+
+
+def test_the_interval_of_marginal_coverage_is_on_the_safe_side(rng):
+    low, high = np.quantile(draw_policies(rng, (20_000, 1)), [0.1, 0.9], axis=0)
+    shape = {"steps": STEPS, "mask": MASK, "confidence_level": 0.9}
+    hits = []
+    for _ in range(200):
+        y = draw_policies(rng, (60,))
+        found = coverage_interval(y, low, high, **shape)
+        hits.append((found.lower <= 0.8) & (found.upper >= 0.8))
+    share = np.mean(hits, axis=0)
+    assert share[0] >= 0.9
+    assert share[2] >= 0.9 - 3 * np.sqrt(0.09 / 200)
+
+
 Y = np.full((4, 3), 1 / 3)
 
 
+AS_IN_Y = r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)"
+
+
 @cases(
-    ("score", "arguments", "message"),
-    (
-        marginal,
-        (Y, Y[:3], Y),
-        r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
-    ),
+    ("score", "given", "message"),
+    (marginal, (Y, Y[:3], Y), AS_IN_Y),
     (joint, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
     (marginal, (Y, Y[np.newaxis], Y), r"lower has shape \(1, 4, 3\)"),
-    (marginal, (Y, Y[0], Y), r"lower has shape \(3,\)"),
     # What sample() gives without X: its draws must not pass for members.
     (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
     (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
     (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
-    (crps_score, (Y, np.ones((9, 1, 2))), r"draws has shape \(9, 1, 2\)"),
-    (crps_score, (Y[0], np.ones((9, 1, 3))), "must be 2-D"),
     (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
-    (marginal, (Y * np.nan, Y, Y), "NaN"),
     (marginal, (Y[0], Y, Y), "y_true must be 2-D"),
 )
-def test_bad_shapes_are_named(score, arguments, message):
-    refuses(message, score, *arguments)
-
-
-def test_steps_of_another_width_are_refused():
-    refuses(r"sums to 4 columns", marginal, Y, Y, Y, steps=(2, 2))
+def test_bad_shapes_are_named(score, given, message):
+    refuses(message, score, *given)

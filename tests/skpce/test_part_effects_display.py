@@ -1,7 +1,5 @@
 """Bars of named parts add up, say how sure they are, and can be read."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -17,10 +15,8 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.test_displays_legible import assert_legible, lab_of_views
+from tests.skpce.pictures import LONG, assert_distinct, assert_legible
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
@@ -31,21 +27,11 @@ def effects_by_hand(first, errors=0.02, ratio=None, outputs=None, parts=None):
     parts = tuple(parts or (f"part {i}" for i in range(n_parts)))
     ratio = np.ones(n_outputs) if ratio is None else np.asarray(ratio, dtype=float)
     good = tuple(bool(abs(r - 1) <= 0.25) for r in ratio)
-    pair_names = tuple(f"{one} and {other}" for one, other in combinations(parts, 2))
-    shares = np.linspace(0.0, 0.2, len(pair_names)) * np.ones((n_outputs, 1))
-    pairs = Result({"output": outputs, "pair": pair_names}, {"interaction": shares})
-    return Result(
-        {"output": outputs, "part": parts},
-        {
-            "first": first,
-            "first_error": np.full(first.shape, errors),
-            "total": first + 0.1,
-            "variance_ratio": ratio,
-        },
-        supported=good,
-        reasons=tuple(() if g else ("the parts are dependent",) for g in good),
-        figures={"pairs": pairs},
-    )
+    reasons = tuple(() if g else ("the parts are dependent",) for g in good)
+    columns = {"first": first, "first_error": np.full(first.shape, errors)}
+    columns["variance_ratio"] = ratio
+    keys = {"output": outputs, "part": parts}
+    return Result(keys, columns, supported=good, reasons=reasons)
 
 
 def written(display):
@@ -163,14 +149,6 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert few.ax_.get_xlabel() == "share of the variance"
 
 
-LONG = [
-    "catalyst × an aryl halide with a very long name of its own",
-    "_under_$cost$",
-    "b",
-    "the rest",
-]
-
-
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])
 @pytest.mark.parametrize("noise", [None, 0.3])
 def test_nothing_overlaps_or_is_cut(n_outputs, noise):
@@ -198,29 +176,21 @@ def test_nothing_overlaps_or_is_cut(n_outputs, noise):
 
 
 def test_colour_blind_readers_can_distinguish_the_segments():
-    names = [*COLORS[:7], OTHERS_COLOR, TOGETHER_COLOR, NOISE_COLOR]
-    seen = [lab_of_views(name) for name in names]
-    for place, one in enumerate(seen):
-        for other in seen[:place]:
-            assert np.linalg.norm(one - other, axis=1).min() > 15
-    unexplained = lab_of_views(UNEXPLAINED_COLOR)
-    assert np.linalg.norm(lab_of_views(TOGETHER_COLOR) - unexplained, axis=1).min() > 5
+    assert_distinct([*COLORS[:7], OTHERS_COLOR, TOGETHER_COLOR, NOISE_COLOR], 15)
+    assert_distinct([TOGETHER_COLOR, UNEXPLAINED_COLOR], 5)
+
+
+TOTALS = Result({"output": "a", "part": ("p", "q")}, {"total": np.ones((1, 2))})
 
 
 @cases(
     ("arguments", "message"),
     ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
-    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
-    ({"noise_error": [0.1]}, r"noise_error has shape \(1,\); expected \(2,\)"),
+    ({"effects": TOTALS}, "effects has no column 'first'"),
     ({"max_parts": 0}, "max_parts"),
+    ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
 )
 def test_bad_input_is_refused(arguments, message):
     given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
     refuses(message, lambda: PartEffectsDisplay(**given).plot())
     assert plt.get_fignums() == []
-
-
-def test_effects_without_columns_are_refused():
-    keys = {"output": ("a",), "part": ("p", "q")}
-    with pytest.raises(ValueError, match="effects has no column 'first'"):
-        PartEffectsDisplay(Result(keys, {"total": np.ones((1, 2))}))

@@ -79,21 +79,8 @@ def test_tables_have_the_names_of_the_fit(model, surrogate):
     parts = surrogate.probability_sobol_indices(64).to_frame()
     names = ["s: 0", "s: 1", "s: 2", "t: 0", "t: 1", "s", "t"]
     assert list(dict.fromkeys(parts["probability"])) == names
-    assert str(surrogate.diagnostics_).startswith(
-        "60 members, 4 terms.\nstep  loo_q2\ns"
-    )
-
-
-def test_the_printed_table_of_moments(model):
-    shape = model.moments()
-    assert str(shape).splitlines()[0].split() == [
-        *("target", "mean", "variance", "skewness", "kurtosis")
-    ]
-    assert str(shape).splitlines()[2].split()[:3] == [
-        "v",
-        f"{shape.mean[1]:.3g}",
-        f"{shape.variance[1]:.3g}",
-    ]
+    printed = str(surrogate.diagnostics_)
+    assert printed.startswith("60 members, 4 terms.\nstep  loo_q2\ns")
 
 
 def test_an_ensemble_shows_its_categories_by_name(table):

@@ -6,10 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce.inspection import Result
 from skpce.plotting import ValueOfInformationDisplay, _value_of_information
-from tests.skpce.test_displays_legible import LONG, assert_legible
+from tests.skpce.pictures import LONG, assert_legible
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
@@ -30,32 +28,20 @@ def values_by_hand(plug_in, variance, supported, names=None, spread=0.1):
     )
 
 
-def test_shares_are_of_all_inputs():
+def test_points_are_shares_of_all_inputs_and_hollow_without_support():
     values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [False, True])
     display = ValueOfInformationDisplay.from_values(values)
     assert_allclose(display.decision_share, [0.2, 0.8])
     assert display.names == ["x0", "x1"]
     drawn = [line.get_xydata()[0] for line in display.points_]
     assert_allclose(drawn, [[0.9, 0.2], [0.1, 0.8]])
-
-
-def test_what_is_not_supported_is_hollow_and_grey():
-    values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [False, True])
-    hollow, filled = ValueOfInformationDisplay.from_values(values).points_
+    bars = [held.lines[2][0].get_segments()[0] for held in display.ax_.containers]
+    assert_allclose([s[:, 1] for s in bars], [[0.0, 0.6], [0.6, 1.2]], atol=1e-12)
+    hollow, filled = display.points_
     assert hollow.get_markerfacecolor() == "white"
-    assert filled.get_markerfacecolor() == filled.get_color()
-    assert hollow.get_color() != filled.get_color()
+    assert filled.get_markerfacecolor() == filled.get_color() != hollow.get_color()
     supported = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [True, True])
     assert ValueOfInformationDisplay.from_values(supported).ax_.get_legend() is None
-
-
-def test_bars_are_the_quantiles():
-    values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [True, True])
-    display = ValueOfInformationDisplay.from_values(values)
-    segments = [
-        container.lines[2][0].get_segments()[0] for container in display.ax_.containers
-    ]
-    assert_allclose([s[:, 1] for s in segments], [[0.0, 0.6], [0.6, 1.2]], atol=1e-12)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A verdict whose figures are given, not found."""
+"""Findings and verdicts whose figures are given, not found."""
 
 from __future__ import annotations
 
@@ -25,64 +25,87 @@ class NoSource:
         raise NotImplementedError
 
 
+def findings(
+    states: ArrayLike,
+    total: ArrayLike,
+    *,
+    first: ArrayLike | None = None,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    q2: ArrayLike = 0.9,
+    interval: tuple[float, float] | None = None,
+    noise: float = np.nan,
+    more: ArrayLike = np.nan,
+    pairs: Sequence[tuple[int, int, int, float]] = (),
+    p_value: ArrayLike = 0.5,
+    cautions: Sequence[Caution] = (),
+    scope: str = "beyond",
+) -> Findings:
+    """Return findings of 60 members, of as many outputs as there are rows of states."""
+    states = np.atleast_2d(np.array(states, dtype=object))
+    shape = n_outputs, n_rows = states.shape
+
+    def table(given: ArrayLike) -> Any:
+        return np.array(np.broadcast_to(np.asarray(given, dtype=float), shape))
+
+    def column(given: ArrayLike) -> Any:
+        return np.array(np.broadcast_to(np.asarray(given, dtype=float), n_outputs))
+
+    total, q2 = table(total), column(q2)
+    first = total if first is None else table(first)
+    ends = total - 0.05 if low is None else low, total + 0.05 if high is None else high
+    together = np.zeros((*shape, n_rows))
+    for o, i, j, share in pairs:
+        together[o, i, j] = together[o, j, i] = share
+    shares = Shares(
+        first=np.stack([first, first - 0.05, first + 0.05]),
+        total=np.stack([total, *map(table, ends)]),
+        pairs=together,
+        explained=np.clip(q2, 0.0, 1.0),
+        q2=np.stack([q2, *map(column, interval or (q2, q2))]),
+        noise=column(noise),
+        lack_of_fit=column(np.nan),
+    )
+    return Findings(
+        states=states.tolist(),
+        p_values=table(p_value),
+        q_values=table(p_value),
+        shares=shares,
+        more_runs=table(more),
+        tested=[[Tested(scope=scope)] * n_rows for _ in range(n_outputs)],
+        pair_p_values={(o, i, j): 0.001 for o, i, j, _ in pairs},
+        cautions=tuple(cautions),
+        n_members=np.full(n_outputs, N_MEMBERS),
+        design=Design.of(np.arange(float(N_MEMBERS))[:, np.newaxis]),
+    )
+
+
 def verdict_by_hand(
     names: Sequence[str],
     attributable: Sequence[bool],
     q2: float | Sequence[float] = 0.5,
-    *,
-    inputs: Sequence[str] = ("x0", "x1", "x2"),
-    first: ArrayLike | None = None,  # shape: (n_steps, n_inputs)
     interval: tuple[float, float] = (0.4, 0.6),
-    p_value: float = 0.01,
-    noise: float | Sequence[float] = np.nan,
-    cautions: Sequence[Caution] = (),
 ) -> Answer:
-    """Return a verdict of 60 members on steps of two parts.
+    """Return a verdict of 60 members on steps of two parts, by three inputs.
 
     Of a step that is attributable all inputs drive it; each explains half of what the
-    inputs before it have left, all of them together the rest of Q².
+    inputs before it have left, the first two together the rest of Q².
     """
-    shape = n_steps, n_inputs = len(names), len(inputs)
-    q2 = np.broadcast_to(np.asarray(q2, dtype=np.float64), n_steps)
-    explained = np.clip(q2, 0.0, 1.0)[:, np.newaxis]
-    if first is None:
-        first = explained * 0.5 ** np.arange(1, n_inputs + 1)
-    first = np.broadcast_to(np.asarray(first, dtype=np.float64), shape)
-    together = explained - first.sum(axis=1, keepdims=True)
-    pairs = np.zeros((n_steps, n_inputs, n_inputs))
-    if n_inputs > 1:
-        pairs[:, 0, 1] = pairs[:, 1, 0] = together[:, 0]
-    total = first + pairs.sum(axis=2)
-    shares = Shares(
-        first=np.stack([first, 0.9 * first, np.minimum(1.1 * first, 1.0)]),
-        total=np.stack([total, 0.9 * total, np.minimum(1.1 * total, 1.0)]),
-        pairs=pairs,
-        explained=explained[:, 0],
-        q2=np.stack([q2, *(np.full(n_steps, end) for end in interval)]),
-        noise=np.broadcast_to(np.asarray(noise, dtype=np.float64), n_steps),
-        lack_of_fit=np.full(n_steps, np.nan),
-    )
-    of = {True: State.DRIVES, False: State.OPEN}
-    states = [[of[bool(good)]] * n_inputs for good in attributable]
-    p_values = np.where(np.array(attributable)[:, np.newaxis], p_value, 1.0)
-    findings = Findings(
-        states=states,
-        p_values=np.broadcast_to(p_values, shape),
-        q_values=np.broadcast_to(p_values, shape),
-        shares=shares,
-        more_runs=np.full(shape, np.nan),
-        tested=[[Tested()] * n_inputs for _ in names],
-        pair_p_values={},
-        cautions=tuple(cautions),
-        n_members=np.full(n_steps, N_MEMBERS),
-        design=Design.of(np.arange(float(N_MEMBERS))[:, np.newaxis]),
+    n_steps = len(names)
+    explained = np.clip(np.broadcast_to(q2, n_steps), 0.0, 1.0)
+    first = np.outer(explained, [0.5, 0.25, 0.125])
+    together = explained - first.sum(axis=1)
+    good = np.array(attributable)[:, np.newaxis] & np.ones(3, dtype=bool)
+    found = findings(
+        np.where(good, State.DRIVES, State.OPEN),
+        first + np.outer(together, [1, 1, 0]),
+        first=first,
+        q2=q2,
+        interval=interval,
+        pairs=[(step, 0, 1, share) for step, share in enumerate(together)],
+        p_value=np.where(good, 0.01, 1.0),
     )
     even = np.full((N_MEMBERS, 2 * n_steps), 0.5)
-    steps = dict.fromkeys(names, 2)
-    return make_answer(
-        findings,
-        inputs,
-        read_outputs(even, "verdict_by_hand", steps=steps),
-        NoSource(),
-        negligible=0.05,
-    )
+    read = read_outputs(even, "verdict_by_hand", steps=dict.fromkeys(names, 2))
+    inputs = ("x0", "x1", "x2")
+    return make_answer(found, inputs, read, NoSource(), negligible=0.05)

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
+from skpce import InputOutsideSupportWarning
 from skpce.decision import InputBelief, ThompsonPolicy
 from tests.shared import cases, refuses, ridge_surrogate
 
@@ -37,9 +37,8 @@ def logistic_ensemble(n_members=80, slope=2.0):
 def surrogate():
     X, y = logistic_ensemble()
     steps = {"first": 3, "second": 2, "only": 1}
-    return CompositionalPCESurrogate(
-        1, steps=steps, solver="ols", distribution=norm(0, 1)
-    ).fit(X, y)
+    law = {"solver": "ols", "distribution": norm(0, 1)}
+    return ridge_surrogate(1, steps=steps, **law).fit(X, y)
 
 
 def started(surrogate, rule="draw", **changes):
@@ -109,10 +108,6 @@ def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
     expected = surrogate.predict(first.inputs[np.newaxis])[0]
     assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
     assert str(policy.choose("only")) == "only: 0 (1.00)"
-
-
-def test_a_step_is_decided_once(surrogate):
-    refuses("each once", started(surrogate).choose, ["first", 0])
 
 
 def test_an_outcome_that_is_known_moves_nothing(surrogate):
@@ -238,25 +233,14 @@ def test_not_fitted(surrogate):
     with pytest.raises(NotFittedError):
         ThompsonPolicy(surrogate).choose()
     with pytest.raises(NotFittedError):
-        ThompsonPolicy(surrogate).update(**SEEN)
-    with pytest.raises(NotFittedError):
         ThompsonPolicy(ridge_surrogate()).fit()
     assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
 
 
 @cases(
     ("changes", "message"),
-    ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
-    ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
-    ({"greedy": 1}, "greedy.*a bool"),
-    ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
-    ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
     ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
-    (
-        {"inputs": InputBelief([[1.0, 2.0]])},
-        "has 2 inputs; expected 1, as the surrogate",
-    ),
-    ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
+    ({"inputs": InputBelief([[1.0, 2.0]])}, "2 inputs; expected 1, as the surrogate"),
     ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "ends in Linear"),
 )
 def test_bad_parameters(surrogate, changes, message):
@@ -268,15 +252,11 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
 
 @cases(
     ("arguments", "message"),
-    ({**SEEN, "observed": None}, "observed.*Got None"),
-    ({**SEEN, "observed": np.nan}, "observed.*finite"),
-    ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
     ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
-    ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
-    ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
     ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
     ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
     ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
+    ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
     ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
     ({**SEEN, "which": [0, 0]}, "which.*1 column"),
 )
@@ -292,8 +272,7 @@ def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     ("rule", "arguments", "message"),
     ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
     ("draw", {"steps": 7}, "steps.*Got 7"),
-    ("draw", {"steps": []}, "steps"),
-    ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
+    ("draw", {"steps": ["first", 0]}, "each once"),
     ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
     ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
 )

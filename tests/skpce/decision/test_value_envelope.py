@@ -67,7 +67,6 @@ def above_of_beta(a, b, c):
 @cases(
     ("frozen", "function", "degree", "expected", "atol"),
     (stats.norm(0, 1), lambda x: x**2 - 1.0, 2, 2 * stats.norm.pdf(1.0), 1e-14),
-    (stats.norm(0, 1), lambda x: x**2 - 1.0, 2, 0.4839414490382868, 1e-14),
     (stats.uniform(-1, 2), lambda x: x**2 - 1 / 3, 2, 2 / (9 * np.sqrt(3)), 1e-14),
     (stats.expon(), lambda x: x - 1.7, 1, np.exp(-1.7), 1e-14),
     (stats.lognorm(0.4), lambda x: x - 1.3, 1, black_and_scholes(0.4, 1.3), 1e-10),
@@ -82,18 +81,13 @@ def test_levels_of_a_categorical_input():
     one = categorical([0.2, 0.5, 0.3])
     utilities = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -2.0], [0.3, 0.2, 0.9]])
     levels = np.arange(3.0)
-    found = value_of_input(
-        one, (utilities * [0.2, 0.5, 0.3]) @ one.evaluate(levels, 2).T
-    )
     weights = np.array([0.2, 0.5, 0.3])
+    found = value_of_input(one, (utilities * weights) @ one.evaluate(levels, 2).T)
     means = utilities @ weights
-    assert found.value == pytest.approx(
-        utilities.max(axis=0) @ weights - means.max(), abs=1e-14
-    )
-    best = means.argmax()
-    assert found.flip_probability == pytest.approx(
-        weights[utilities.argmax(axis=0) != best].sum()
-    )
+    expected = utilities.max(axis=0) @ weights - means.max()
+    assert found.value == pytest.approx(expected, abs=1e-14)
+    flips = weights[utilities.argmax(axis=0) != means.argmax()].sum()
+    assert found.flip_probability == pytest.approx(flips)
 
 
 @pytest.mark.parametrize("frozen", [stats.poisson(3.2), stats.binom(12, 0.3)])
@@ -128,27 +122,20 @@ def mean_of_the_largest(frozen, one, table):
     edges = [grid[0]]
     for place in np.flatnonzero(np.diff(owners)):
         i, j = owners[place], owners[place + 1]
-        edges.append(
-            brentq(
-                lambda x, i=i, j=j: (values(x)[i] - values(x)[j]).item(),
-                *grid[place : place + 2],
-                xtol=1e-15,
-            )
-        )
+
+        def gap(x, i=i, j=j):
+            return (values(x)[i] - values(x)[j]).item()
+
+        edges.append(brentq(gap, *grid[place : place + 2], xtol=1e-15))
     edges = [frozen.support()[0], *edges[1:], frozen.support()[1]]
     middles = frozen.ppf([0.01, 0.1, 0.5, 0.9, 0.99])
     edges = np.unique(np.concatenate([edges, middles]))
-    total = 0.0
-    for low, high in pairwise(edges):
-        total += quad(
-            lambda x: values(x).max() * frozen.pdf(x),
-            low,
-            high,
-            epsabs=1e-14,
-            epsrel=1e-13,
-            limit=400,
-        )[0]
-    return total
+    exactly = {"epsabs": 1e-14, "epsrel": 1e-13, "limit": 400}
+
+    def largest(x):
+        return values(x).max() * frozen.pdf(x)
+
+    return sum(quad(largest, *pair, **exactly)[0] for pair in pairwise(edges))
 
 
 @pytest.mark.parametrize("name", [n for n in CONTINUOUS if n not in ("gamma", "beta")])
@@ -199,33 +186,6 @@ def test_a_tiny_leading_coefficient_changes_nothing(tiny):
     assert value_of_input(STANDARD, table).value == pytest.approx(
         expected, abs=2 * tiny + 1e-13
     )
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "triangular"])
-@pytest.mark.parametrize("seed", range(3))
-def test_shift_order_and_scale(name, seed):
-    one, rng = law(CONTINUOUS[name]), np.random.default_rng(seed)
-    table = rng.normal(size=(5, 4))
-    value = value_of_input(one, table).value
-    shifted = value_of_input(one, table + rng.normal(size=4)).value
-    assert shifted == pytest.approx(value, abs=1e-12)
-    assert value_of_input(one, table[rng.permutation(5)]).value == pytest.approx(
-        value, abs=1e-12
-    )
-    assert value_of_input(one, 7.0 * table).value == pytest.approx(7.0 * value)
-    soft = value_of_input(one, table, 0.3).value
-    assert value_of_input(one, 7.0 * table, 2.1).value == pytest.approx(7.0 * soft)
-
-
-def test_a_common_shift_is_worth_nothing():
-    table = np.tile([3.0, 2.0, -1.0], (4, 1)) + np.arange(4.0)[:, np.newaxis] * [
-        1,
-        0,
-        0,
-    ]
-    for temperature in (None, 0.5):
-        found = value_of_input(STANDARD, table, temperature)
-        assert (found.value, found.flip_probability) == (0.0, 0.0)
 
 
 def test_another_action_of_equal_utility_flips_nothing():

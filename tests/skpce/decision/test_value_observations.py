@@ -1,5 +1,7 @@
 """Noisy observations, several inputs and measurements, against closed forms."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -54,14 +56,11 @@ def test_independent_standard_normal_utilities(n_actions, expected):
     laws = [STANDARD] * n_actions
     lines = expansion_of_lines(laws, np.zeros(n_actions), np.eye(n_actions))
     found = value_of_information(lines)
-    exact = quad(
-        lambda x: (
-            x * n_actions * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_actions - 1)
-        ),
-        -12,
-        12,
-        epsabs=1e-13,
-    )[0]
+
+    def integrand(x):
+        return x * n_actions * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_actions - 1)
+
+    exact = quad(integrand, -12, 12, epsabs=1e-13)[0]
     assert exact == pytest.approx(expected, abs=5e-5)
     error = found.integration_error[-1]
     assert abs(found.evpi - exact) <= 5.0 * error + 1e-12
@@ -87,12 +86,8 @@ def test_inputs_of_few_values_are_listed():
 @pytest.mark.parametrize("seed", range(4))
 def test_monotone_in_the_set(seed):
     rng = np.random.default_rng(seed)
-    laws = [
-        STANDARD,
-        law(stats.uniform(0, 2)),
-        law(stats.gamma(2)),
-        categorical([1, 2]),
-    ]
+    of_scipy = [law(stats.uniform(0, 2)), law(stats.gamma(2))]
+    laws = [STANDARD, *of_scipy, categorical([1, 2])]
     indices = np.array(
         [
             *([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]),
@@ -110,15 +105,6 @@ def test_monotone_in_the_set(seed):
         assert value[small] <= value[large] + margin
     assert found.evpi == value["all inputs"]
     assert found.share_of_evpi[-1] == 1.0
-
-
-def test_all_inputs_named_as_a_group_are_the_evpi():
-    laws = [STANDARD, law(stats.uniform(0, 2))]
-    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    table = np.random.default_rng(0).normal(size=(3, 4))
-    expansion = Expansion(PolynomialBasis(laws, indices), table)
-    found = value_of_information(expansion, groups={"both": [1, 0]})
-    assert found["both"].value == found["all inputs"].value
 
 
 def test_the_other_inputs_are_averaged_out():
@@ -229,16 +215,13 @@ def test_a_signal_of_points_is_the_posterior_of_particles():
         weights = masses * stats.norm.pdf(signal, points, 0.4)
         return (utilities @ weights).max()
 
-    root = brentq(
-        lambda s: 0.4 * stats.norm.pdf(s, 0, 0.4) - 0.3 * stats.norm.pdf(s, 1, 0.4),
-        0,
-        1,
-        xtol=1e-15,
-    )
-    mean = sum(
-        quad(best, low, high, epsabs=1e-14)[0]
-        for low, high in [(-5, 0), (0, root), (root, 1), (1, 6)]
-    )
+    def ahead(signal):
+        return 0.4 * stats.norm.pdf(signal, 0, 0.4) - 0.3 * stats.norm.pdf(
+            signal, 1, 0.4
+        )
+
+    ends = [-5, 0, brentq(ahead, 0, 1, xtol=1e-15), 1, 6]
+    mean = sum(quad(best, *pair, epsabs=1e-14)[0] for pair in pairwise(ends))
     found = value_of_signal(points, masses, utilities, 0.4)
     assert found.value == pytest.approx(mean - 0.4, abs=1e-10)
 
@@ -257,17 +240,6 @@ def test_points_are_told_apart_where_noise_is_small(deviation):
     best = UTILITIES.mean(axis=1).argmax()
     flips = (UTILITIES.argmax(axis=0) != best).mean()
     assert found.flip_probability == pytest.approx(flips, abs=1e-12)
-
-
-def test_a_signal_says_less_with_more_noise():
-    values = [
-        value_of_signal(POINTS, MASSES, UTILITIES, deviation, temperature).value
-        for temperature in (None, 0.2)
-        for deviation in 10.0 ** np.arange(-6.0, 3.0)
-    ]
-    by_kind = np.reshape(values, (2, -1))
-    assert (np.diff(by_kind, axis=1) < 1e-9).all()
-    assert by_kind[:, -1].max() < 1e-3
 
 
 @pytest.mark.parametrize("deviation", [1e-300, 1e-9, 1e-5, 1e-3])
@@ -290,6 +262,3 @@ def test_hot_decisions_of_several_inputs_lose_no_digit():
     for temperature in (1e3, 1e6, 1e12):
         found = value_of_information(lines, temperature=temperature, n_samples=2**14)
         assert found.evpi * temperature == pytest.approx(1.0 / 3.0, rel=2e-3)
-
-
-# Measurements

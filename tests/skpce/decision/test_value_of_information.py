@@ -23,9 +23,7 @@ from skpce.decision._value.decision_problem import read_problem
 from skpce.embedding import PLSTransformer
 from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.decision.decision_problems import (
-    expansion_of_lines,
     gain_of_normal,
-    law,
 )
 
 QUICK = {"n_resamples": 20, "n_samples": 1024, "random_state": 0}
@@ -60,16 +58,6 @@ def test_what_decides_is_found(found):
     assert found.best_action == "action0"
     assert found.n_members == 120
     assert "not shown to depend" in found["x0"].reasons[0]
-
-
-def test_it_is_printed_with_the_answer_first(found):
-    lines = str(found).split("\n")
-    assert lines[0].startswith("Knowing is worth something for 1 of 3 (x1), with 120 ")
-    assert lines[1].startswith("- x0: NOT SUPPORTED (the expansion says ")
-    assert lines[2].startswith("- x1: SUPPORTED (worth ")
-    assert "SUPPORTED" not in found.to_frame().columns
-    assert found.to_frame().columns[:3].tolist() == ["input", "value", "plug_in"]
-    assert "<table>" in found._repr_html_()
 
 
 ROWS = np.random.default_rng(0).permutation(120)
@@ -118,42 +106,40 @@ def test_a_shift_alone_is_worth_exactly_nothing(members):
 
 def test_equal_actions_are_refused_in_words(members):
     X, _ = members
-    found = value_of_information(
-        ridge_pce(1), X, np.repeat(X[:, :1], 2, axis=1), **QUICK
-    )
+    equal = np.repeat(X[:, :1], 2, axis=1)
+    found = value_of_information(ridge_pce(1), X, equal, **QUICK)
     assert found.reasons[0] == ("all actions have the same utility for every member",)
     assert found.plug_in.tolist() == [0.0] * 4
 
 
 def test_names_of_inputs_and_actions_are_kept(members):
     X, utility = members
-    frame = pd.DataFrame(X, columns=["price", "dose", "age"])
+    names = ["price", "dose", "age"]
+    frame = pd.DataFrame(X, columns=names)
     actions = pd.DataFrame(utility, columns=["wait", "treat"])
-    found = value_of_information(
-        ridge_pce(1), frame, actions, groups={"both": ["price", "dose"]}, **QUICK
-    )
-    assert found.input_names == ("price", "dose", "age", "both", "all inputs")
+    both = {"both": ["price", "dose"]}
+    found = value_of_information(ridge_pce(1), frame, actions, groups=both, **QUICK)
+    assert found.input_names == (*names, "both", "all inputs")
     assert found.actions == ("wait", "treat")
     assert found.best_action == "wait"
-
-
-def test_another_order_of_the_inputs_is_refused(members):
-    """A fit knows its inputs by position, members are given by name."""
-    X, utility = members
-    frame = pd.DataFrame(X, columns=["price", "dose", "age"])
+    # a fit knows its inputs by position, members are given by name
     fitted = ridge_pce(1).fit(frame, utility)
-    with pytest.raises(ValueError, match=r"X has the inputs \['age', 'dose', 'price'"):
-        value_of_information(fitted, frame[["age", "dose", "price"]], utility)
+    words = r"X has the inputs \['age', 'dose', 'price'"
+    refuses(
+        words, value_of_information, fitted, frame[["age", "dose", "price"]], utility
+    )
 
 
 def test_a_fit_to_the_utilities_is_used_itself(members):
     X, utility = members
     fitted = ridge_pce(1, alphas=[1e3]).fit(X, utility)
     found = value_of_information(fitted, X, utility, **QUICK)
-    alone = value_of_information(fitted.expansion_)
+    alone = value_of_information(fitted.expansion_)  # an expansion is taken as known
     assert_allclose(found.plug_in, alone.plug_in, atol=1e-12)
-    before = fitted.coefficients_.copy()
-    assert_array_equal(before, fitted.coefficients_)
+    assert alone.supported == (True,) * 4
+    assert np.isnan(alone.lower_bound).all()
+    assert alone.n_members is None
+    assert "no members" in str(alone)
 
 
 def test_members_count_equally(members):
@@ -181,16 +167,6 @@ def test_hot_decisions_of_members_lose_no_digit(members):
             getattr(hot, name)[[1, 3]], 100.0 * getattr(hotter, name)[[1, 3]], rtol=1e-3
         )
     assert (hot.lower_bound[[1, 3]] > 0).all()
-
-
-def test_an_expansion_is_taken_as_known(members):
-    X, utility = members
-    fitted = ridge_pce(1).fit(X, utility)
-    found = value_of_information(fitted.expansion_)
-    assert found.supported == (True,) * 4
-    assert np.isnan(found.lower_bound).all()
-    assert found.n_members is None
-    assert "no members" in str(found)
 
 
 def test_behind_a_pca_the_inputs_are_the_components(members):
@@ -253,26 +229,10 @@ def test_dependent_inputs_warn_and_are_regressed(rng):
     assert found.supported == (True, True, True)
 
 
-def test_known_distributions_narrow_the_bound():
-    """The expansion is a control variate where the distributions are given."""
-    X, utility = draw(100, noise=0.1)
-    learned, given = (
-        value_of_information(ridge_pce(1, distribution=law), X, utility, **QUICK)
-        for law in ("normal", stats.norm(0, 1))
-    )
-    truth = gain_of_normal(-0.2, 1.0)
-    assert given.cross_fitted_error[-1] < 0.3 * learned.cross_fitted_error[-1]
-    assert learned.lower_bound[-1] < given.lower_bound[-1] < truth
-
-
 def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
     X, utility = draw(60, noise=0.0)
-    found = value_of_information(
-        PolynomialChaosRegressor(1, distribution=stats.norm(0, 1), solver="ols"),
-        X,
-        utility,
-        **QUICK,
-    )
+    known = ridge_pce(1, distribution=stats.norm(0, 1), solver="ols")
+    found = value_of_information(known, X, utility, **QUICK)
     truth = gain_of_normal(-0.2, 1.0)
     assert found.plug_in[1] == pytest.approx(truth, abs=1e-10)
     assert found.lower_bound[-1] == pytest.approx(truth, abs=1e-4)
@@ -302,14 +262,8 @@ def test_the_test_holds_its_level():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, utility = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-        found = value_of_information(
-            ridge_pce(2),
-            X,
-            utility + 3.0 * X[:, :1],
-            n_resamples=0,
-            n_samples=1024,
-            random_state=seed,
-        )
+        few = {"n_resamples": 0, "n_samples": 1024, "random_state": seed}
+        found = value_of_information(ridge_pce(2), X, utility + 3.0 * X[:, :1], **few)
         flagged += any(found.supported)
     assert flagged <= 3
 
@@ -336,26 +290,15 @@ def test_what_decides_only_together_is_worth_nothing_alone(rng):
     assert found.supported == (False, False, True)
 
 
-BAD = [
-    ({"temperature": 0.0}, "temperature"),
-    ({"form": "joint"}, "form"),
-    ({"n_observations": 0, "noise_sd": 1.0}, "n_observations"),
+@cases(
+    ("changes", "name"),
+    ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
     ({"n_observations": 2}, "noise_sd"),
-    ({"n_observations": 2, "noise_sd": -1.0}, "noise_sd"),
     ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
-    ({"costs": -1.0}, "costs"),
     ({"costs": {"rent": 1.0}}, "rent"),
     ({"groups": {"x0": [1]}}, "x0"),
-    ({"groups": {"g": ["x7"]}}, "x7"),
-    ({"n_resamples": -1}, "n_resamples"),
-    ({"n_samples": 1}, "n_samples"),
     ({"n_samples": 10**13}, "n_samples"),
-    ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
-    ({"n_observations": 2, "noise_sd": {}}, "noise_sd"),
-]
-
-
-@pytest.mark.parametrize(("changes", "name"), BAD)
+)
 def test_bad_arguments_are_named(members, changes, name):
     refuses(name, value_of_information, ridge_pce(1), *members, **changes)
 
@@ -363,33 +306,32 @@ def test_bad_arguments_are_named(members, changes, name):
 def test_bad_utilities_are_named(members):
     X, utility = members
     pce = ridge_pce(1)
-    missing = utility.copy()
-    missing[3, 1] = np.nan
     for bad, words in [
         (utility[:50], "one row for each member"),
         (utility[:, :1], "two or more actions"),
-        (missing, "NaN"),
+        (np.where(utility > 9, np.nan, utility), "NaN"),
         (None, "utility"),
         (utility[:, 0], "n_actions"),
-        (np.full(utility.shape, "a"), "utility"),
     ]:
         refuses(words, value_of_information, pce, X, bad)
-    with pytest.raises(TypeError, match="surrogate"):
-        value_of_information("pce", X, utility)
     with pytest.raises(TypeError, match="Got PolynomialChaosRegressor"):
         value_of_information(PolynomialChaosRegressor, X, utility)
     refuses("X of", value_of_information, pce, None, utility)
     refuses("X has one member", value_of_information, pce, X[:1], utility[:1])
     policies = softmax(np.column_stack([X[:, 0], X[:, 1]]), axis=1)
     surrogate = ridge_surrogate(1).fit(X, policies)
-    with pytest.raises(ValueError, match="X has 2 columns; expected 3"):
-        value_of_information(surrogate, X[:, :2], utility)
+    refuses("2 columns; expected 3", value_of_information, surrogate, X[:, :2], utility)
     expansion = ridge_pce(1).fit(X, utility).expansion_
     refuses("X must be None", value_of_information, expansion, X, utility)
     refuses("form", value_of_information, expansion, form="regression")
 
 
 # Measurements under a belief
+
+
+def rewards(x):
+    """Those of two actions; one of them is known."""
+    return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
 
 
 def test_the_gradient_of_particles_is_that_of_lines(rng):
@@ -419,9 +361,6 @@ def test_weights_of_the_belief_count(rng):
     wild = np.vstack([particles, 100.0 * np.ones((500, 1))])
     weights = np.r_[np.ones(500), np.zeros(500)]
 
-    def rewards(x):
-        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
-
     for by in ("knowledge_gradient", "linear_knowledge_gradient", "evppi", "variance"):
         one, other = (
             measure_next(belief, by, outcome=rewards, noise_sd=1.0)
@@ -433,9 +372,6 @@ def test_weights_of_the_belief_count(rng):
 
 def test_knowing_is_worth_more_than_measuring():
     belief = InputBelief(np.random.default_rng(0).normal(size=(2000, 1)))
-
-    def rewards(x):
-        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
 
     known = measure_next(belief, "evppi", outcome=rewards).worth[0]
     x = belief.particles[:, 0]
@@ -499,9 +435,6 @@ def policy_of_a_valve():
 def test_a_policy_measures_less_once_it_knows():
     _, policy = policy_of_a_valve()
 
-    def rewards(x):
-        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
-
     before = policy.measure_next(outcome=rewards, noise_sd=0.2)
     for _ in range(5):
         policy.update(1.5, outcome=lambda x: x[:, 0], noise_sd=0.2)
@@ -527,41 +460,15 @@ def test_a_surrogate_samples_from_a_belief():
 
 @cases(
     ("changes", "words"),
-    ({"by": "size"}, "by"),
-    ({"noise_sd": None}, "noise_sd"),
     ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
-    ({"outcome": 3}, "outcome"),
-    ({"utility": 3}, "utility"),
     ({"utility": lambda x: x[:, 0]}, "two or more actions"),
     ({"outcome": lambda x: x[:1]}, "rows"),
-    ({"outcome": lambda x: np.nan * x}, "outcome"),
     ({"which": [5]}, "which"),
-    ({"names": ["a"]}, "names"),
     ({"belief": [[1.0]]}, "belief"),
 )
 def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}
     refuses(words, measure_next, **given | changes)
-
-
-def test_correlated_utilities_by_ten_million_draws(rng):
-    """Two of four normal inputs known, three actions linear in all four."""
-    slopes = rng.normal(size=(3, 4))
-    means = np.array([0.2, 0.0, -0.3])
-    lines = expansion_of_lines([law(stats.norm())] * 4, means, slopes)
-    found = value_of_information(lines, groups={"two": [0, 2]})
-    total = squares = 0.0
-    for _ in range(20):
-        known = rng.normal(size=(2, 500_000))
-        gain = (slopes[:, [0, 2]] @ known + means[:, np.newaxis]).max(axis=0)
-        total += gain.sum()
-        squares += np.square(gain).sum()
-    mean = total / 10**7
-    error = np.sqrt((squares / 10**7 - mean**2) / 10**7)
-    place = found.input_names.index("two")
-    margin = 4.0 * np.hypot(error, found.integration_error[place])
-    assert abs(found.plug_in[place] - (mean - means.max())) <= margin
-    assert margin < 3e-3
 
 
 def test_what_no_member_checks_is_not_claimed():
@@ -570,12 +477,9 @@ def test_what_no_member_checks_is_not_claimed():
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(60, 1))
         utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
-        found = value_of_information(
-            ridge_pce(1, distribution=stats.norm(0, 1)),
-            X,
-            utility + 0.3 * rng.normal(size=utility.shape),
-            n_resamples=0,
-            random_state=seed,
-        )
+        noisy = utility + 0.3 * rng.normal(size=utility.shape)
+        few = {"n_resamples": 0, "random_state": seed}
+        model = ridge_pce(1, distribution=stats.norm(0, 1))
+        found = value_of_information(model, X, noisy, **few)
         assert found.plug_in[0] > 0
         assert found.lower_bound[0] == 0.0

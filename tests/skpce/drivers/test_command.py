@@ -7,11 +7,13 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skpce import explain
-from skpce.__main__ import _as_options, main
+from skpce.__main__ import main
 from skpce.ensembles._table import Columns
+from tests.shared import cases
 
 N = 24
 
@@ -22,22 +24,11 @@ def file(tmp_path):
     rate = 10 ** rng.uniform(-3, 0, size=N // 2).repeat(2)
     units = rng.integers(4, 64, size=N // 2).repeat(2)
     kind = rng.choice(["adam", "sgd, slow"], size=N // 2).repeat(2)
+    table = {"rate": rate, "units": units, "kind": kind, "seed": [0, 1] * (N // 2)}
     accuracy = np.log10(rate) + (kind == "adam") + 0.1 * rng.normal(size=N)
-    lines = ["rate,units,kind,seed,accuracy,loss"]
-    lines += [
-        f'{r!r},{u},"{k}",{s},{a!r},{-2 * a!r}'
-        for r, u, k, s, a in zip(
-            rate.tolist(),
-            units.tolist(),
-            kind.tolist(),
-            [0, 1] * (N // 2),
-            accuracy.tolist(),
-            strict=True,
-        )
-    ]
-    path = tmp_path / "runs.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
+    table |= {"accuracy": accuracy, "loss": -2 * accuracy}
+    pd.DataFrame(table).to_csv(tmp_path / "runs.csv", index=False)
+    return str(tmp_path / "runs.csv")
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +49,8 @@ def refused(capsys, *arguments):
 
 
 def test_it_says_what_print_says(file, capsys):
-    assert (
-        main([file, "--output", "accuracy", "--replicate", "seed", "--log=rate"]) == 0
-    )
+    given = "--output accuracy --replicate seed --log=rate"
+    assert main([file, *given.split()]) == 0
     expected = explain(file, outputs="accuracy", replicate="seed", log=["rate"])
     words = str(expected).replace("unless inputs= has it", "unless --input has it")
     assert capsys.readouterr().out == f"{words}\n"
@@ -75,31 +65,16 @@ def test_options_reach_explain(file, monkeypatch, capsys):
         return "answer"
 
     monkeypatch.setattr("skpce.__main__.explain", told)
-    arguments = [
-        file,
-        "--output",
-        "accuracy,loss",
-        "--input",
-        "rate",
-        "--input",
-        "kind",
-    ]
-    arguments += ["--together", "both=rate,units", "--order", "none"]
-    arguments += ["--blocks", "seed", "--negligible", "0.1"]
-    assert main(arguments) == 0
+    given = "--output accuracy,loss --input rate --input kind --blocks seed"
+    given += " --together both=rate,units --order none --negligible 0.1"
+    assert main([file, *given.split()]) == 0
     assert capsys.readouterr().out == "answer\n"
     assert found.pop("data").columns[:2] == ["rate", "units"]
     assert found == {
-        "outputs": ["accuracy", "loss"],
-        "inputs": ["rate", "kind"],
-        "steps": None,
-        "log": [],
-        "replicate": None,
-        "blocks": "seed",
-        "groups": None,
-        "order": False,
+        **dict.fromkeys(("steps", "replicate", "groups")),
+        **{"outputs": ["accuracy", "loss"], "inputs": ["rate", "kind"], "log": []},
+        **{"blocks": "seed", "order": False, "negligible": 0.1},
         "together": {"both": ["rate", "units"]},
-        "negligible": 0.1,
     }
 
 
@@ -113,63 +88,42 @@ def test_a_page_and_a_picture_are_written(file, tmp_path, capsys):
     assert first in page.read_text(encoding="utf-8")
 
 
-def test_errors_are_one_line_about_the_options(file, tmp_path, capsys):
-    assert "Perhaps 'accuracy' or 'loss'" in refused(capsys, file)
-    said = refused(capsys, file, "--output", "acc")
-    assert (
-        "--output has 'acc', which is no column of data; expected one of 'rate'" in said
-    )
-    assert "--replicate has 'run'" in refused(
-        capsys, file, "--output", "loss", "--replicate", "run"
-    )
-    assert "No such file or directory: none.csv" in refused(
-        capsys, "none.csv", "--output", "loss"
-    )
+@cases(
+    ("given", "said"),
+    ("", "Perhaps 'accuracy' or 'loss'"),
+    ("--output acc", "--output has 'acc', which is no column of data; expected one of"),
+    ("--output loss --replicate run", "--replicate has 'run'"),
+    ("--bogus", "unrecognized arguments: --bogus"),
+    ("--outputs accuracy", "did you mean --output?"),
+    ("--output loss --together rate", "as in --together name=a,b"),
+    ("--output=loss --together=g=rate --together=g=kind", "two groups 'g'"),
+    ("--output=loss --report no/folder/a.html", "folder that does not exist"),
+    ("--output=loss --plot a.xyz", "no kind of picture"),
+    ("--output=loss --plot .", "is a folder"),
+)
+def test_errors_are_one_line_about_the_options(file, capsys, given, said):
+    pytest.importorskip("matplotlib")
+    assert said in refused(capsys, file, *given.split())
+
+
+def test_errors_about_files(capsys):
+    none = "none.csv", "--output", "loss"
+    assert "No such file or directory: none.csv" in refused(capsys, *none)
     assert "required: file" in refused(capsys)
-    assert "unrecognized arguments: --bogus" in refused(capsys, file, "--bogus")
-    assert "did you mean --output?" in refused(capsys, file, "--outputs", "accuracy")
-    assert "as in --together name=a,b" in refused(
-        capsys, file, "--output", "loss", "--together", "rate"
-    )
-    assert "two groups 'g'" in refused(
-        capsys, file, "--output=loss", "--together=g=rate", "--together=g=kind"
-    )
-    assert "folder that does not exist" in refused(
-        capsys, file, "--output=loss", "--report", str(tmp_path / "no" / "a.html")
-    )
 
 
 def test_pictures_are_refused_before_any_work(file, tmp_path, capsys, monkeypatch):
-    pytest.importorskip("matplotlib")
-    target = str(tmp_path / "a.xyz")
-    assert "no kind of picture" in refused(
-        capsys, file, "--output=loss", "--plot", target
-    )
-    assert "is a folder" in refused(
-        capsys, file, "--output=loss", "--plot", str(tmp_path)
-    )
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = refused(capsys, file, "--output=loss", "--plot", str(tmp_path / "a.png"))
     assert 'pip install ".[plot]"' in said
     assert [one.name for one in tmp_path.iterdir()] == ["runs.csv"]
 
 
-def test_messages_name_options():
-    assert _as_options("inputs has 'a'; give outputs='b'.") == (
-        "--input has 'a'; give --output 'b'."
-    )
-    assert _as_options("give replicate= in place of groups=.") == (
-        "give --replicate in place of --groups."
-    )
-
-
 def test_notes_name_options(tmp_path, capsys, rng):
-    rows = [
-        f"{i},{x},{x + 0.01 * z}" for i, (x, z) in enumerate(rng.normal(size=(40, 2)))
-    ]
-    path = tmp_path / "runs.csv"
-    path.write_text("\n".join(["run_id,rate,loss", *rows]), encoding="utf-8")
-    assert main([str(path), "--output", "loss"]) == 0
+    rate, noise = rng.normal(size=(2, 40))
+    table = {"run_id": range(40), "rate": rate, "loss": rate + 0.01 * noise}
+    pd.DataFrame(table).to_csv(tmp_path / "runs.csv", index=False)
+    assert main([str(tmp_path / "runs.csv"), "--output", "loss"]) == 0
     assert "is no input unless --input has it." in capsys.readouterr().out
 
 
@@ -188,12 +142,11 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
 
 
 def test_seeds_of_their_own_are_no_input_and_truth_is_a_number(tmp_path, capsys, rng):
-    rows = ["rate,seed,ok"]
-    for seed, rate in enumerate(rng.uniform(size=60)):
-        rows.append(f"{rate},{seed},{rate + 0.2 * rng.normal() > 0.5}")
-    file = tmp_path / "runs.csv"
-    file.write_text("\n".join(rows))
-    assert main([str(file), "--output", "ok"]) == 0
+    rate = rng.uniform(size=60)
+    table = {"rate": rate, "seed": range(60)}
+    table["ok"] = rate + 0.2 * rng.normal(size=60) > 0.5
+    pd.DataFrame(table).to_csv(tmp_path / "runs.csv", index=False)
+    assert main([str(tmp_path / "runs.csv"), "--output", "ok"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("rate drives")
     assert "'seed' numbers the runs" in shown

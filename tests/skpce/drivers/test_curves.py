@@ -118,8 +118,8 @@ def test_words_tables_and_pages(curves):
     frame = curves.to_frame()
     assert list(frame.columns[:2]) == ["input", "epoch"]
     assert len(frame) == 3 * len(AXIS)
-    assert "<table" in curves._repr_html_()
     assert len(curves.sentences) == 3
+    assert "<table" in curves._repr_html_()
 
 
 def test_picture(curves):

@@ -15,7 +15,6 @@ from skpce.drivers._design import (
     find_counter,
     memory_of,
     numbers_of,
-    varies_within,
 )
 from tests.shared import refuses
 
@@ -31,17 +30,20 @@ def factorial(*n_levels, repeats=1):
     return np.repeat(np.array(rows, dtype=float), repeats, axis=0)
 
 
-def test_independent_rows_are_exchanged():
-    found = exchange_of(np.random.default_rng(0).normal(size=(20, 3)), 0)
+def test_rows_settings_or_what_blocks_hold_are_exchanged(rng):
+    found = exchange_of(rng.normal(size=(20, 3)), 0)
     assert (found.kind, found.n_units, found.scope) == ("rows", 20, "beyond")
     assert found.strata is None
-
-
-def test_repeats_are_exchanged_as_settings():
-    X = np.repeat(np.random.default_rng(1).normal(size=(10, 2)), 3, axis=0)
-    found = exchange_of(X, 0)
+    found = exchange_of(np.repeat(rng.normal(size=(10, 2)), 3, axis=0), 0)
     assert (found.kind, found.n_units) == ("rows", 10)
     assert np.array_equal(np.bincount(found.unit), np.full(10, 3))
+    block = np.repeat(np.arange(8), 4)
+    X = np.column_stack([rng.normal(size=8)[block], rng.normal(size=32)])
+    found = exchange_of(X, 0, blocks=block)
+    assert (found.kind, found.n_units) == ("rows", 8)
+    few = exchange_of(rng.normal(size=(5, 2))[np.repeat(np.arange(5), 4)], 0)
+    assert few.kind == "none"
+    assert "5 units" in few.why
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 2, 2, 2), (4, 3)])
@@ -64,14 +66,6 @@ def test_settings_of_a_large_factorial_are_exchanged(shape):
         assert len(found.strata) == found.n_units
 
 
-def test_blocks_are_strata():
-    rng = np.random.default_rng(2)
-    block = np.repeat(np.arange(5), 6)
-    found = exchange_of(rng.normal(size=(30, 2)), 0, blocks=block)
-    assert found.kind == "strata"
-    assert np.array_equal(found.strata, block)
-
-
 def test_strata_follow_the_rows_in_any_order():
     rng = np.random.default_rng(12)
     block = rng.permutation(np.repeat(np.arange(5), 6))
@@ -81,14 +75,6 @@ def test_strata_follow_the_rows_in_any_order():
     rows = rng.permutation(60)
     found = exchange_of(X[rows], 0, blocks=np.repeat(block, 2)[rows])
     assert np.array_equal(found.strata[found.unit], np.repeat(block, 2)[rows])
-
-
-def test_an_input_that_varies_between_blocks_alone_is_exchanged_between_them():
-    rng = np.random.default_rng(3)
-    block = np.repeat(np.arange(8), 4)
-    X = np.column_stack([rng.normal(size=8)[block], rng.normal(size=32)])
-    found = exchange_of(X, 0, blocks=block)
-    assert (found.kind, found.n_units) == ("rows", 8)
 
 
 def test_groups_are_exchanged_as_a_whole_or_change_their_signs():
@@ -197,18 +183,6 @@ def test_members_of_one_time_do_not_remember_one_another():
     assert design.order.tolist() != list(range(60))
     assert sorted(design.order[:30]) == list(range(30))
     assert memory_of(y[:30], order=design.order[:30]) < 4
-
-
-def test_few_units_are_not_exchanged():
-    X = np.random.default_rng(5).normal(size=(5, 2))[np.repeat(np.arange(5), 4)]
-    found = exchange_of(X, 0)
-    assert found.kind == "none"
-    assert "5 units" in found.why
-
-
-def test_varies_within():
-    found = varies_within(np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1]))
-    assert found.tolist() == [True, False]
 
 
 def test_a_column_that_counts_repeats_is_found():

@@ -243,39 +243,14 @@ def test_signs_within_strata_do_not_make_scores_too_small():
     assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
 
 
-def test_information_is_that_of_the_prior(rng):
-    # Scores over their deviations do not hang on how an input lies to the others.
-    case = arranged(16, rng, "fractional")
-    inputs = Inputs.of(case.X, np.zeros(5, dtype=bool))
-    fit = fit_others(
-        inputs,
-        np.arange(4),
-        case.y[:, np.newaxis],
-        np.zeros(1, dtype=int),
-        with_covariances=True,
-    )
-    (covariance,) = fit.covariances
-    assert_allclose(covariance, covariance.T)
-    assert np.linalg.eigvalsh(covariance).min() > 0
-    own = case.X[:, 4]
-    moved = rng.permutation(own)
-    assert own @ covariance @ own > moved @ covariance @ moved
-
-
 @pytest.fixture
 def setting_of_a_design():
     rng = np.random.default_rng(4)
     case = arranged(27, rng, "Box-Behnken")
     inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
     y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
-    problem = Problem(
-        inputs,
-        y,
-        np.array([0, 1, 1]),
-        Design.of(case.X),
-        members=tuple((k,) for k in range(4)),
-        n_hypotheses=8,
-    )
+    groups, members = np.array([0, 1, 1]), tuple((k,) for k in range(4))
+    problem = Problem(inputs, y, groups, Design.of(case.X), members, 8)
     return problem.setting((3,))
 
 
@@ -501,16 +476,6 @@ def test_a_rare_yes_is_no_exception():
     assert "rests on members" not in [one.code for one in answer.cautions]
 
 
-def test_copies_are_no_lack_of_fit():
-    rng = np.random.default_rng(23)
-    X = rng.uniform(size=(40, 3))
-    y = X[:, 0] + 0.5 * rng.normal(size=40)
-    rows = rng.permutation(np.r_[np.arange(40), rng.integers(0, 15, 30)])
-    codes = [one.code for one in skpce.explain(X[rows], y[rows]).cautions]
-    assert "copies" in codes
-    assert "lack of fit" not in codes
-
-
 def test_an_input_beside_a_mixture_is_no_part_of_it():
     rng = np.random.default_rng(24)
     parts, temp = rng.dirichlet([2, 2, 2], 60), rng.uniform(size=60)
@@ -576,11 +541,8 @@ def test_what_acts_with_shared_seeds_only_names_nothing(role):
 def test_an_input_that_differs_between_seeds_is_cautioned():
     rows = list(itertools.product((1, 2, 3, 4), (0, 1), range(3), range(2)))
     rate, flag, own, _ = np.array(rows, dtype=float).T
-    y = (
-        rate
-        + (own - 0.6) * flag
-        + 0.1 * np.random.default_rng(0).normal(size=len(rows))
-    )
+    noise = np.random.default_rng(0).normal(size=len(rows))
+    y = rate + (own - 0.6) * flag + 0.1 * noise
     table = {"rate": rate, "flag": flag, "seed": own, "y": y}
     answer = skpce.explain(table, outputs="y", replicate="seed")
     caution = next(one for one in answer.cautions if one.code == "differs by label")

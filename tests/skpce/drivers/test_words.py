@@ -8,73 +8,20 @@ import numpy as np
 import pytest
 
 import skpce
-from skpce.drivers import Caution, Design, State
+from skpce.drivers import Caution, State
 from skpce.drivers._answer import sentences_of
 from skpce.drivers._cautions import cautions_in_words, listed
-from skpce.drivers._exchange import Tested as Evidence
 from skpce.drivers._findings import (
-    Findings,
     between,
     parts_of,
     percent,
     percent_in_words,
 )
-from skpce.drivers._shares import Shares
 from tests.shared import cases
+from tests.skpce.verdicts import findings
 
 D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
 NAMES = ("rate", "units", "drop", "kind")
-
-
-def findings(
-    states,
-    total,
-    *,
-    first=None,
-    low=None,
-    high=None,
-    q2=0.9,
-    noise=np.nan,
-    more=None,
-    pairs=(),
-    cautions=(),
-    scope="beyond",
-):
-    """Findings of as many outputs as there are rows of states."""
-    states = np.atleast_2d(np.array(states, dtype=object))
-    n_outputs, n_rows = states.shape
-    total = np.atleast_2d(np.asarray(total, dtype=float))
-    first = total if first is None else np.atleast_2d(np.asarray(first, dtype=float))
-    low = total - 0.05 if low is None else np.atleast_2d(low)
-    high = total + 0.05 if high is None else np.atleast_2d(high)
-    found = Shares.nothing(n_outputs, n_rows)
-    pair_shares = np.zeros((n_outputs, n_rows, n_rows))
-    for o, i, j, share in pairs:
-        pair_shares[o, i, j] = pair_shares[o, j, i] = share
-    shares = replace(
-        found,
-        first=np.stack([first, first - 0.05, first + 0.05]),
-        total=np.stack([total, low, high]),
-        pairs=pair_shares,
-        explained=np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,)).copy(),
-        q2=np.stack([np.broadcast_to(np.asarray(q2, dtype=float), (n_outputs,))] * 3),
-        noise=np.broadcast_to(np.asarray(noise, dtype=float), (n_outputs,)),
-    )
-    given = (
-        np.full((n_outputs, n_rows), np.nan) if more is None else np.atleast_2d(more)
-    )
-    return Findings(
-        [list(row) for row in states],
-        np.full((n_outputs, n_rows), 0.5),
-        np.full((n_outputs, n_rows), 0.5),
-        shares,
-        np.asarray(given, dtype=float),
-        [[Evidence(scope=scope)] * n_rows for _ in range(n_outputs)],
-        {(o, i, j): 0.001 for o, i, j, _ in pairs},
-        tuple(cautions),
-        np.full(n_outputs, 60),
-        Design.of(np.arange(60.0)[:, np.newaxis]),
-    )
 
 
 def words(found, outputs=("accuracy",), names=NAMES):
@@ -112,49 +59,19 @@ def test_noise_is_no_more_than_what_is_left():
 def test_shares_of_all_parts_add_up_to_one():
     found = findings([D, D, N, N], [0.5, 0.4, 0, 0], first=[0.4, 0.3, 0, 0], noise=0.06)
     parts = parts_of(found, 0)
-    assert [name for name, _ in parts] == [
-        "several together",
-        "not predicted",
-        "noise between repeats",
-    ]
+    names = ["several together", "not predicted", "noise between repeats"]
+    assert [name for name, _ in parts] == names
     assert sum(share for _, share in parts) + 0.7 == pytest.approx(1.0)
 
 
-def test_what_a_driver_does_alone_is_said_where_it_differs():
-    found = findings(
-        [D, D, N, N],
-        [0.85, 0.85, 0, 0],
-        first=[0, 0.05, 0, 0],
-        pairs=[(0, 0, 1, 0.8), (0, 0, 2, 0.03)],
-    )
-    (text,) = words(found)
-    assert text.startswith(
-        "rate drives 85 % of the variance of accuracy (80 to 90 %; less than 1 % "
-        "alone) and units 85 % (80 to 90 %; 5 % alone). rate and units act together: "
-        "80 % that neither explains alone."
-    )
-
-
 def test_small_drivers_are_called_small_and_unknown_shares_unknown():
-    small = findings(
-        [D, N, N, N],
-        [0.01, 0, 0, 0],
-        low=[[0.002, 0, 0, 0]],
-        high=[[0.02, 0, 0, 0]],
-        q2=0.02,
-    )
-    assert (
-        "rate drives 1 % of the variance of accuracy (0 to 2 %, small)"
-        in words(small)[0]
-        or "(1 to 2 %, small)" in words(small)[0]
-    )
-    unknown = findings(
-        [D, N, N, N], [0, 0, 0, 0], low=[[0] * 4], high=[[0.7, 0, 0, 0]], q2=0
-    )
-    assert (
-        "rate drives an unknown share of the variance of accuracy (0 to 70 %)"
-        in (words(unknown)[0])
-    )
+    ends = {"low": [0.002, 0, 0, 0], "high": [0.02, 0, 0, 0]}
+    (small,) = words(findings([D, N, N, N], [0.01, 0, 0, 0], q2=0.02, **ends))
+    assert small.startswith("rate drives 1 % of the variance of accuracy (")
+    assert "to 2 %, small)" in small
+    ends = {"low": 0, "high": [0.7, 0, 0, 0]}
+    (text,) = words(findings([D, N, N, N], 0, q2=0, **ends))
+    assert "drives an unknown share of the variance of accuracy (0 to 70 %)" in text
 
 
 def test_the_scope_of_a_test_is_said():
@@ -205,16 +122,6 @@ def test_inputs_that_cannot_be_told_apart_are_named_once():
     shown = cautions_in_words(cautions)
     assert [line.partition(":")[0] for line in shown] == ["Caution"] * 2
     assert shown[0].endswith("or name them as a group by together=.")
-
-
-def test_inputs_that_go_together_are_not_called_functions_of_one_another():
-    alike = [Caution("alike", {"inputs": ("rate", "units")})]
-    found = findings([O, O, N, N], [0.3, 0.3, 0, 0], cautions=alike)
-    assert (
-        "rate and units cannot be told apart: in these runs they vary together."
-        in (words(found)[0])
-    )
-    assert cautions_in_words(alike)[0].startswith("Caution: rate and units vary ")
 
 
 def test_inputs_with_one_reason_share_a_caution():

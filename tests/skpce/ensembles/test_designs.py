@@ -28,15 +28,6 @@ def test_columns_have_their_distributions(method):
     assert runs["d"].value_counts().min() > 120
 
 
-def test_a_sobol_sequence_is_more_even_than_draws():
-    law = {name: stats.uniform() for name in "ab"}
-    evenness = {
-        method: stats.qmc.discrepancy(sample_inputs(law, 64, method, random_state=0))
-        for method in ("sobol", "lhs", "random")
-    }
-    assert evenness["sobol"] < evenness["lhs"] < evenness["random"]
-
-
 def test_a_seed_gives_the_same_runs_and_any_number_of_them():
     one, two = (sample_inputs(LAWS, 50, random_state=3) for _ in range(2))
     assert len(one) == 50
@@ -47,9 +38,7 @@ def test_a_seed_gives_the_same_runs_and_any_number_of_them():
 @cases(
     ("laws", "message"),
     ({}, "distributions must be a dict"),
-    ([stats.norm()], "distributions must be a dict"),
     ({"x": "normal"}, "'x' must have a frozen distribution"),
-    ({"x": ["a"]}, "two or more different levels"),
     ({"x": ["a", "a"]}, "two or more different levels"),
     ({"x": [[1], [2]]}, "two or more different levels"),
 )

@@ -150,24 +150,6 @@ def test_nothing_to_name_is_zeros_and_a_warning(objective, n_trials, why):
     assert set(found.values()) == {0.0}
 
 
-def test_a_sampler_that_learns_is_a_caution():
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
-    study.optimize(plain, n_trials=30)
-    evaluator = DriverImportanceEvaluator()
-    evaluator.evaluate(study)
-    assert "adaptive" in [one.code for one in evaluator.answer_.cautions]
-
-
-def test_a_study_of_a_storage_is_the_same(tmp_path):
-    path = str(tmp_path / "studies.jsonl")  # a line of JSON for each operation
-    backend = optuna.storages.journal.JournalFileBackend(path)
-    storage = optuna.storages.JournalStorage(backend)
-    study_of(plain, 20, storage=storage, study_name="rates")
-    study = optuna.load_study(study_name="rates", storage=storage)
-    found, wanted = (skpce.explain(one) for one in (study, study_of(plain, 20)))
-    assert found.drivers.total.tolist() == wanted.drivers.total.tolist()
-
-
 def test_bad_parameters_are_refused():
     study = study_of(plain, 10)
     evaluator = DriverImportanceEvaluator()

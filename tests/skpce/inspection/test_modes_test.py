@@ -32,46 +32,23 @@ def dip_by_linear_programmes(values, weights=None):
     """
     x, place = np.unique(values, return_inverse=True)
     counts = np.bincount(place, weights)
-    n = len(x)
+    n, gaps = len(x), np.diff(x)[:, np.newaxis]
     above = np.cumsum(counts) / counts.sum()
     below = above - counts / counts.sum()
-    slopes = 1.0 / np.diff(x)
     best = 1.0
     for mode in range(n):
-        n_left = mode + 1
-        size = n + 2  # left limits, values from the mode on, h
-        rows, bounds = [], []
-
-        def add(entries, bound, size=size, rows=rows, bounds=bounds):
-            row = np.zeros(size)
-            for k, value in entries:
-                row[k] += value
-            rows.append(row)
-            bounds.append(bound)
-
-        def near(k, level, add=add, h=size - 1):
-            add([(k, 1), (h, -1)], level)
-            add([(k, -1), (h, -1)], -level)
-
-        for i in range(n_left):
-            near(i, below[i])
-            if i < mode:
-                near(i, above[i])
-        for i in range(mode, n):
-            near(i + 1, above[i])
-            if i > mode:
-                near(i + 1, below[i])
-        for k in range(n):
-            add([(k, 1), (k + 1, -1)], 0.0)
-        for i in range(1, n_left - 1):
-            a, b = slopes[i - 1], slopes[i]
-            add([(i - 1, -a), (i, a + b), (i + 1, -b)], 0.0)
-        for i in range(mode + 1, n - 1):
-            a, b = slopes[i - 1], slopes[i]
-            add([(i, a), (i + 1, -a - b), (i + 2, b)], 0.0)
-        cost = np.zeros(size)
-        cost[-1] = 1.0
-        solved = linprog(cost, np.array(rows), bounds, bounds=[(0, 1)] * size)
+        left, right = np.split(np.eye(n + 1), [mode + 1])
+        held = np.vstack([left, left[:mode], right, right[1:]])
+        levels = below[: mode + 1], above[:mode], above[mode:], below[mode + 1 :]
+        convex = np.diff(np.diff(left, axis=0) / gaps[:mode], axis=0)
+        concave = np.diff(np.diff(right, axis=0) / gaps[mode:], axis=0)
+        rows = [held, -held, -np.diff(np.eye(n + 1), axis=0), -convex, concave]
+        rows = np.vstack(rows)
+        level = np.concatenate(levels)
+        bounds = np.r_[level, -level, np.zeros(len(rows) - 2 * len(held))]
+        h = -1.0 * (np.arange(len(rows)) < 2 * len(held))
+        cost = np.eye(n + 2)[-1]
+        solved = linprog(cost, np.column_stack([rows, h]), bounds, bounds=(0, 1))
         best = min(best, solved.fun if solved.status == 0 else 1.0)
     return best
 
@@ -163,26 +140,12 @@ def test_the_modes_and_their_threshold(threshold):
     assert row.rule_accuracy > 0.95
     assert row.upper_share == pytest.approx(np.mean(X[:, 1] > threshold), abs=0.02)
     assert_allclose([row.lower, row.upper], expit([-3, 3]), atol=0.06)
-
-
-def test_a_linear_expansion_of_uniform_inputs_has_one_mode():
-    X, y = bistable(0.0)
-    surrogate = ridge_surrogate(1, distribution=uniform(-1, 2)).fit(X, y)
-    found = modes_test(surrogate)
+    linear = ridge_surrogate(1, distribution=uniform(-1, 2)).fit(X, y)
+    found = modes_test(linear)
     assert found.bimodal == (True, True)
     assert not found.shown.any()
-
-
-def test_names_of_inputs_come_into_the_rule():
-    pandas = pytest.importorskip("pandas")
-    X, y = bistable(0.0)
-    table = pandas.DataFrame(X, columns=["temperature", "dose", "time"])
-    found = modes_test(ridge_surrogate(1).fit(table, y))
-    assert found["step0:0"].rule.startswith("dose > ")
-    assert found["step0:1"].rule.startswith("dose <= ")
-    pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(table, y)
+    pipeline = make_pipeline(PCA(3), ridge_surrogate(1)).fit(X, y)
     assert "pca" in modes_test(pipeline)["step0:0"].rule
-    assert list(found.to_frame()["action"]) == ["0", "1"]
 
 
 def of_one_mode(seed, n_members=30):
@@ -228,7 +191,6 @@ def test_one_mode_in_the_words(law):
     found = modes_test(ridge_surrogate(1, distribution=law).fit(X, y))
     assert found.bimodal == (False, False, False)
     assert "0 of 3 probabilities have two modes" in str(found)
-    assert "because the p-value is above 0.05" in str(found)
     assert np.isnan(found.lower).all()
     assert found.rule.tolist() == ["", "", ""]
 
@@ -331,8 +293,6 @@ def test_so_many_tests_that_none_can_be_significant(rng):
     ("arguments", "message"),
     ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
     ({"action": 2}, "'action' .* Got 2"),
-    ({"action": True}, "'action' .* Got True"),
-    ({"significance_level": 0}, "'significance_level' .* Got 0"),
 )
 def test_bad_arguments(arguments, message):
     surrogate = ridge_surrogate(1).fit(*switching(0))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skpce.inspection import Result
-from tests.shared import refuses
+from skpce.inspection import Result, sobol_indices
+from tests.shared import refuses, ridge_pce
 
 SHARE = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0]])
 
@@ -125,15 +125,42 @@ def test_printed_numbers_have_their_errors():
         "first": np.array([[0.5, 0.25]]),
         "first_error": np.array([[0.125, np.nan]]),
     }
-    found = Result(
-        {"output": ("y",), "input": ("a", "b")},
-        columns,
-        supported=(True,),
-        reasons=((),),
-        facts=("Q² = 1",),
-        printed=("total", "first"),
-    )
+    keys = {"output": ("y",), "input": ("a", "b")}
+    said = {"supported": (True,), "reasons": ((),), "facts": ("Q² = 1",)}
+    found = Result(keys, columns, printed=("total", "first"), **said)
     assert str(found).splitlines()[1:] == [
         "- a: total 0.750 [0.500, 0.875], first 0.500 ± 0.125",
         "- b: total 0.250 [0.125, 0.500], first 0.250",
     ]
+
+
+def labels_of(ax):
+    return [tick.get_text() for tick in ax.get_yticklabels()]
+
+
+def test_indices_have_a_panel_for_each_target(rng):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X = rng.normal(size=(60, 3))
+    model = ridge_pce(2).fit(X, np.c_[X[:, 0], X[:, 1] + X[:, 2]])
+    found = sobol_indices(model, X, random_state=0, n_samples=50)
+    axes = found.plot()
+    assert len(axes) == 2
+    assert labels_of(axes[0])[0] == "x0"
+    _, given = plt.subplots(1, 2)
+    assert found.plot(given)
+    refuses("ax must be None or 2 axes of matplotlib", found.plot, given[0])
+
+
+def test_standard_errors_are_drawn_and_rows_are_few():
+    pytest.importorskip("matplotlib")
+    n = 30
+    found = Result(
+        {"step": tuple(range(n))},
+        {"share": np.linspace(0, 1, n), "share_standard_error": np.full(n, 0.1)},
+    )
+    ax = found.plot()
+    assert len(ax.patches) == 12
+    assert labels_of(ax)[0] == "29"
+    assert len(ax.collections) == 1
+    with pytest.raises(ValueError, match="no column of numbers"):
+        Result({"step": ("a",)}, {"text": np.array(["x"])}).plot()

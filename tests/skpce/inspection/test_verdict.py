@@ -33,12 +33,7 @@ WIDTHS = (3, 2, 4)
 
 
 def surrogate(degree=1, **parameters):
-    fixed = {"solver": "ridge", "distribution": "normal"} | parameters
-    return CompositionalPCESurrogate(degree, steps=WIDTHS, **fixed)
-
-
-def ridge(degree=1):
-    return ridge_pce(degree)
+    return ridge_surrogate(degree, **{"steps": WIDTHS} | parameters)
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +67,6 @@ def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(X, y):
     for seen, unseen in zip(of_folds, held_out, strict=True):
         assert not seen & unseen
         assert len(seen | unseen) == len(X)
-
-
-def test_the_given_pipeline_is_left_alone(X, y):
-    pipeline = make_pipeline(PCA(2), surrogate(random_state=3))
-    before = repr(pipeline.get_params())
-    verdict(pipeline, X, y)
-    assert repr(pipeline.get_params()) == before
-    assert not hasattr(pipeline[-1], "coefficients_")
 
 
 def test_cross_fitted_q2_by_hand(X, y):
@@ -225,7 +212,7 @@ def test_a_given_noise_share_is_used(X, y):
 def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
     X, y, reward = replicated(noise=0.7)
     names = ("first", "second", "third")
-    model = surrogate().set_params(steps=dict(zip(names, WIDTHS, strict=True)))
+    model = surrogate(steps=dict(zip(names, WIDTHS, strict=True)))
     fitting = variance_decomposition(y, reward, steps=model.steps)
     found = verdict(model, X, y, noise_share=fitting)
     assert_array_equal(found.noise_share, fitting.aitchison_variance.noise_share)
@@ -239,7 +226,7 @@ def test_a_step_without_choice_or_variance(simulate, rng):
     X, y = simulate(widths=(3,))
     same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(len(X), 1)), axis=1)
     y = np.hstack([y, np.tile([0.0, 1.0], (len(X), 1)), same])
-    model = surrogate(2).set_params(steps=(3, 2, 2))
+    model = surrogate(2, steps=(3, 2, 2))
     found = verdict(model, X, y)
     assert found.attributable == (True, False, False)
     for step in found.steps[1:]:
@@ -254,33 +241,21 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
     y[1:, 2] = 0.0  # positive in one member only
     y /= y.sum(axis=1, keepdims=True)
     how = LogRatioTransformer(zero_replacement=1e-4)
-    model = surrogate(1, log_ratio=how).set_params(steps=None)
+    model = surrogate(1, log_ratio=how, steps=None)
     assert np.isfinite(verdict(model, X, y).steps[0].q2)
 
 
 @pytest.mark.slow
-def test_steps_reach_a_surrogate_that_has_none(X, y):
-    model = surrogate().set_params(steps=None)
-    given = verdict(model, X, y, steps=WIDTHS)
-    assert repr(given) == repr(verdict(surrogate(), X, y))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_data_frames(X, y, library):
-    module = pytest.importorskip(library)
+def test_steps_and_names_of_data_frames(X, y):
     names = [f"s{t}__{k}" for t, w in enumerate(WIDTHS) for k in range(w)]
-    if library == "pandas":
-        table = module.DataFrame(y, columns=names)
-        inputs = module.DataFrame(X, columns=["a", "b", "c"])
-    else:
-        table, inputs = module.DataFrame(y, schema=names), X
-    found = verdict(surrogate().set_params(steps=None), inputs, table)
+    inputs = pd.DataFrame(X, columns=["a", "b", "c"])
+    found = verdict(surrogate(steps=None), inputs, pd.DataFrame(y, columns=names))
     plain = verdict(surrogate(), X, y)
     assert [step.step for step in found.steps] == ["s0", "s1", "s2"]
+    assert found.input_names == ("a", "b", "c")
     assert_allclose(found.q2, plain.q2)
-    if library == "pandas":
-        assert found.input_names == ("a", "b", "c")
+    given = verdict(surrogate(steps=None), X, y, steps=WIDTHS)
+    assert repr(given) == repr(plain)
 
 
 @cases(
@@ -289,15 +264,10 @@ def test_data_frames(X, y, library):
     ({"noise_share": [0.1, -3.0, 0.1]}, "must be finite and not negative"),
     ({"noise_share": ["a", "b", "c"]}, "noise_share must be 3 numbers"),
     ({"replicate": np.zeros(3)}, r"replicate has shape \(3,\)"),
-    ({"groups": np.zeros(3)}, r"groups has shape \(3,\)"),
-    ({"blocks": np.zeros(3)}, r"blocks has shape \(3,\)"),
     ({"replicate": np.repeat(np.arange(20), 3)}, "Rows 0 and 1 have one label"),
-    ({"order": np.zeros(3)}, "order has shape .3,.; expected .60,."),
     ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
-    ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
     ({"cv": True}, "cv must be an int"),
-    ({"cv": "five"}, "cv must be an int"),
-    ({"standardize": 3}, "'standardize'"),
+    ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
 )
 def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
     def fail(*_, **__):
@@ -329,11 +299,8 @@ def test_folds_that_divide_a_setting_are_refused(replicated):
     ("p_values", "expected"),
     ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
     ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
-    ([0.5, 0.6], [1.0, 1.0]),
     ([0.2, np.nan, 0.01], [0.2, np.nan, 0.02]),
     ([[0.01, 0.04], [0.03, np.nan]], [[0.03, 0.06], [0.06, np.nan]]),
-    ([np.nan], [np.nan]),
-    ([0.05], [0.05]),
 )
 def test_holm(p_values, expected):
     assert_allclose(holm(np.array(p_values)), expected)
@@ -342,10 +309,9 @@ def test_holm(p_values, expected):
 def test_html_escapes_what_users_name(simulate):
     X, y = simulate(n_members=20, widths=(3,))
     X = pd.DataFrame(X, columns=["<b>a</b>", "x & y", "c"])
-    html = verdict(surrogate().set_params(steps=None), X, y)._repr_html_()
+    html = verdict(surrogate(steps=None), X, y)._repr_html_()
     assert "&lt;b&gt;a&lt;/b&gt;" in html
     assert "<b>a</b>" not in html
-    assert "x &amp; y" in html
 
 
 def test_other_names_reach_every_word(known):
@@ -372,24 +338,13 @@ def test_further_cautions_stay_with_the_answer(known):
         known.with_cautions(Caution("late", {}))
 
 
-def test_frame(known):
-    table = known.to_frame()
-    assert table["q2"].tolist() == [step.q2 for step in known.steps]
-    drivers = known.drivers.to_frame()
-    assert len(drivers) == 9
-    assert set(drivers["state"]) <= {"drives", "does not matter", "not settled"}
-
-
 @pytest.mark.slow
 def test_a_search_is_refitted_whole(X, y):
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     found = verdict(search, X, y)
     assert repr(found) == repr(verdict(surrogate(), X, y))
-    search = GridSearchCV(
-        make_pipeline(PCA(whiten=True), surrogate()),
-        {"pca__n_components": [2], "compositionalpcesurrogate__degree": [2]},
-        cv=2,
-    )
+    grid = {"pca__n_components": [2], "compositionalpcesurrogate__degree": [2]}
+    search = GridSearchCV(make_pipeline(PCA(whiten=True), surrogate()), grid, cv=2)
     for model in (search, make_pipeline(StandardScaler(), search)):
         found = verdict(model, X, y, cv=2)
         assert found.input_names == ("pca0", "pca1")
@@ -441,7 +396,7 @@ def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own(rng):
 def test_a_randomised_decomposition_is_the_same_in_every_fit(rng):
     X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 600))
     y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
-    model = make_pipeline(PCA(3, whiten=True, svd_solver="randomized"), ridge())
+    model = make_pipeline(PCA(3, whiten=True, svd_solver="randomized"), ridge_pce(1))
     first, second = (verdict(model, X, y) for _ in range(2))
     assert_array_equal(first.q2, second.q2)
     assert str(first) == str(second)
@@ -452,13 +407,13 @@ def test_members_that_failed_count_in_what_they_have(rng):
     X = rng.normal(size=(60, 2))
     y = X + 0.1 * rng.normal(size=(60, 2))
     y[:20, 1] = np.nan
-    found = verdict(ridge(), X, y)
-    alone = verdict(ridge(), X[20:], y[20:, 1])
+    found = verdict(ridge_pce(1), X, y)
+    alone = verdict(ridge_pce(1), X[20:], y[20:, 1])
     assert found.members.tolist() == [60, 40]
     assert found.q2[1] == pytest.approx(alone.q2[0])
     assert_allclose(found.drivers.total[1], alone.drivers.total[0], atol=0.03)
     y[:, 1] = np.where(np.arange(60) < 5, X[:, 1], np.nan)
-    refuses(r"5 of 60 members have y1 .* at least 8", verdict, ridge(), X, y)
+    refuses(r"5 of 60 members have y1 .* at least 8", verdict, ridge_pce(1), X, y)
 
 
 @pytest.mark.parametrize("replicate", [None, "seed"])
