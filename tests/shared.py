@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 
@@ -32,3 +34,15 @@ def refuses(words: str, call: Callable[..., Any], *given: Any, **options: Any) -
     """Check that a call ends in a ``ValueError`` that says so."""
     with pytest.raises(ValueError, match=words):
         call(*given, **options)
+
+
+def agree(one: Any, other: Any, *names: str, **tolerance: float) -> None:
+    """Check that two objects have the same values under these names."""
+    for name in names:
+        found, expected = getattr(one, name), getattr(other, name)
+        assert_allclose(found, expected, err_msg=name, **tolerance)
+
+
+def copies(weights: np.ndarray, *tables: np.ndarray) -> list[np.ndarray]:
+    """Repeat each row of tables as often as its weight says."""
+    return [np.repeat(table, weights, axis=0) for table in tables]
