@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    load_model,
+    save_model,
+)
 
 RIDGE = {"solver": "ridge", "distribution": "normal"}
 OLS = {"solver": "ols", "distribution": "normal"}
@@ -46,3 +53,9 @@ def agree(one: Any, other: Any, *names: str, **tolerance: float) -> None:
 def copies(weights: np.ndarray, *tables: np.ndarray) -> list[np.ndarray]:
     """Repeat each row of tables as often as its weight says."""
     return [np.repeat(table, weights, axis=0) for table in tables]
+
+
+def kept(model: Any, folder: Path) -> tuple[Any, Any]:
+    """Return a model as its file and as a pickle hold it."""
+    save_model(model, folder / "model.npz")
+    return load_model(folder / "model.npz"), pickle.loads(pickle.dumps(model))
