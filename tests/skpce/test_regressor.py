@@ -60,12 +60,6 @@ def test_degree_zero_is_the_mean(X, y):
     assert not pce.total_variance_.any()
 
 
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_one_sample_predicts_itself():
-    pce = ridge_pce(distribution=norm(0, 1)).fit([[0.3, 1.0]], [5.0])
-    assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
-
-
 def test_a_constant_target_is_reported(X, y):
     """Its indices are 0: no silent share of one."""
     message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"

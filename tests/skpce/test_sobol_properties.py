@@ -13,7 +13,7 @@ from skpce import PolynomialChaosRegressor
 
 N_FEATURES = 3
 N_TARGETS = 2
-
+UNITS = (0.01, 100), (-10, 10), (0.1, 10), (-10, 10)
 
 PCE = PolynomialChaosRegressor
 
@@ -49,21 +49,6 @@ def every_index(model):
 
 @settings(max_examples=60)
 @given(problems())
-def test_indices_are_ordered_shares(problem):
-    model, X, y = problem
-    found = every_index(model.fit(X, y))
-    slack = 1e-12
-    assert np.all(found["first"] >= 0)
-    assert np.all(found["first"] <= found["shapley"] + slack)
-    assert np.all(found["shapley"] <= found["total"] + slack)
-    assert np.all(found["total"] <= 1 + slack)
-    first, total, shapley = found["aggregated"]
-    assert np.all(first <= shapley + slack)
-    assert np.all(shapley <= total + slack)
-
-
-@settings(max_examples=60)
-@given(problems())
 def test_shapley_effects_and_interactions_add_up_to_one(problem):
     model, X, y = problem
     model.fit(X, y)
@@ -82,11 +67,8 @@ def test_shapley_effects_and_interactions_add_up_to_one(problem):
 def test_indices_of_groups_grow_with_the_group(problem):
     model, X, y = problem
     model.fit(X, y)
-    every = [
-        u
-        for size in range(1, N_FEATURES + 1)
-        for u in itertools.combinations(range(N_FEATURES), size)
-    ]
+    inputs = range(N_FEATURES)
+    every = [u for size in (1, 2, 3) for u in itertools.combinations(inputs, size)]
     for small, large in itertools.product(every, every):
         if set(small) <= set(large):
             for index in (model.closed_sobol_index, model.total_sobol_index):
@@ -102,34 +84,13 @@ def assert_same(found, expected, atol=1e-6):
 
 
 @settings(max_examples=40)
-@given(problems(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_inputs_and_outputs_does_not_matter(problem, random):
-    model, X, y = problem
-    plain = every_index(model.fit(X, y))
-    rows = random.sample(range(len(X)), len(X))
-    assert_same(every_index(model.fit(X[rows], y[rows])), plain)
-    columns = random.sample(range(N_FEATURES), N_FEATURES)
-    moved = {name: values[:, columns] for name, values in plain.items()}
-    assert_same(every_index(model.fit(X[:, columns], y)), moved)
-    swapped = {name: values[::-1] for name, values in plain.items()}
-    swapped["aggregated"] = plain["aggregated"]
-    assert_same(every_index(model.fit(X, y[:, ::-1])), swapped)
-
-
-@settings(max_examples=40)
-@given(
-    problems(),
-    st.floats(0.01, 100),
-    st.floats(-10, 10),
-    st.floats(0.1, 10),
-    st.floats(-10, 10),
-)
+@given(problems(), *(st.floats(*ends) for ends in UNITS))
 def test_units_do_not_matter_under_learned_laws(problem, scale, shift, unit, offset):
     model, X, y = problem
     model.set_params(solver="ols")  # a ridge weighs its penalty in units of y
     plain = every_index(model.fit(X, y))
     moments = model.moments()
-    assert_same(every_index(model.fit(scale * X + shift, y)), plain)
+    assert_same(every_index(model.fit(scale * X * [1, -1, 1] + shift, y)), plain)
     assert_same(every_index(model.fit(X, unit * y + offset)), plain)
     moved = model.moments()
     assert_allclose(moved.variance, unit**2 * moments.variance, rtol=1e-6)
@@ -144,10 +105,7 @@ def test_a_marginal_holds_the_closed_share(problem):
     model.fit(X, y)
     for u in itertools.combinations(range(N_FEATURES), 2):
         narrow = model.marginal(u)
-        assert_allclose(
-            narrow.total_variance, model.closed_sobol_index(u) * model.total_variance_
-        )
-        assert_allclose(
-            narrow.sobol_indices().first_order * narrow.total_variance[:, np.newaxis],
-            model.sobol_indices_[:, u] * model.total_variance_[:, np.newaxis],
-        )
+        whole = model.total_variance_
+        assert_allclose(narrow.total_variance, model.closed_sobol_index(u) * whole)
+        parts = narrow.sobol_indices().first_order * narrow.total_variance[:, None]
+        assert_allclose(parts, model.sobol_indices_[:, u] * whole[:, None])

@@ -1,16 +1,15 @@
-"""A weight of two is two copies, whatever law is learned.
-
-Solvers are in test_solvers.py.
-"""
+"""A weight of two is two copies, whatever the solver and the law that is learned."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._input_laws import NAMES
+from skpce._solvers import SOLVERS
+from tests.shared import agree, copies
 
 LAWS = [*NAMES, ["empirical", "categorical", "gamma"]]
 
@@ -24,23 +23,22 @@ def data():
     return X, y, rng.integers(0, 4, size=80)
 
 
+NAMES_OF_FIT = (
+    *("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"),
+    *("alpha_", "total_variance_", "loo_error_", "feature_importances_"),
+)
+
+
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
-@pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_a_weight_is_a_number_of_copies(X, y, weights, distribution, solver):
     weighted, repeated = (
         PolynomialChaosRegressor(2, solver=solver, distribution=distribution)
         for _ in range(2)
     )
     weighted.fit(X, y, sample_weight=weights)
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        assert_allclose(
-            getattr(weighted, name),
-            getattr(repeated, name),
-            rtol=1e-8,
-            atol=1e-9,
-            err_msg=name,
-        )
+    repeated.fit(*copies(weights, X, y))
+    agree(weighted, repeated, *NAMES_OF_FIT, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
@@ -59,16 +57,5 @@ def test_learned_variances_count_copies(X, y, weights, distribution):
         PolynomialChaosRegressor(2, distribution=distribution) for _ in range(2)
     )
     weighted.fit(X, y, sample_weight=weights)
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        assert_allclose(
-            getattr(weighted, name), getattr(repeated, name), atol=5e-4, err_msg=name
-        )
-
-
-def test_a_choice_of_terms_counts_copies(X, y, weights):
-    weighted = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
-    repeated = PolynomialChaosRegressor()
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    assert_array_equal(weighted.multi_indices_, repeated.multi_indices_)
-    assert_allclose(weighted.sobol_indices_, repeated.sobol_indices_, atol=5e-4)
+    repeated.fit(*copies(weights, X, y))
+    agree(weighted, repeated, *NAMES_OF_FIT[:4], atol=5e-4)
