@@ -63,11 +63,8 @@ def test_sobol_g(solver):
     partial = 1 / (3 * (1 + a) ** 2)
     variance = np.prod(1 + partial) - 1
     total = partial * np.prod(1 + partial) / (1 + partial) / variance
-    law = uniform(0, 1)
-    pce = ridge_pce(
-        14, distribution=law, solver=solver, truncation="hyperbolic", q=0.85
-    )
-    pce.fit(X, y)
+    how = {"distribution": uniform(0, 1), "truncation": "hyperbolic", "q": 0.85}
+    pce = PolynomialChaosRegressor(14, solver=solver, **how).fit(X, y)
     assert np.abs(pce.sobol_indices_[0] - partial / variance).max() < 2e-2
     assert np.abs(pce.total_sobol_indices_[0] - total).max() < 2e-2
 

@@ -78,9 +78,7 @@ def test_groups_against_brute_force(subset):
     expected = {
         "closed": closed(subset),
         "total": 1 - closed([i for i in range(4) if i not in subset]),
-        "exact": sum(
-            (-1) ** (len(subset) - len(part)) * closed(part) for part in parts
-        ),
+        "exact": sum((-1) ** (len(subset) - len(u)) * closed(u) for u in parts),
     }
     for kind, values in expected.items():
         found = index_of_set(kind, coefficients, multi_indices, subset)
