@@ -146,18 +146,6 @@ def test_coefficients_are_reported_in_the_chosen_coordinates(X, y, log_ratio):
     assert_allclose(surrogate.total_variance_, squares.sum(axis=1))
 
 
-@pytest.mark.parametrize("reference", [0, 1, -1])
-def test_sum_of_alr_variances_of_the_expansion(simulate, reference):
-    """Σ_k Var(alr_k, ref) = total Aitchison variance + K Var(clr_ref)."""
-    X, y = simulate(widths=(6,))
-    how = LogRatioTransformer("alr", reference=reference)
-    alr = ridge_surrogate(2, log_ratio=how).fit(X, y)
-    clr = ridge_surrogate(2, log_ratio="clr").fit(X, y)
-    expected = alr.step_total_variance_[0] + 6 * clr.total_variance_[reference]
-    assert alr.total_variance_.sum() == pytest.approx(expected, abs=1e-10)
-    assert clr.total_variance_.sum() == pytest.approx(clr.step_total_variance_[0])
-
-
 def test_masked_parts_and_forced_steps(simulate):
     X, free = simulate(widths=(3, 4))
     y = np.zeros((len(X), 10))
