@@ -59,3 +59,9 @@ def kept(model: Any, folder: Path) -> tuple[Any, Any]:
     """Return a model as its file and as a pickle hold it."""
     save_model(model, folder / "model.npz")
     return load_model(folder / "model.npz"), pickle.loads(pickle.dumps(model))
+
+
+def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndarray:
+    """Return which values lie between a lower and an upper bound."""
+    lower, upper = bounds
+    return (lower <= values) & (values <= upper)

@@ -19,7 +19,7 @@ from skpce import (
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
-from tests.shared import agree, cases, copies, refuses, ridge_surrogate
+from tests.shared import agree, cases, copies, inside, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
@@ -148,6 +148,24 @@ def test_the_bootstrap_is_a_loop_of_refits():
     for k, name in enumerate(("first_order", "total_order", "shapley")):
         assert_allclose(getattr(later, name), expected[:, k], atol=1e-9)
     assert (later.confidence_level, later.method) == (0.8, "bootstrap")
+
+
+def test_intervals_contain_the_truth_mostly():
+    coefficients = np.random.default_rng(3).normal(size=(3, 6))
+    centred = coefficients - coefficients.mean(axis=0)
+    squares = np.square(centred[:, 1:]).sum(axis=0)
+    hits = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(150, 2))
+        features = PolynomialChaosFeatures(2, distribution=LAW).fit(X)
+        truth = squares @ (features.multi_indices_[1:] > 0) / squares.sum()
+        logits = features.transform(X) @ coefficients.T
+        y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
+        fitted = CompositionalPCESurrogate(2, distribution=LAW, solver="ols").fit(X, y)
+        bounds = fitted.sobol_interval("step", 0.95, n_resamples=60, random_state=seed)
+        hits.append(inside(bounds.total_order[:, 0], truth))
+    assert np.mean(hits) > 0.8
 
 
 @pytest.mark.parametrize("solver", ["ridge", "paper", "lars"])
