@@ -43,25 +43,19 @@ def pipeline(regressor):
 
 
 def requesting(regressor):
-    return regressor.set_fit_request(sample_weight=True).set_score_request(
-        sample_weight=True
-    )
+    regressor.set_fit_request(sample_weight=True)
+    return regressor.set_score_request(sample_weight=True)
 
 
 @needs_score_requests
 @pytest.mark.usefixtures("routing")
-@cases(
-    ("regressor", "grid"),
-    (ridge_pce(), {"pce__degree": [1, 2]}),
-    (PolynomialChaosRegressor(), {"pce__degree": [1, 2]}),
-    ids=["ridge", "learned"],
-)
-def test_weights_reach_every_fit_and_score_of_a_search(X, y, weights, regressor, grid):
+@cases("regressor", ridge_pce(), PolynomialChaosRegressor(), ids=["ridge", "learned"])
+def test_weights_reach_every_fit_and_score_of_a_search(X, y, weights, regressor):
+    grid = {"pce__degree": [1, 2]}
     model = pipeline(requesting(clone(regressor)))
     search = GridSearchCV(model, grid, cv=3).fit(X, y, sample_weight=weights)
     plain = GridSearchCV(pipeline(clone(regressor)), grid, cv=3).fit(X, y)
-    (name, values), *_ = grid.items()
-    by_hand = pipeline(requesting(clone(regressor))).set_params(**{name: values[0]})
+    by_hand = pipeline(requesting(clone(regressor))).set_params(pce__degree=1)
     scores = []
     for train, test in KFold(3).split(X):
         by_hand.fit(X[train], y[train], sample_weight=weights[train])
@@ -89,9 +83,8 @@ def test_weights_without_a_request_are_refused(X, y, weights, estimator):
 
 @pytest.mark.usefixtures("routing")
 def test_features_learn_their_law_from_routed_weights(X, y, weights):
-    features = PolynomialChaosFeatures(distribution="normal").set_fit_request(
-        sample_weight=True
-    )
+    features = PolynomialChaosFeatures(distribution="normal")
+    features.set_fit_request(sample_weight=True)
     regressor = ridge_pce(0).set_fit_request(sample_weight=False)
     model = Pipeline([("features", features), ("mean", regressor)])
     model.fit(X, y, sample_weight=weights)
@@ -103,13 +96,8 @@ def test_without_routing_the_step_is_named(X, y, weights):
     model = pipeline(ridge_pce())
     search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
     search.fit(X, y, pce__sample_weight=weights)
-    best = pipeline(PolynomialChaosRegressor(**_degree(search)))
+    best = clone(model).set_params(**search.best_params_)
+    unweighted = clone(best).fit(X, y)
     best.fit(X, y, pce__sample_weight=weights)
     assert_allclose(search.predict(X), best.predict(X))
-    unweighted = pipeline(PolynomialChaosRegressor(**_degree(search))).fit(X, y)
     assert np.abs(search.predict(X) - unweighted.predict(X)).max() > 1e-6
-
-
-def _degree(search):
-    degree = search.best_params_["pce__degree"]
-    return {"degree": degree, "solver": "ridge", "distribution": "normal"}

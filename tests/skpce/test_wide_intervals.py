@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-from skpce import CompositionalPCESurrogate
 from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
 from tests.shared import ridge_pce, ridge_surrogate
@@ -48,9 +47,7 @@ def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
 def test_intervals_are_quantiles_of_draws(monkeypatch, steps, solver, block):
     monkeypatch.setattr(module, "_BLOCK", block)
     X, y = policies(steps)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=steps, solver=solver, distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(2, steps=steps, solver=solver).fit(X, y)
     for level in (0.5, 0.95, 0.999):
         found = surrogate.predict_interval(X, confidence_level=level)
         expected = by_draws(surrogate, X, level)
@@ -64,20 +61,19 @@ def test_masked_parts_and_steps_without_choice():
     y[:, 3:] = 0.0, 1.0
     surrogate = ridge_surrogate(1, steps=(3, 2)).fit(X, y)
     lower, upper = surrogate.predict_interval(X)
-    assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
-    assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
+    for bound in (lower, upper):
+        assert_array_equal(bound[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
     assert np.all(lower[:, [0, 2]] < upper[:, [0, 2]])
 
 
 def test_a_sum_that_underflows():
     # The largest residuals belong to a part whose centre is 2,000 below the others.
     rows = np.array([[1000.0, -1000.0], [900.0, -900.0], [0.0, 0.0]])
-    centre = np.array([[-1000.0, 1000.0]])
-    found = module.softmax_quantiles(
-        rows, np.ones((1, 1)), centre, [slice(0, 2)], [0.1, 0.5, 0.9]
-    )
+    centre, levels = np.array([[-1000.0, 1000.0]]), [0.1, 0.5, 0.9]
+    given = rows, np.ones((1, 1)), centre, [slice(0, 2)]
+    found = module.softmax_quantiles(*given, levels)
     values = softmax(centre + rows, axis=1)
-    expected = np.quantile(values, [0.1, 0.5, 0.9], axis=0, method=METHOD)
+    expected = np.quantile(values, levels, axis=0, method=METHOD)
     assert_allclose(found[:, 0], expected, rtol=1e-11)
 
 
