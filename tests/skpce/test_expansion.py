@@ -93,6 +93,7 @@ def test_shapes_follow_y(model, single):
     assert single.gradient(X).shape == (20, 3)
     assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
     assert_allclose(single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9)
+    assert model.sobol_index(np.int64(1)).tolist() == model.sobol_index([1]).tolist()
 
 
 def test_main_effects_are_centred_conditional_expectations(model):
