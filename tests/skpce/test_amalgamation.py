@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import (
     CompositionalPCESurrogate,
-    LogRatioTransformer,
     load_model,
     report,
     save_model,
@@ -94,16 +93,6 @@ def test_a_table_in_the_columns_of_predict(X, y, pair):
     refuses(r"\(60, 9\) or \(60, 7\)", surrogate.score, X, y[:, :8])
     with pytest.raises(NotFittedError):
         ridge_surrogate(amalgamate=0.1).amalgamate_parts(y)
-
-
-def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(X, y):
-    how = {"log_ratio": LogRatioTransformer("alr", reference=0)}
-    ratios = []
-    for options in ({}, {"amalgamate": THRESHOLD}):
-        model = made(**how, **options).fit(X, y)
-        place = list(model.get_feature_names_out()).index("first:2/0")
-        ratios.append(model.coefficients_[place])
-    assert_allclose(*ratios, rtol=1e-10)
 
 
 @pytest.mark.slow

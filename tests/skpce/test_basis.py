@@ -28,17 +28,6 @@ def test_recurrences_match_scipy(degree):
     assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-def test_learned_laws_are_the_weighted_moments_and_extremes(rng):
-    X = rng.normal(2, 3, size=(30, 2))
-    weights = rng.integers(0, 4, size=30).astype(float)
-    features = PolynomialChaosFeatures(distribution=["normal", "uniform"])
-    normal, bounded = features.fit(X, sample_weight=weights).basis_.laws
-    copies = np.repeat(X, weights.astype(int), axis=0)
-    assert normal.location == pytest.approx(copies[:, 0].mean(), rel=1e-12)
-    assert normal.scale == pytest.approx(copies[:, 0].std(ddof=0), rel=1e-12)
-    assert bounded.support == pytest.approx((copies[:, 1].min(), copies[:, 1].max()))
-
-
 @cases(
     ("distribution", "message"),
     (None, "Got None"),
@@ -132,15 +121,6 @@ def test_any_set_evaluates_to_its_products(name, points):
     design = basis.evaluate(points)
     expected = direct_products(basis.multi_indices, points)
     assert_allclose(design, expected, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_rows_may_come_in_any_order(seed, points):
-    features = PolynomialChaosFeatures(4, distribution=LAW_OF_THREE).fit(points)
-    order = np.r_[0, 1 + np.random.default_rng(seed).permutation(34)[:20]]
-    basis = PolynomialBasis(features.basis_.laws, features.multi_indices_[order])
-    expected = features.transform(points)[:, order]
-    assert_array_equal(basis.evaluate(points), expected)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -130,18 +130,6 @@ def test_marginal_predicts_the_conditional_expectation(model, features):
     assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
 
-def test_marginal_is_an_expansion_of_its_own(model):
-    narrow = model.marginal([2, 0])
-    laws = model.basis_.laws
-    assert list(narrow.basis.laws) == [laws[0], laws[2]]
-    assert narrow.basis.degrees.max() == 3
-    assert model.n_features_in_ == 3
-    assert model.expansion_.n_inputs == 3
-    assert narrow.sobol_indices().first_order.shape == (3, 2)
-    assert narrow.marginal(1).n_inputs == 1
-    refuses(r"X has shape \(.*\); expected 2 features", narrow, draw(3))
-
-
 def test_marginal_has_the_names():
     X = pandas.DataFrame(draw(100), columns=["a", "b", "c"])
     pce = PCE(2, distribution=LAWS).fit(X, function(X.to_numpy())[:, 0])
@@ -150,6 +138,8 @@ def test_marginal_has_the_names():
     assert_allclose(narrow(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2]))
     assert narrow(X[["a", "c"]]).shape == (100,)
     refuses(r"X has the inputs \['a', 'b'\]", narrow, X[["a", "b"]])
+    refuses(r"X has shape \(.*\); expected 2 features", narrow, draw(3))
+    assert narrow.marginal("c").input_names == ("c",)
 
 
 @cases(

@@ -9,7 +9,6 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from scipy.stats import uniform
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +17,6 @@ import skpce
 from skpce import (
     CompositionalPCESurrogate,
     Expansion,
-    PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
 from skpce._basis.basis import PolynomialBasis, Truncation
@@ -123,23 +121,13 @@ def test_linear_images_have_linear_values():
     assert_allclose(turned.total_order, whole.total_order)
 
 
-def test_a_marginal_has_the_names_and_groups():
-    expansion = random_expansion(
-        input_names=["a", "b", "c"], groups=[0, 0, 1, 1], group_names=["u", "v"]
-    )
-    narrow = expansion.marginal(["c", "a"])
-    assert narrow.input_names == ("a", "c")
-    assert narrow.group_names == ("u", "v")
-    closed = expansion.closed_sobol_index(["a", "c"])
-    assert_allclose(narrow.total_variance, closed * expansion.total_variance)
-
-
 def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
     X, _ = data()
     surrogate = ridge_surrogate(2, steps={"first": 3, "second": 2})
     surrogate.fit(X, probabilities(X))
     expansion = surrogate.expansion_
     assert expansion.group_names == ("first", "second")
+    assert expansion.marginal(0).group_names == ("first", "second")
     assert expansion.output_names[::2] == ("first:0", "first:2", "second:1")
     clr = np.log(surrogate.predict(X))
     for step in (slice(0, 3), slice(3, 5)):
@@ -253,13 +241,6 @@ def test_estimators_inherit_from_scikit_learn_alone():
         if isinstance(kind, type) and issubclass(kind, BaseEstimator):
             modules = {base.__module__.split(".")[0] for base in kind.__mro__[1:]}
             assert modules <= {"sklearn", "builtins"}, kind
-
-
-def test_features_have_the_basis_alone():
-    X, _ = data()
-    features = PolynomialChaosFeatures(2, distribution=uniform(-9, 18)).fit(X)
-    assert features.multi_indices_ is features.basis_.multi_indices
-    assert not hasattr(features, "expansion_")
 
 
 def test_a_wrong_keyword_is_reported_with_the_method():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -263,16 +262,6 @@ def test_derivatives_match_finite_differences(name):
     assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_laws_survive_pickling(name):
-    law, degree = EVERY[name]
-    degree = int(min(degree, law.largest_degree))
-    points = law.sample(5, np.random.default_rng(0))
-    copy = pickle.loads(pickle.dumps(law))
-    expected = law.evaluate(points, degree)
-    assert_array_equal(copy.evaluate(points, degree), expected)
-
-
 @pytest.mark.parametrize("name", NAMED_LAWS)
 def test_weight_is_frequency(name):
     column = data_of(name, 40)
@@ -385,13 +374,3 @@ def test_a_list_mixes_all_laws(rng):
     first = "J1(x0) C1(x1) C3(x1) E1(x2) L1(x3) L1(x4) LogHe1(x5) LogP1(x6) He1(x7)"
     first += " O1(x8) S1(x9) P1(x10) He2(x11) A1(x12) D2(x13)"
     assert set(first.split()) <= set(found)
-
-
-def test_ishigami_by_a_general_density_is_the_legendre_expansion(rng):
-    X = rng.uniform(-np.pi, np.pi, size=(50, 3))
-    # The same law, by a family that has no polynomials of its own.
-    general = stats.trapezoid(0, 1, -np.pi, 2 * np.pi)
-    found = PolynomialChaosFeatures(5, distribution=general).fit_transform(X)
-    uniform = stats.uniform(-np.pi, 2 * np.pi)
-    expected = PolynomialChaosFeatures(5, distribution=uniform).fit_transform(X)
-    assert_allclose(found, expected, atol=1e-9)

@@ -67,15 +67,6 @@ def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):
     assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-9)
 
 
-def test_empirical_law_of_a_large_normal_sample_approaches_hermite():
-    distance = []
-    for size in (500, 50_000):
-        column = np.random.default_rng(0).normal(size=size)
-        a, b = law_of("empirical", column).recurrence(4)
-        distance.append(np.abs([a, b / np.arange(1.0, 5.0) - 1]).max())
-    assert distance[1] < min(0.1, distance[0] / 3)
-
-
 def test_empirical_polynomials_are_orthonormal_under_the_data():
     column = np.random.default_rng(0).exponential(size=300)
     weights = np.random.default_rng(0).integers(0, 3, size=300).astype(float)
