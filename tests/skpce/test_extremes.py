@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -249,24 +248,6 @@ def test_pairs_of_an_expansion_without_listed_terms():
     fitted = PolynomialChaosRegressor(distribution="normal").fit(X, y)
     refuses("for a list give 'degree'", fitted.sobol_frame, order=2)
     assert len(fitted.sobol_frame()) == X.shape[1]
-
-
-def counted_by_hand(n_features, degree, q):
-    """Count each combination with repetition of inputs as a multi-index."""
-    count = 0
-    for size in range(degree + 1):
-        for inputs in combinations_with_replacement(range(n_features), size):
-            exponents = np.bincount(inputs, minlength=n_features)
-            norm_ = np.sum(exponents[exponents > 0] ** float(q))
-            count += norm_ <= degree**q * (1 + 1e-9)
-    return count
-
-
-@pytest.mark.parametrize("q", [1e-300, 1e-6, 0.1, 0.4, 0.5, 0.75, 0.95])
-@pytest.mark.parametrize(("n_features", "degree"), [(1, 5), (2, 9), (3, 6), (5, 4)])
-def test_hyperbolic_count(n_features, degree, q):
-    expected = counted_by_hand(n_features, degree, q)
-    assert Truncation.of_degree(n_features, degree, q).count() == expected
 
 
 @pytest.mark.parametrize("q", [1e-9, 0.1, 0.3, 0.5, 0.9])

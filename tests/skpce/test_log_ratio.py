@@ -237,21 +237,6 @@ def many_parts():
     return X, y.reshape(40, -1)
 
 
-@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
-def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
-    X, y = many_parts()
-    found = []
-    for most in (-1, 10**6):
-        monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", most)
-        model = ridge_surrogate(2, steps=(90, 90), log_ratio=log_ratio)
-        model.fit(X, y)
-        levels = "coordinate", "step", "trajectory"
-        indices = [model.sobol_indices(level).total_order for level in levels]
-        found.append([*indices, model.predict(X), model.expansion_.q2])
-    for one, other in zip(*found, strict=True):
-        assert_allclose(one, other, rtol=1e-12, atol=1e-13)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ridge", None])
 def test_a_fit_of_many_parts_is_the_same_in_every_log_ratio(solver):

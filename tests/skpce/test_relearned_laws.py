@@ -10,7 +10,7 @@ from scipy.special import softmax
 from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis, index_masks
+from skpce._basis.basis import index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
 from tests.shared import cases, copies, ridge_pce
@@ -115,24 +115,6 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
     assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
     assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
-
-
-@pytest.mark.parametrize("distribution", sorted(INPUTS))
-def test_a_fit_under_other_laws_is_the_same_function(distribution, rng):
-    """Squares under the laws of weighted samples, by a fit of the fit there."""
-    X, _ = cubic(distribution)
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
-    pce.fit(X, X[:, 0] * X[:, 1] + X[:, 0])
-    laws = LearnedLaws(pce.basis_, X)
-    weights = rng.uniform(0.5, 1.5, size=(3, len(X)))
-    changed = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(weights))
-    for found, row in zip(changed, weights, strict=True):
-        pairs = zip(pce.basis_.laws, X.T, strict=True)
-        learned = [type(law).learn(column, row) for law, column in pairs]
-        design = PolynomialBasis(learned, laws.multi_indices).evaluate(X)
-        assert_allclose(found[0], lstsq(design, pce.predict(X))[0], atol=1e-7)
-    low, high = pce.sobol_interval(n_resamples=20, random_state=0).total_order
-    assert (low <= high).all()
 
 
 def test_law_errors_are_those_of_the_squares():

@@ -34,30 +34,6 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch, rng):
     assert_allclose(found[large], expected[large], rtol=1e-7)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["loo", "gcv"])
-@pytest.mark.parametrize(("n", "p"), [(40, 9), (12, 20)])
-def test_one_penalty_after_the_other(n, p, criterion, weighted, rng):
-    alphas = np.logspace(-4, 4, 9)
-    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
-    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
-    decomposition = DesignDecomposition.from_design(design, weights)
-    targets = 10.0 + rng.normal(size=(n, 3))
-    mean, centred = decomposition.center_targets(targets)
-    loadings = decomposition.project(centred)
-    complement = decomposition.path_complement(alphas)
-    if criterion == "gcv":
-        complement[:] = np.average(complement, axis=0, weights=weights)
-    expected = []
-    for row, alpha in enumerate(alphas):
-        residuals = decomposition.residuals(centred, loadings, alpha)
-        residuals /= complement[:, row, np.newaxis]
-        expected.append(np.average(residuals**2, axis=0, weights=weights))
-    given = targets, loadings, alphas, criterion
-    found = ridge.path_scores(decomposition, *given, center=mean)
-    assert_allclose(found, expected, rtol=1e-8)
-
-
 def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
     whole = ridge_pce(3).fit(X, y)

@@ -10,12 +10,13 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import uniform
+from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._solvers import SOLVERS
-from tests.shared import ridge_pce
+from tests.shared import agree, ridge_pce
 
 CIRCLE = uniform(-np.pi, 2 * np.pi)
 
@@ -100,6 +101,26 @@ def test_indices_are_shares(coefficients):
     varies = found.total_variance > 0
     assert np.all(found.total_order[varies].sum(axis=1) >= 1 - 1e-12)
     assert not found.total_order[~varies].any()
+
+
+SEEDS, DEGREES = st.integers(0, 2**32 - 1), st.integers(1, 3)
+UNITS = [st.floats(*ends) for ends in ((0.01, 100), (-10, 10), (0.1, 10), (-10, 10))]
+
+
+@settings(max_examples=40)
+@given(SEEDS, DEGREES, st.sampled_from(["normal", "uniform"]), *UNITS)
+def test_units_do_not_matter(seed, degree, law, scale, shift, unit, offset):
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(30, 3)), rng.normal(size=(30, 2))
+    y = X @ rng.normal(size=(3, 2)) + X[:, :1] * X[:, 1:] + noise
+    plain = ridge_pce(degree, distribution=law, solver="ols").fit(X, y)
+    moved = clone(plain).fit(scale * X * [1, -1, 1] + shift, unit * y + offset)
+    agree(moved, plain, "sobol_indices_", "total_sobol_indices_", atol=1e-6)
+    assert_allclose(moved.shapley_effects(), plain.shapley_effects(), atol=1e-6)
+    found, moments = moved.moments(), plain.moments()
+    assert_allclose(found.variance, unit**2 * moments.variance, rtol=1e-6)
+    agree(found, moments, "kurtosis", atol=1e-5)
+    assert_allclose(found.mean, unit * moments.mean + offset, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")

@@ -21,7 +21,7 @@ from skpce._solvers.problem import (
     best_penalties,
     factorize,
 )
-from skpce._solvers.ridge import DEFAULT_ALPHAS, PAPER_ALPHAS, solve_path
+from skpce._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from tests.shared import cases, refuses, ridge_pce
 
 
@@ -110,26 +110,6 @@ def test_the_heaviest_of_tied_penalties_is_chosen(sign):
     best, least = best_penalties(scores, np.arange(1))
     assert best[0] == 2
     assert least[0] == scores[2, 0]
-
-
-def test_paper_is_generalised_cross_validation(data):
-    design, targets, _ = data
-    ones = np.ones(len(design))
-    fit = make_solver("x", "paper", None).fit(as_problem((design, targets, ones)))
-    n = len(design)
-    for target in range(3):
-        scores = []
-        for alpha in PAPER_ALPHAS:
-            penalised = design.T @ design + alpha * np.eye(7)
-            hat = design @ np.linalg.solve(penalised, design.T)
-            residual = targets[:, target] - hat @ targets[:, target]
-            scores.append((residual @ residual / n) / (1 - np.trace(hat) / n) ** 2)
-        alpha = PAPER_ALPHAS[int(np.argmin(scores))]
-        assert fit.alpha[target] == pytest.approx(alpha)
-        expected = ridge_by_normal_equations(
-            design, targets, ones, alpha, free_intercept=False
-        )
-        assert_allclose(fit.coefficients[target], expected[target], rtol=1e-8)
 
 
 def test_least_squares_is_that_of_numpy(data):

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.polynomial import legendre
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm, ortho_group, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
@@ -117,20 +117,6 @@ def test_a_group_of_targets_may_be_rotated(solver, rng):
     found = make_solver("x", solver, None).fit(turned).coefficients
     expected = make_solver("x", solver, None).fit(plain).coefficients
     assert_allclose(found, rotation.T @ expected, atol=1e-8)
-
-
-def test_a_long_path_needs_no_residuals(monkeypatch, rng):
-    """The scores of a path from products of matrices are those from residuals."""
-    X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
-    y[:, 0] += 3 * X[:, 0]
-    weights = rng.integers(1, 4, size=80).astype(float)
-    slow = ridge_pce(3).fit(X, y, weights)
-    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
-    quick = ridge_pce(3).fit(X, y, weights)
-    assert_array_equal(slow.alpha_, quick.alpha_)
-    assert_allclose(
-        slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10
-    )
 
 
 def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):

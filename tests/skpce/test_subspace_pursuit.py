@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lstsq
-from scipy.linalg.lapack import dpotrf
 
 from skpce._solvers import make_solver, subspace_pursuit
 from skpce._solvers.problem import LinearProblem
 from skpce._solvers.sparse import correction
-from skpce._solvers.subspace_pursuit import inverse_roots, solve_each
 from tests.shared import cases
 
 SOLVER = make_solver("x", "subspace_pursuit", None)
@@ -207,21 +205,3 @@ def test_dependent_columns(rng):
         subset = sorted({[0, 1, 2, 1, 3, 4, 5, 6, 7, 8][k] for k in used})
         rest = twice.targets[:, target] - predicted[:, target]
         assert_allclose(rest, reference.rest(subset)[:, 0], atol=1e-9)
-
-
-def test_systems_that_are_not_definite_are_marked(rng):
-    factors = rng.normal(size=(3, 4, 6))
-    matrices = factors @ factors.transpose(0, 2, 1)
-    matrices[1] -= 100 * np.eye(4)
-    right = rng.normal(size=(3, 2, 4))
-    expected = np.arange(3) != 1
-    found, regular = solve_each(matrices.copy(), right)
-    assert_array_equal(regular, expected)
-    for k in np.flatnonzero(regular):
-        assert_allclose(found[k] @ matrices[k], right[k], atol=1e-9)
-    inverse, regular = inverse_roots(matrices.copy())
-    assert_array_equal(regular, expected)
-    for k in np.flatnonzero(regular):
-        lower = dpotrf(matrices[k], lower=1, clean=1)[0]
-        assert_allclose(inverse[k] @ lower, np.eye(4), atol=1e-9)
-    assert_array_equal(inverse[1], 0.0)

@@ -32,9 +32,9 @@ def brute_force(cut):
     retained = set()
     for index in itertools.product(*(range(end + 1) for end in ends)):
         powers = np.where(cut.categorical, np.minimum(index, 1), index)
-        norm = np.sum(powers[powers > 0] ** cut.q) ** (1 / cut.q)
+        norm = np.sum(powers[powers > 0] ** cut.q)
         order = np.count_nonzero(index)
-        if norm <= cut.degree * (1 + 1e-8) and order <= (cut.order or 9):
+        if norm <= cut.degree**cut.q * (1 + 1e-9) and order <= (cut.order or 9):
             retained.add(index)
     return retained
 
@@ -54,7 +54,7 @@ def truncations(draw):
     ]
     return Truncation(
         draw(st.integers(0, 4)),
-        draw(st.sampled_from([1.0, 0.75, 0.5, 0.3])),
+        draw(st.sampled_from([1.0, 0.95, 0.75, 0.5, 0.3, 1e-6, 1e-300])),
         draw(st.sampled_from([None, 1, 2, 3])),
         np.array(largest),
         np.array(categorical),
@@ -88,12 +88,6 @@ def test_order_is_that_of_scikit_learn(n_features, degree):
     powers = PolynomialFeatures(degree).fit(np.zeros((1, n_features))).powers_
     built = Truncation.of_degree(n_features, degree).listed()
     assert_array_equal(built, powers)
-
-
-@pytest.mark.parametrize(("n_features", "degree"), [(5, 3), (40, 2), (10, 4), (2, 30)])
-def test_total_degree_count_is_a_binomial(n_features, degree):
-    cut = Truncation.of_degree(n_features, degree)
-    assert cut.count() == len(cut.listed()) == math.comb(n_features + degree, degree)
 
 
 def test_contrasts_of_one_category_are_neighbours_in_their_order():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
-from tests.shared import ridge_pce, ridge_surrogate
+from tests.shared import ridge_surrogate
 
 METHOD = "median_unbiased"
 
@@ -55,17 +55,6 @@ def test_intervals_are_quantiles_of_draws(monkeypatch, steps, solver, block):
         assert np.all(found.upper <= 1.0)
 
 
-def test_masked_parts_and_steps_without_choice():
-    X, y = policies((3, 2))
-    y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
-    y[:, 3:] = 0.0, 1.0
-    surrogate = ridge_surrogate(1, steps=(3, 2)).fit(X, y)
-    lower, upper = surrogate.predict_interval(X)
-    for bound in (lower, upper):
-        assert_array_equal(bound[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
-    assert np.all(lower[:, [0, 2]] < upper[:, [0, 2]])
-
-
 def test_a_sum_that_underflows():
     # The largest residuals belong to a part whose centre is 2,000 below the others.
     rows = np.array([[1000.0, -1000.0], [900.0, -900.0], [0.0, 0.0]])
@@ -75,17 +64,6 @@ def test_a_sum_that_underflows():
     values = softmax(centre + rows, axis=1)
     expected = np.quantile(values, levels, axis=0, method=METHOD)
     assert_allclose(found[:, 0], expected, rtol=1e-11)
-
-
-def test_real_targets(rng):
-    X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    model = ridge_pce(1).fit(X, y)
-    predictive = model._predictive
-    rows = predictive.residual_law(None, "").residuals
-    values = predictive.draw_around(rows[:, None], X)
-    expected = np.quantile(values, [0.05, 0.95], axis=0, method=METHOD)
-    found = model.predict_interval(X, confidence_level=0.9)
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_draws_are_as_many_as_members_up_to_a_number():
