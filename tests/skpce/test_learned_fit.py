@@ -361,44 +361,53 @@ def test_many_samples_are_added_up(monkeypatch):
 # Two forms of one fit
 
 
-@pytest.fixture
-def two_forms(monkeypatch):
+def test_terms_and_kernels_are_one_fit(monkeypatch, rng):
     """The same fit with its terms listed, all of them, and as kernels."""
-    rng = np.random.default_rng(0)
     X = rng.integers(0, 5, size=(40, 4)) / 4.0
     y = X[:, 0] * X[:, 1] + np.exp(X[:, 2]) + 0.2 * rng.normal(size=40)
     Y = np.column_stack([y, X[:, 3] + 0.2 * rng.normal(size=40)])
     monkeypatch.setattr(ridge, "_DROPPED", 1e-13)
-    explicit = PolynomialChaosRegressor().fit(X, Y)
+    terms = PolynomialChaosRegressor().fit(X, Y)
     monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
     kernels = PolynomialChaosRegressor().fit(X, Y)
+    monkeypatch.undo()
     assert isinstance(kernels.basis_, KernelBasis)
-    assert isinstance(explicit.basis_, PolynomialBasis)
-    return explicit, kernels, rng.choice(np.unique(X), size=(30, 4))
+    assert isinstance(terms.basis_, PolynomialBasis)
+    new, close = rng.choice(np.unique(X), size=(30, 4)), {"rtol": 1e-7, "atol": 1e-9}
+    names = "q2_", "total_variance_", "sobol_indices_", "total_sobol_indices_"
+    agree(terms, kernels, *names, **close)
+    for name, *given in (
+        *(("main_effects", new), ("conditional_expectation", new, [0, 1])),
+        *(("closed_sobol_index", [0, 2]), ("total_sobol_index", [0, 2])),
+        *(("sobol_index", [0, 1]), ("shapley_effects",)),
+    ):
+        found, expected = (getattr(model, name)(*given) for model in (kernels, terms))
+        assert_allclose(found, expected, err_msg=name, **close)
+    for read in (
+        lambda model: model.predict(new, return_std=True),
+        lambda model: model.predict_interval(new, random_state=0),
+        lambda model: model.sobol_interval(random_state=0).total_order,
+        lambda model: model.marginal([0, 1]).explicit()(new[:, :2]),
+    ):
+        assert_allclose(read(kernels), read(terms), **close)
 
 
 @cases(
-    "of",
-    lambda model, X: model.predict(X),
-    lambda model, X: model.predict(X, return_std=True)[1],
-    lambda model, X: model.q2_,
-    lambda model, X: model.total_variance_,
-    lambda model, X: model.sobol_indices_,
-    lambda model, X: model.total_sobol_indices_,
-    lambda model, X: model.shapley_effects(),
-    lambda model, X: model.sobol_index([0, 1]),
-    lambda model, X: model.closed_sobol_index([0, 2]),
-    lambda model, X: model.total_sobol_index([0, 2]),
-    lambda model, X: model.main_effects(X),
-    lambda model, X: model.conditional_expectation(X, [0, 1]),
-    lambda model, X: model.predict_interval(X, random_state=0),
-    lambda model, X: model.sobol_interval(random_state=0).total_order,
-    lambda model, X: model.marginal([0, 1]).explicit()(X[:, :2]),
+    "read",
+    lambda model: model.coefficients_,
+    lambda model: model.multi_indices_,
+    lambda model: model.transform(np.zeros((60, 30))),
 )
-def test_terms_and_kernels_are_one_fit(two_forms, of, monkeypatch):
-    explicit, kernels, X = two_forms
-    monkeypatch.undo()
-    assert_allclose(of(explicit, X), of(kernels, X), rtol=1e-7, atol=1e-9)
+def test_what_is_not_listed_names_the_remedy(read, rng):
+    X = rng.uniform(-1, 1, size=(60, 30))
+    square = X.sum(axis=1) ** 2
+    model = PolynomialChaosRegressor(distribution=(-1, 1)).fit(X, square)
+    refuses(r"not listed.*give 'degree'", read, model)
+    assert read(model.set_params(degree=2).fit(X, square)).shape[1] > 30 - 1
+    share = 1 / (1 + np.exp(-square / 10))
+    surrogate = CompositionalPCESurrogate(distribution=(-1, 1))
+    surrogate.fit(X, np.column_stack([share, 1 - share]))
+    refuses(r"not listed.*give 'degree'", getattr, surrogate, "coefficients_")
 
 
 def test_intervals_of_a_fit_without_inputs():

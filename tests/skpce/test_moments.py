@@ -16,7 +16,11 @@ from scipy.stats import expon, norm, uniform
 from skpce import Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion import moments
-from skpce._expansion.moments import expansion_moments
+from skpce._expansion.moments import (
+    expansion_moments,
+    explained_variance,
+    symmetric_tensors,
+)
 from skpce._input_laws.families import NormalLaw, UniformLaw
 from tests.shared import agree, cases
 
@@ -189,3 +193,23 @@ def test_moments_of_a_learned_distribution_are_those_of_its_polynomials(name, rn
     given = PCE(3, solver="ols", distribution=frozen).fit(X, y)
     names = "skewness", "kurtosis"
     agree(learned.moments(), given.moments(), *names, rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
+def test_variance_along_directions_against_monte_carlo(rng):
+    """E[f(t) f(t')] - mean^2 for normal t, t' with cross-covariance P (Mehler)."""
+    _, coefficients, multi_indices = random_problem(n_targets=2)
+    basis = PCE(3, distribution=norm(0, 1), solver="ols")
+    basis.fit(rng.normal(size=(50, 3)), np.zeros(50))
+    root = rng.normal(size=(3, 2))
+    root /= 1.2 * np.linalg.norm(root, 2)
+    shared = rng.normal(size=(400_000, 2)) @ root.T
+    rest = np.linalg.cholesky(np.eye(3) - root @ root.T)
+    products = 1.0
+    for _ in range(2):
+        design = basis.transform(shared + rng.normal(size=shared.shape) @ rest.T)
+        products = products * (design[:, 1:] @ coefficients[:, 1:].T)
+    sampled = np.mean(products, axis=0)
+    error = np.std(products, axis=0) / np.sqrt(len(products))
+    exact = explained_variance(symmetric_tensors(coefficients, multi_indices), root)
+    assert np.all(np.abs(sampled - exact) < 4 * error)

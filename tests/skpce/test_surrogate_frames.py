@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+
 import numpy as np
 import pytest
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.shared import refuses, ridge_surrogate
@@ -17,13 +19,15 @@ def labelled(y):
     pairs = [(f"s{t}", f"a{k}") for t, w in enumerate(WIDTHS) for k in range(w)]
     flat = [f"{step}__{part}" for step, part in pairs]
     two_level = pandas.DataFrame(y, columns=pandas.MultiIndex.from_tuples(pairs))
-    return two_level, pandas.DataFrame(y, columns=flat), flat
+    framed = [two_level, pandas.DataFrame(y, columns=flat)]
+    with contextlib.suppress(ImportError):
+        framed.append(importlib.import_module("polars").DataFrame(y, schema=flat))
+    return framed
 
 
 def test_data_frames_give_the_steps(X, y):
     plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
-    two_level, flat, _ = labelled(y)
-    for table in (two_level, flat):
+    for table in labelled(y):
         fitted = ridge_surrogate(2).fit(X, table)
         assert fitted.steps_ == WIDTHS
         assert fitted.step_names_ == ("s0", "s1", "s2")
@@ -68,23 +72,6 @@ def test_inputs_in_another_order_are_refused(X, y):
     for method in (fitted.sample, fitted.predict_interval):
         refuses(message, method, inputs=other)
     assert fitted.sample(3, inputs=table).shape == (3, 9)
-
-
-@pytest.mark.skipif(
-    sklearn.__version__.startswith("1.6."),
-    reason="it reads names through an interchange that later polars does not offer",
-)
-def test_polars_gives_the_steps(X, y):
-    polars = pytest.importorskip("polars")
-    _, _, names = labelled(y)
-    table = polars.DataFrame(y, schema=names)
-    polars_X = polars.DataFrame(X, schema=["a", "b", "c"])
-    fitted = ridge_surrogate(2).fit(polars_X, table)
-    assert (fitted.steps_, fitted.step_names_) == (WIDTHS, ("s0", "s1", "s2"))
-    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
-    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
-    assert_array_equal(fitted.predict(polars_X), plain.predict(X))
-    assert fitted.score(polars_X, table) == plain.score(X, y)
 
 
 def test_frames(X, y):
