@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +15,7 @@ from skpce import (
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
 from skpce._input_laws.pieces import means_of_pieces, quantiles
-from skpce._input_laws.smoothed import SmoothedLaw, group_starts
+from skpce._input_laws.smoothed import SmoothedLaw
 from tests.shared import cases, kept, refuses, ridge_pce
 
 
@@ -294,17 +292,6 @@ def test_means_of_pieces_of_a_smoothed_distribution():
     assert_allclose(found, expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 15, 60, 61, 1000, 100_000])
-def test_groups_are_small_at_the_ends_and_alike_from_both(n):
-    starts = group_starts(n)
-    sizes = np.diff(np.append(starts, n))
-    assert starts[0] == 0
-    assert sizes.min() >= 1
-    assert_array_equal(sizes, sizes[::-1])
-    assert sizes[0] == 1
-    assert len(sizes) <= 70
-
-
 # Ordered levels and logarithms
 
 
@@ -397,17 +384,6 @@ def test_learned_distributions_are_kept(tmp_path):
         assert_array_equal(read.predict(X), pce.predict(X))
 
 
-def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
-    X = all_kinds()
-    y = X[:, 1] + np.tanh(X[:, 4]) + X[:, 5]
-    pce = ridge_pce(2, distribution="auto").fit(X, y)
-    found = pce.sobol_interval(method="bootstrap", n_resamples=60, random_state=0)
-    low, high = found.total_order[:, 0]
-    total = pce.total_sobol_indices_[0]
-    assert (low[[1, 4, 5]] > 0.01).all()
-    assert ((low <= total + 0.02) & (total <= high + 0.02)).all()
-
-
 def test_heavy_tails_do_no_harm(rng):
     X, fresh = rng.standard_t(2, size=(100, 3)), rng.standard_t(2, size=(500, 3))
 
@@ -421,16 +397,6 @@ def test_heavy_tails_do_no_harm(rng):
         q2[name] = 1 - missed / f(fresh).var()
     assert q2["auto"] > 0.9
     assert q2["normal"] < 0.5
-
-
-def test_folds_that_lack_a_zero_are_predicted(rng):
-    X = rng.lognormal(size=(60, 2))
-    X[7, 0] = 0.0
-    train = np.delete(np.arange(60), 7)
-    pce = ridge_pce(2, distribution="auto")
-    pce.fit(X[train], X[train, 1])
-    with warnings.catch_warnings(action="ignore", category=InputOutsideSupportWarning):
-        assert np.isfinite(pce.predict(X[[7]])).all()
 
 
 def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):

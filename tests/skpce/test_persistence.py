@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 
-import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -60,12 +58,6 @@ def with_skops(estimator):
     return sio.loads(stored, trusted=untrusted)
 
 
-def with_joblib(estimator):
-    file = io.BytesIO()
-    joblib.dump(estimator, file)
-    return joblib.load(file)
-
-
 def pickled(estimator):
     return pickle.loads(pickle.dumps(estimator))
 
@@ -82,7 +74,7 @@ def assert_same(one, other, X):
             assert_array_equal(value, getattr(other, name))
 
 
-@pytest.mark.parametrize("again", [pickled, with_joblib, with_skops])
+@pytest.mark.parametrize("again", [pickled, with_skops])
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=range(len(ESTIMATORS)))
 def test_what_is_loaded_is_what_was_stored(estimator, data, again):
     fitted = clone(estimator).fit(*data)

@@ -1,14 +1,12 @@
-"""Sample weights through pipelines and searches, with routing and without."""
+"""Sample weights that are routed through pipelines and searches."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import sklearn
-from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -36,9 +34,7 @@ def routing():
 
 
 def pipeline(regressor):
-    scaler = StandardScaler()
-    if sklearn.get_config()["enable_metadata_routing"]:
-        scaler.set_fit_request(sample_weight=False)
+    scaler = StandardScaler().set_fit_request(sample_weight=False)
     return Pipeline([("scale", scaler), ("pce", regressor)])
 
 
@@ -65,23 +61,6 @@ def test_weights_reach_every_fit_and_score_of_a_search(X, y, weights, regressor)
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_reach_cross_validation(X, y, weights):
-    regressor = ridge_pce().set_fit_request(sample_weight=True)
-    regressor.set_score_request(sample_weight=False)
-    routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
-    with sklearn.config_context(enable_metadata_routing=False):
-        plain = cross_validate(ridge_pce(), X, y, cv=3)
-    assert np.all(routed["test_score"] != plain["test_score"])
-
-
-@pytest.mark.usefixtures("routing")
-@cases("estimator", ridge_pce(), PolynomialChaosRegressor(), ids=["ridge", "learned"])
-def test_weights_without_a_request_are_refused(X, y, weights, estimator):
-    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-        pipeline(estimator).fit(X, y, sample_weight=weights)
-
-
-@pytest.mark.usefixtures("routing")
 def test_features_learn_their_law_from_routed_weights(X, y, weights):
     features = PolynomialChaosFeatures(distribution="normal")
     features.set_fit_request(sample_weight=True)
@@ -90,14 +69,3 @@ def test_features_learn_their_law_from_routed_weights(X, y, weights):
     model.fit(X, y, sample_weight=weights)
     law = model["features"].basis_.laws[0]
     assert law.location == pytest.approx(np.average(X[:, 0], weights=weights))
-
-
-def test_without_routing_the_step_is_named(X, y, weights):
-    model = pipeline(ridge_pce())
-    search = GridSearchCV(model, {"pce__degree": [1, 2]}, cv=3)
-    search.fit(X, y, pce__sample_weight=weights)
-    best = clone(model).set_params(**search.best_params_)
-    unweighted = clone(best).fit(X, y)
-    best.fit(X, y, pce__sample_weight=weights)
-    assert_allclose(search.predict(X), best.predict(X))
-    assert np.abs(search.predict(X) - unweighted.predict(X)).max() > 1e-6
