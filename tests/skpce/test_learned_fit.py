@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, softmax
 from scipy.stats import multivariate_normal, norm, uniform
 from sklearn.base import clone
 
@@ -28,7 +29,7 @@ from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis
 from skpce._learned.ridge import without_copies
 from skpce._solvers.problem import DesignDecomposition
-from tests.shared import agree, cases, copies, kept, refuses, ridge_pce
+from tests.shared import agree, cases, copies, inside, kept, refuses, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -226,19 +227,14 @@ def test_standard_deviations_of_predictions_are_not_too_small():
     assert np.mean(squares) < 1.3
 
 
-def test_degree_alone_cuts_the_terms(fitted):
+def test_degree_alone_cuts_the_terms_and_a_solver_means_degree_two(fitted):
     X, y = samples_of_friedman(100)
     model = PolynomialChaosRegressor(2, distribution=INPUTS).fit(X, y)
     assert model.multi_indices_.shape == (45, 8)
     assert model.solver_.tolist() == ["learned"]
     assert 0.8 < model.q2_[0] < fitted.q2_[0]
-
-
-def test_solver_alone_means_degree_two():
-    X, y = samples_of_friedman(100)
-    one = PolynomialChaosRegressor(solver="ridge").fit(X, y)
-    two = PolynomialChaosRegressor(2, solver="ridge").fit(X, y)
-    assert_array_equal(one.coefficients_, two.coefficients_)
+    one, two = (PolynomialChaosRegressor(d, solver="ridge") for d in (None, 2))
+    assert_array_equal(one.fit(X, y).coefficients_, two.fit(X, y).coefficients_)
 
 
 @cases(
@@ -452,8 +448,7 @@ def test_intervals_contain_the_indices(fitted):
     assert interval.method == "posterior"
     first, total = interval.first_order[:, 0], interval.total_order[:, 0]
     true_total = np.array([0.275, 0.275, 0.093, 0.35, 0.087, 0.0, 0.0, 0.0])
-    inside = (total[0] <= true_total) & (true_total <= total[1])
-    assert inside.sum() >= 7
+    assert inside(total, true_total).sum() >= 7
     assert not total[0, 5:].any()
     assert (first[0, [0, 1, 3]] > 0.05).all()
     assert (first <= total + 1e-12).all()
@@ -489,26 +484,28 @@ def test_predictions_know_what_was_learned():
 
 @pytest.mark.slow
 def test_intervals_of_predictions_hold_new_values():
-    inside = []
+    held = []
     for seed in range(12):
         X, y = samples_of_friedman(60, seed=seed, noise=2.0)
         new, values = samples_of_friedman(200, seed=100 + seed, noise=2.0)
         model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
-        low, high = model.predict_interval(new, confidence_level=0.9, random_state=0)
-        inside.append(((low <= values) & (values <= high)).mean())
-    assert 0.86 < np.mean(inside) < 0.95
+        band = model.predict_interval(new, confidence_level=0.9, random_state=0)
+        held.append(inside(band, values).mean())
+    assert 0.86 < np.mean(held) < 0.95
 
 
 # Compositions
+
+
+def in_two_steps(scores, logit):
+    return np.column_stack([softmax(scores, axis=1), expit(logit), expit(-logit)])
 
 
 def test_steps_of_a_surrogate_learn_their_priors(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 3))
     scores = np.column_stack([2.0 * np.sin(2.0 * X[:, 0]), 0.0 * X[:, 0], X[:, 1]])
     scores += 0.1 * rng.normal(size=scores.shape)
-    first = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    second = 1.0 / (1.0 + np.exp(-3.0 * X[:, 2:]))
-    y = np.hstack([first, second, 1.0 - second])
+    y = in_two_steps(scores, 3.0 * X[:, 2])
     model = CompositionalPCESurrogate(steps=(3, 2)).fit(X, y)
     assert model.step_total_sobol_indices_.argmax(axis=1).tolist() == [0, 2]
     assert (model.step_unexplained_share_ < 0.1).all()
@@ -525,9 +522,7 @@ def test_steps_with_failed_members_keep_their_priors(rng):
     X = rng.uniform(-1.0, 1.0, size=(80, 4))
     scores = np.column_stack([2.0 * X[:, 0], np.zeros(80), X[:, 0] ** 2])
     scores += 0.1 * rng.normal(size=scores.shape)
-    first = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    second = 1.0 / (1.0 + np.exp(-3.0 * X[:, 1:2] + 0.1 * rng.normal(size=(80, 1))))
-    y = np.hstack([first, second, 1.0 - second])
+    y = in_two_steps(scores, 3.0 * X[:, 1] - 0.1 * rng.normal(size=80))
     y[5:12, 3:] = np.nan
     with pytest.warns(UserWarning, match="73"):
         model = CompositionalPCESurrogate(steps=(3, 2)).fit(X, y)

@@ -83,9 +83,9 @@ def test_the_paper_by_an_independent_implementation(X, y):
     terms = [np.ones(len(X)), x, z, w, h2[0], x * z, x * w, h2[1], z * w, h2[2]]
     design = np.column_stack(terms)
     n_members, n_terms = design.shape
-    coefficients, logits = [], []
+    coefficients, expected = [], []
     for columns in COLUMNS:
-        step = y[:, columns]
+        step, logits = y[:, columns], np.zeros_like(y[:, columns])
         for k in range(step.shape[1] - 1):
             target = np.log(step[:, k] / step[:, -1])
             best = (np.inf, None)
@@ -97,15 +97,11 @@ def test_the_paper_by_an_independent_implementation(X, y):
                 if gcv < best[0]:
                     best = (gcv, inverse @ design.T @ target)
             coefficients.append(best[1])
-        logits.append(step.shape[1] - 1)
+            logits[:, k] = design @ best[1]
+        expected.append(softmax(logits, axis=1))
     surrogate = ridge_surrogate(2, steps=WIDTHS, solver="paper", log_ratio="alr")
     surrogate.fit(X, y)
     assert_allclose(surrogate.coefficients_, coefficients, atol=1e-7)
-    expected, start = [], 0
-    for count in logits:
-        block = design @ np.array(coefficients[start : start + count]).T
-        expected.append(softmax(np.column_stack([block, np.zeros(n_members)]), axis=1))
-        start += count
     assert_allclose(surrogate.predict(X), np.hstack(expected), atol=1e-8)
     squares = np.square(coefficients)[:, 1:]
     assert_allclose(surrogate.total_variance_, squares.sum(axis=1), rtol=1e-6)
@@ -118,14 +114,12 @@ def test_coefficients_are_reported_in_the_chosen_coordinates(X, y, log_ratio):
     design = PolynomialChaosFeatures(2, distribution="normal").fit_transform(X)
     coordinates = surrogate.transform(X)
     assert_allclose(coordinates, design @ surrogate.coefficients_.T, atol=1e-10)
-    assert_allclose(
-        surrogate.inverse_transform(coordinates), surrogate.predict(X), atol=1e-12
-    )
+    predicted = surrogate.predict(X)
+    assert_allclose(surrogate.inverse_transform(coordinates), predicted, atol=1e-12)
     transformer = LogRatioTransformer(log_ratio, steps=WIDTHS).fit(y)
-    assert_allclose(transformer.transform(surrogate.predict(X)), coordinates, atol=1e-9)
-    assert_array_equal(
-        surrogate.get_feature_names_out(), transformer.get_feature_names_out()
-    )
+    assert_allclose(transformer.transform(predicted), coordinates, atol=1e-9)
+    names = [model.get_feature_names_out() for model in (surrogate, transformer)]
+    assert_array_equal(*names)
     squares = surrogate.coefficients_[:, 1:] ** 2
     assert_allclose(surrogate.total_variance_, squares.sum(axis=1))
 
