@@ -10,12 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from skpce import (
-    CompositionalPCESurrogate,
-    load_model,
-    report,
-    save_model,
-)
+from skpce import CompositionalPCESurrogate, load_model, report, save_model
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
 from skpce.plotting import ConvergenceDisplay

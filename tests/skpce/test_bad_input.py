@@ -59,10 +59,7 @@ def test_entries_of_y(surrogate, X, y, row, column, value, message):
     ({"degree": -1}, "'degree' parameter .*-1"),
     ({"distribution": "cauchy"}, "'distribution' parameter .*cauchy"),
     ({"mask": [True] * 7 + [False, True]}, "row 0, part '2' of step 'step2', which"),
-    (
-        {"mask": ~np.eye(60, 9, dtype=bool)},
-        "differs between members.*Fit them separ",
-    ),
+    ({"mask": ~np.eye(60, 9, dtype=bool)}, "differs between members.*Fit them separ"),
 )
 def test_parameters(surrogate, X, y, parameters, message):
     refuses(message, surrogate.set_params(**parameters).fit, X, y)

@@ -13,11 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from skpce import (
-    CompositionalPCESurrogate,
-    Expansion,
-    PolynomialChaosRegressor,
-)
+from skpce import CompositionalPCESurrogate, Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws.families import NormalLaw

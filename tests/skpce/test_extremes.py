@@ -11,12 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
 
-from skpce import (
-    Expansion,
-    PolynomialChaosFeatures,
-    PolynomialChaosRegressor,
-    explain,
-)
+from skpce import Expansion, PolynomialChaosFeatures, PolynomialChaosRegressor, explain
 from skpce._basis.basis import Truncation
 from skpce._expansion.problem import change_of_basis, sample_extremes
 from skpce._input_laws import NAMED_LAWS

@@ -8,10 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skpce import (
-    InputOutsideSupportWarning,
-    PolynomialChaosRegressor,
-)
+from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
 from skpce._input_laws.pieces import means_of_pieces, quantiles

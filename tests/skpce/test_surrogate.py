@@ -9,10 +9,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsRegressor
 
-from skpce import (
-    LogRatioTransformer,
-    PolynomialChaosFeatures,
-)
+from skpce import LogRatioTransformer, PolynomialChaosFeatures
 from skpce._solvers import SOLVERS
 from tests.shared import agree, cases, copies, ridge_surrogate
 
