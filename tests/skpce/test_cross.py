@@ -1,8 +1,8 @@
 """The same figures from other libraries, which the extra ``oracle`` installs.
 
-Least squares on the same design by chaospy and OpenTURNS, the dip by diptest, scores of
-forecasts by scoringrules. Indices by sampling, of scipy and SALib, are in test_sobol.py
-and test_sobol_of_sets.py, log-ratios by composition-stats in test_log_ratio.py.
+Least squares on the same design by chaospy and OpenTURNS, indices by sampling of SALib,
+the dip by diptest, scores of forecasts by scoringrules. Indices by sampling of scipy
+are in test_sobol.py, log-ratios by composition-stats in test_log_ratio.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy import stats
 from skpce import PolynomialChaosRegressor
 from skpce.inspection._modes import dip_p_values, dip_statistic
 from skpce.metrics import crps_score
+from tests.shared import ridge_pce
 
 DEGREE = 3  # the symbols of chaospy take minutes at degree 5
 LAWS = {
@@ -87,6 +88,24 @@ def test_openturns(fitted, case):
     total = [indices.getSobolTotalIndex(i) for i in range(3)]
     assert_allclose(pce.sobol_indices_[0], first, atol=1e-8)
     assert_allclose(pce.total_sobol_indices_[0], total, atol=1e-8)
+
+
+def test_salib():
+    saltelli = pytest.importorskip("SALib.sample.sobol")
+    analyzer = pytest.importorskip("SALib.analyze.sobol")
+
+    def ishigami(X):
+        first = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4)
+        return first + 7 * np.sin(X[:, 1]) ** 2
+
+    problem = {"num_vars": 3, "names": list("abc"), "bounds": [[-np.pi, np.pi]] * 3}
+    points = saltelli.sample(problem, 2**12, seed=0)
+    found = analyzer.analyze(problem, ishigami(points), num_resamples=2, seed=0)
+    pce = ridge_pce(12, distribution=LAWS["uniform"])
+    pce.fit(points[:1000], ishigami(points[:1000]))
+    assert np.abs(found["ST"] - pce.total_sobol_indices_[0]).max() < 2e-2
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert found["S2"][i, j] == pytest.approx(pce.sobol_index([i, j])[0], abs=0.02)
 
 
 DIP_SAMPLES = {

@@ -152,7 +152,7 @@ def test_marginal_has_the_names():
     ("nothing", "has 'nothing'; expected one of x0, x1, x2 or"),
     ([True], "has True;"),
     ([0.0], "has 0.0;"),
-    *((bad, "features must") for bad in (None, 1.0, slice(1), np.array(1))),
+    (slice(1), "features must"),
 )
 def test_unknown_inputs_are_refused(model, features, message):
     indices = model.sobol_index, model.closed_sobol_index, model.total_sobol_index

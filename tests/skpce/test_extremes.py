@@ -44,7 +44,7 @@ def test_indices_do_not_depend_on_the_unit(X, y, scale):
     agree(scaled, plain, "total_sobol_indices_", "q2_", rtol=1e-6)
 
 
-def test_targets_that_are_too_large_or_too_small(X, y):
+def test_magnitudes_that_are_too_large_or_too_small(X, y):
     for scale in (1e72, 1e155, 1e300):
         message = r"y has .*e\+.* expected numbers up to"
         refuses(message, ridge_pce(2).fit, X, y * scale)
@@ -78,13 +78,14 @@ def test_weights_are_frequencies(X, y):
     refuses("sample_weight adds up to", ridge_pce(2).fit, X, y, weights)
 
 
-def test_a_fit_through_all_samples_has_no_standard_deviation(X, y):
-    fitted = PolynomialChaosRegressor(8, **OLS).fit(X, y)
-    assert fitted.q2_ == -np.inf
-    message = "return_std=True.*fewer terms"
-    refuses(message, fitted.predict, X, return_std=True)
-    fitted.set_params(distribution=norm(0, 1), criterion="gcv").fit(X, y)
-    refuses(message, fitted.predict, X, return_std=True)
+class TestStandardDeviation:
+    def test_a_fit_through_all_samples_has_none(self, X, y):
+        fitted = PolynomialChaosRegressor(8, **OLS).fit(X, y)
+        assert fitted.q2_ == -np.inf
+        message = "return_std=True.*fewer terms"
+        refuses(message, fitted.predict, X, return_std=True)
+        fitted.set_params(distribution=norm(0, 1), criterion="gcv").fit(X, y)
+        refuses(message, fitted.predict, X, return_std=True)
 
 
 UNREADABLE = {
@@ -143,6 +144,11 @@ def test_text_is_refused_with_what_to_give(X, y):
     refuses(r"'y' has .* such as 1 and 0", explain, runs, outputs="y")
 
 
+def test_a_verdict_of_nothing(X, y):
+    refuses("X of verdict is None", verdict, ridge_pce(2), None, y)
+    refuses("y of verdict is None", verdict, ridge_pce(2), X, None)
+
+
 def test_an_array_without_masked_entries_is_an_array(X, y):
     fitted = ridge_pce(2).fit(np.ma.array(X), np.ma.array(y))
     assert fitted.q2_ > 0.9
@@ -162,8 +168,6 @@ def test_values_that_do_not_repeat_are_no_categories(X, y):
         model.fit(X, np.random.default_rng(1).normal(size=300))
 
 
-# The order statistics in closed form against draws of whole samples.
-
 LAWS = (
     UniformLaw(0.0, 1.0),
     BetaLaw(2.0, 0.5, shapes=(0.5, 3.0)),
@@ -172,36 +176,38 @@ LAWS = (
 )
 
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
-@pytest.mark.parametrize("n_copies", [1, 2, 17])
-def test_distribution_of_extremes(law, n_copies):
-    generator = np.random.default_rng(1)
-    smallest, largest = sample_extremes(law, n_copies, 4000, generator).T
-    frozen = law.to_scipy()
-    p_values = [
-        kstest(smallest, lambda x: 1.0 - frozen.sf(x) ** n_copies).pvalue,
-        kstest(largest, lambda x: frozen.cdf(x) ** n_copies).pvalue,
-    ]
-    spread = largest - smallest
-    assert (spread >= 0).all()
-    if n_copies > 1:
-        drawn = law.sample(4000 * n_copies, generator).reshape(4000, n_copies)
-        p_values.append(ks_2samp(spread, np.ptp(drawn, axis=1)).pvalue)
-    assert min(p_values) > 1e-3
+class TestOrderStatistics:
+    """The closed form against draws of whole samples."""
 
+    @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+    @pytest.mark.parametrize("n_copies", [1, 2, 17])
+    def test_distribution(self, law, n_copies):
+        generator = np.random.default_rng(1)
+        smallest, largest = sample_extremes(law, n_copies, 4000, generator).T
+        frozen = law.to_scipy()
+        p_values = [
+            kstest(smallest, lambda x: 1.0 - frozen.sf(x) ** n_copies).pvalue,
+            kstest(largest, lambda x: frozen.cdf(x) ** n_copies).pvalue,
+        ]
+        spread = largest - smallest
+        assert (spread >= 0).all()
+        if n_copies > 1:
+            drawn = law.sample(4000 * n_copies, generator).reshape(4000, n_copies)
+            p_values.append(ks_2samp(spread, np.ptp(drawn, axis=1)).pvalue)
+        assert min(p_values) > 1e-3
 
-@pytest.mark.parametrize("method", ["residual", "bootstrap"])
-@pytest.mark.parametrize("law", ["uniform", "beta", "gamma"])
-@pytest.mark.parametrize("weight", [1e6, 1e12])
-def test_large_weights(X, y, law, method, weight):
-    fitted = ridge_pce(2, distribution=law)
-    fitted.fit(X, y, np.full(len(X), weight))
-    start = time.process_time()
-    interval = fitted.sobol_interval(n_resamples=50, method=method, random_state=0)
-    assert time.process_time() - start < 10
-    low, high = interval.total_order
-    assert np.isfinite([low, high]).all()
-    assert np.all(low <= high)
+    @pytest.mark.parametrize("method", ["residual", "bootstrap"])
+    @pytest.mark.parametrize("law", ["uniform", "beta", "gamma"])
+    @pytest.mark.parametrize("weight", [1e6, 1e12])
+    def test_large_weights(self, X, y, law, method, weight):
+        fitted = ridge_pce(2, distribution=law)
+        fitted.fit(X, y, np.full(len(X), weight))
+        start = time.process_time()
+        interval = fitted.sobol_interval(n_resamples=50, method=method, random_state=0)
+        assert time.process_time() - start < 10
+        low, high = interval.total_order
+        assert np.isfinite([low, high]).all()
+        assert np.all(low <= high)
 
 
 # Memory and time.

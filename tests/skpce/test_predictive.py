@@ -9,7 +9,6 @@ from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import coverage_interval
 from tests.shared import OLS, cases, inside, refuses, ridge_surrogate
 
@@ -92,16 +91,6 @@ def test_few_members_are_held_jointly_as_often_as_claimed(rng):
         band = surrogate.predict_interval(X_new, confidence_level=level, joint="step")
         held = coverage_interval(y_new, *band, steps=steps, kind="joint").coverage
         assert held.mean() == pytest.approx(level, abs=0.04)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 17, 40])
-def test_quantiles_of_others_are_those_without_the_draw(size):
-    values = np.random.default_rng(size).integers(6, size=(size, 2, 3)).astype(float)
-    found = list(quantiles_of_others(values))
-    for draw in range(size):
-        others = np.delete(values, draw, axis=0) if size > 1 else values
-        expected = np.quantile(others, [ndtr(-1), 0.5, ndtr(1)], axis=0)
-        assert_allclose([at[draw] for at in found], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_members", [5, 200])  # fewer than coordinates, and more

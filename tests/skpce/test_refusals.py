@@ -111,11 +111,9 @@ def test_an_order_of_dates_as_text(repeated):
 
 
 @pytest.mark.parametrize("pipeline", ["", [], ()])
-def test_verdict_of_what_is_no_estimator_or_of_no_data(pipeline, X, y):
+def test_verdict_of_what_is_no_estimator(pipeline, X, y):
     with pytest.raises((TypeError, ValueError), match="pipeline"):
         verdict(pipeline, X, y)
-    refuses("X of verdict is None", verdict, ridge_pce(2), None, y)
-    refuses("y of verdict is None", verdict, ridge_pce(2), X, None)
 
 
 def test_a_cv_of_no_dimension_and_sums_beyond_numbers(X, y, policies):
@@ -125,20 +123,25 @@ def test_a_cv_of_no_dimension_and_sums_beyond_numbers(X, y, policies):
     refuses(r"expected numbers up to 1e\+70", verdict, model, X, beyond)
 
 
-# A surrogate of steps with one part each has nothing that varies.
+class TestNoChoice:
+    """A surrogate of steps with one part each has nothing that varies."""
+
+    @pytest.mark.parametrize("law", ["normal", "uniform"])
+    def test_figures_and_effects(self, X, law):
+        surrogate = ridge_surrogate(2, steps=(1, 1), distribution=law)
+        surrogate.fit(X, np.ones((N, 2)))
+        found = original_space_indices(surrogate, X, n_samples=4096, random_state=0)
+        assert found.supported == (False, False)
+        for name in ("first_order", "activity_share", "total_variance"):
+            assert not np.any(getattr(found, name))
+        pytest.importorskip("matplotlib")
+        message = "no step with a choice; expected"
+        refuses(message, MainEffectsDisplay.from_estimator, surrogate, X)
 
 
-@pytest.mark.parametrize("law", ["normal", "uniform"])
-def test_no_step_with_a_choice(X, law):
-    surrogate = ridge_surrogate(2, steps=(1, 1), distribution=law)
-    surrogate.fit(X, np.ones((N, 2)))
-    found = original_space_indices(surrogate, X, n_samples=4096, random_state=0)
-    assert found.supported == (False, False)
-    for name in ("first_order", "activity_share", "total_variance"):
-        assert not np.any(getattr(found, name))
-    pytest.importorskip("matplotlib")
-    message = "no step with a choice; expected"
-    refuses(message, MainEffectsDisplay.from_estimator, surrogate, X)
+@pytest.mark.parametrize("bad", [np.array(1), None, 1.0])
+def test_subsets(fitted, bad):
+    refuses("features must be one or more inputs, by", fitted.sobol_index, bad)
 
 
 @pytest.mark.parametrize("function", [sobol_indices, shapley_effects])
@@ -319,7 +322,7 @@ def test_counts_of_draws_are_compared_with_the_memory(fitted, X):
 
 # Powers of two, since Shapiro's test rounds to single precision before scipy 1.12.
 @pytest.mark.parametrize("unit", [2.0**-830, 2.0**-200, 2.0**200])
-def test_input_tests_do_not_depend_on_the_unit(unit, X):
+def test_units_in_input_tests(unit, X):
     names = "pearson", "dependence_p_values", "normality_p_values"
     agree(input_tests(X), input_tests(X * unit), *names, rtol=1e-7)
 

@@ -67,19 +67,6 @@ def test_agrees_with_the_sampling_of_scipy():
     assert np.abs(sampled.first_order - first).max() < 1e-2
 
 
-def test_agrees_with_salib():
-    saltelli = pytest.importorskip("SALib.sample.sobol")
-    analyzer = pytest.importorskip("SALib.analyze.sobol")
-    problem = {"num_vars": 3, "names": list("abc"), "bounds": [[-np.pi, np.pi]] * 3}
-    points = saltelli.sample(problem, 2**12, seed=0)
-    found = analyzer.analyze(problem, ishigami(points), num_resamples=2, seed=0)
-    pce = ridge_pce(12, distribution=CIRCLE)
-    pce.fit(points[:1000], ishigami(points[:1000]))
-    assert np.abs(found["ST"] - pce.total_sobol_indices_[0]).max() < 2e-2
-    for i, j in ((0, 1), (0, 2), (1, 2)):
-        assert found["S2"][i, j] == pytest.approx(pce.sobol_index([i, j])[0], abs=0.02)
-
-
 MULTI_INDICES = Truncation.of_degree(3, 3).listed()
 COEFFICIENTS = arrays(
     np.float64,

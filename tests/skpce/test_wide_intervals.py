@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpce._compositions import predictive as module
-from skpce._expansion.predictive import sorted_quantiles
 from tests.shared import ridge_surrogate
 
 METHOD = "median_unbiased"
@@ -30,15 +29,6 @@ def by_draws(surrogate, X, confidence_level):
     values = predictive.space.values(predictive.draw_around(rows[:, None], X))
     tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
     return np.quantile(values, tails, axis=0, method=METHOD)
-
-
-@pytest.mark.parametrize("n_draws", [1, 2, 7, 40])
-@pytest.mark.parametrize("level", [0.0001, 0.025, 0.3, 0.5, 0.8, 0.9999])
-def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
-    values = np.random.default_rng(n_draws).normal(size=(3, n_draws))
-    found = sorted_quantiles(np.sort(values), [level])[0]
-    expected = np.quantile(values, level, axis=1, method=METHOD)
-    assert_allclose(found, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("block", [64, module._BLOCK])
