@@ -236,10 +236,8 @@ def test_data_frames():
     found = original_space_indices(pipeline, frame)
     assert found.feature_names == tuple(names)
     table = found.to_frame()
-    assert len(table) == 2 * N_FEATURES
-    assert table["feature"].iloc[1] == "gene 1"
+    assert table["feature"].tolist() == 2 * names
     assert "there is no total index" in str(found)
-    assert "do not add up" in found._repr_html_()
 
 
 def test_what_is_not_supported_is_named(rng):

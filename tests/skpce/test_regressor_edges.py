@@ -112,17 +112,6 @@ def test_a_failed_fit_changes_nothing(X, y):
     assert model.predict(X).shape == (N,)
 
 
-@pytest.mark.parametrize("model", [pce(), pce(None)])
-def test_a_marginal_expansion_names_what_it_lacks(data, model):
-    marginal = model.fit(*data).marginal([0])
-    assert marginal(data[0][:, :1]).shape == model.predict(data[0]).shape
-    assert np.isnan(marginal.q2).all()
-    assert np.isnan(marginal.unexplained_share).all()
-    for name in ("sobol_interval", "loo_error_", "alpha_", "predict"):
-        with pytest.raises(AttributeError, match=name):  # figures of the whole fit
-            getattr(marginal, name)
-
-
 def test_intervals_of_degree_zero(data):
     for method in ("residual", "bootstrap"):
         found = pce(0).fit(*data).sobol_interval(method=method, random_state=0)
