@@ -312,26 +312,6 @@ def test_a_scale_model_covers_where_the_noise_is_large(method):
     assert inputs[1] > 0.82
 
 
-def test_a_scale_model_covers_policies_where_the_noise_is_large():
-    rng, covered = np.random.default_rng(0), {"constant": [], "inputs": []}
-
-    def draw(size):
-        X = rng.normal(size=(size, 2))
-        noise = np.abs(X[:, :1]) * rng.normal(size=(size, 3))
-        return X, softmax(np.c_[X[:, 1], 0 * X] + noise, axis=1)
-
-    for _ in range(15):
-        surrogate = ridge_surrogate(1, random_state=0).fit(*draw(120))
-        X, y = draw(500)
-        tail = np.abs(X[:, 0]) > 1.5
-        for noise, rates in covered.items():
-            how = {"confidence_level": 0.9, "noise": noise}
-            held = inside(surrogate.predict_interval(X, **how), y)
-            rates.append(held[tail].mean())
-    assert np.mean(covered["constant"]) < 0.75
-    assert np.mean(covered["inputs"]) > 0.82
-
-
 def test_a_scale_model_of_equal_noise_changes_little():
     ratios = []
     for seed in range(20):
@@ -356,25 +336,7 @@ def test_a_target_without_residuals_has_a_scale_of_one():
 # Bad arguments.
 
 
-@cases(
-    ("options", "message"),
-    ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
-    ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
-    ({"joint": "step"}, "'joint' .* must be one of 'targets' or None. Got 'step'"),
-    ({"confidence_level": 1.0}, "'confidence_level'"),
-    ({"residual": "normal"}, "'residual'"),
-    ({"n_samples": 0}, "'n_samples'"),
-    ({"inputs": norm(0, 1)}, "Got both"),
-    ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
-)
-def test_bad_arguments(options, message):
-    X, y = linear_with_noise(30, seed=17)
-    model = ridge_pce(1).fit(X, y)
-    refuses(message, model.predict_interval, X, **options)
-
-
-@cases(
-    ("options", "message"),
+OF_METHOD = (
     ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
     ({"cv": 31}, "Got 31"),
     ({"cv": "five"}, "'cv' .* an int, a splitter"),
@@ -386,10 +348,24 @@ def test_bad_arguments(options, message):
     ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
     ({"calibration": ([[0.0]], [0.0])}, "1 features"),
 )
-def test_bad_conformal_arguments(options, message):
-    X, y = linear_with_noise(30, seed=18)
+
+
+@cases(
+    ("options", "message"),
+    ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
+    ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
+    ({"joint": "step"}, "'joint' .* must be one of 'targets' or None. Got 'step'"),
+    ({"confidence_level": 1.0}, "'confidence_level'"),
+    ({"residual": "normal"}, "'residual'"),
+    ({"n_samples": 0}, "'n_samples'"),
+    ({"inputs": norm(0, 1)}, "Got both"),
+    ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
+    *(({"method": "conformal", **bad}, words) for bad, words in OF_METHOD),
+)
+def test_bad_arguments(options, message):
+    X, y = linear_with_noise(30, seed=17)
     model = ridge_pce(1).fit(X, y)
-    refuses(message, model.predict_interval, X, method="conformal", **options)
+    refuses(message, model.predict_interval, X, **options)
 
 
 def test_conformal_intervals_need_inputs_and_other_members():
