@@ -45,6 +45,9 @@ def test_one_column(X, y):
     assert flat.attributable == (True,)
     assert "the variance of y" in str(flat)
     agree(flat, table, "q2", "p_value", rtol=0)
+    pd = pytest.importorskip("pandas")
+    framed = verdict(ridge_pce(2), X, pd.DataFrame({"loss": y[:, 0]}))
+    assert framed.step_names == ("loss",)
 
 
 @pytest.mark.slow
@@ -71,13 +74,6 @@ def test_groups_are_judged_as_a_whole(X, y):
     assert framed.step_names == tuple(GROUPS)
     assert_allclose(framed.q2, found.q2, rtol=0, atol=1e-12)
     assert framed.to_frame()["output"].tolist() == list(GROUPS)
-
-
-def test_columns_of_a_frame_keep_their_names(X, y):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
-    found = verdict(ridge_pce(2), X, frame)
-    assert found.step_names == ("accuracy", "loss")
 
 
 def test_compositions_and_numbers_in_one_model(X, y):

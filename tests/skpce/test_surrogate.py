@@ -173,8 +173,11 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver, rng):
     assert surrogate.step_total_variance_[0] == 0.0
     assert not surrogate.step_total_sobol_indices_[0].any()
     assert not surrogate.total_sobol_indices_[:2].any()
+    assert not surrogate.shapley_effects()[0].any()
     interval = surrogate.sobol_interval(n_resamples=9)
     assert not interval.total_order[:, 0].any()
+    whole = surrogate.sobol_indices("trajectory").total_order
+    assert_allclose(whole[0], surrogate.step_total_sobol_indices_[1])
     assert np.isnan(surrogate.diagnostics_.loo_q2[0])
     assert_allclose(surrogate.predict(X)[:, :3], y[:, :3], rtol=1e-9)
     assert surrogate.step_total_variance_[1] > 0.1
