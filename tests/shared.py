@@ -65,3 +65,14 @@ def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndar
     """Return which values lie between a lower and an upper bound."""
     lower, upper = bounds
     return (lower <= values) & (values <= upper)
+
+
+def shares_of_terms(
+    squares: np.ndarray, multi_indices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return first-order and total indices and Shapley effects by their definition."""
+    active = multi_indices > 0
+    count = active.sum(axis=1, keepdims=True)
+    shares = squares / squares[:, 1:].sum(axis=1, keepdims=True)
+    shapley = shares @ (active / np.maximum(count, 1))
+    return shares @ (active & (count == 1)), shares @ active, shapley

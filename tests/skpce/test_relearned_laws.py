@@ -13,7 +13,7 @@ from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import index_masks
 from skpce._checks import make_generator
 from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
-from tests.shared import cases, copies, ridge_pce
+from tests.shared import cases, copies, ridge_pce, shares_of_terms
 
 INPUTS = {
     "normal": lambda rng, n: rng.normal(3.0, 2.0, size=n),
@@ -64,10 +64,8 @@ def test_frozen_laws_and_categories_stay(rng):
         problem = fixed._fitted.problem.linear.resampled(row)
         root = np.sqrt(problem.weights)[:, np.newaxis]
         slopes = lstsq(root * problem.design, root * problem.targets)[0]
-        squares = np.square(slopes[1:]).sum(axis=1)
-        active = fixed.multi_indices_[1:] > 0
-        alone = active & (active.sum(axis=1, keepdims=True) == 1)
-        draws.append(squares @ alone / squares.sum())
+        squares = np.square(slopes).sum(axis=1)[np.newaxis]
+        draws.append(shares_of_terms(squares, fixed.multi_indices_)[0][0])
     expected = np.quantile(draws, [0.05, 0.95], axis=0)
     assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
 

@@ -17,7 +17,15 @@ from skpce import (
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
-from tests.shared import agree, cases, copies, inside, refuses, ridge_surrogate
+from tests.shared import (
+    agree,
+    cases,
+    copies,
+    inside,
+    refuses,
+    ridge_surrogate,
+    shares_of_terms,
+)
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
@@ -44,15 +52,6 @@ def surrogate_of(**options):
     )
 
 
-def hand_made(squares, multi_indices):
-    """First-order and total indices and Shapley effects, from squared coefficients."""
-    active = multi_indices > 0
-    count = active.sum(axis=1, keepdims=True)
-    shares = squares / squares[:, 1:].sum(axis=1, keepdims=True)
-    shapley = shares @ (active / np.maximum(count, 1))
-    return shares @ (active & (count == 1)), shares @ active, shapley
-
-
 @pytest.mark.parametrize("reference", [0, 1, -1])
 @pytest.mark.parametrize("coordinates", ["alr", "clr", "ilr"])
 @pytest.mark.parametrize("fitted_in", ["alr", "ilr"])
@@ -64,7 +63,7 @@ def test_every_coordinate_from_one_fit(coordinates, reference, fitted_in):
         "ilr": lambda c: helmert(len(c)) @ c,
     }
     squares = np.vstack([maps[coordinates](c) for c in coefficients]) ** 2
-    first, total, shapley = hand_made(squares, multi_indices)
+    first, total, shapley = shares_of_terms(squares, multi_indices)
     fitted = surrogate_of(log_ratio=fitted_in).fit(X, y)
     shown = {"coordinates": coordinates, "reference": reference}
     found = fitted.sobol_indices(**shown)
@@ -81,7 +80,7 @@ def test_steps_and_trajectory_against_the_truth():
     fitted = surrogate_of().fit(X, y)
     levels = {"step": by_step, "trajectory": by_step.sum(axis=0, keepdims=True)}
     for level, squares in levels.items():
-        first, total, shapley = hand_made(squares, multi_indices)
+        first, total, shapley = shares_of_terms(squares, multi_indices)
         found = fitted.sobol_indices(level)
         assert_allclose(found.first_order, first, atol=1e-9)
         assert_allclose(found.total_order, total, atol=1e-9)
@@ -154,7 +153,7 @@ def test_the_bootstrap_retains_the_choices_of_the_fit(X, y, solver):
         squares = np.square(fitted._fitted.clr_coefficients(refit))
         owner = fitted.geometry_.step_of_active
         by_step = np.array([squares[owner == step].sum(axis=0) for step in range(3)])
-        totals.append(hand_made(by_step, fitted.multi_indices_)[1])
+        totals.append(shares_of_terms(by_step, fitted.multi_indices_)[1])
     found = fitted.sobol_interval(confidence_level=0.5, n_resamples=12, random_state=0)
     expected = np.quantile(totals, [0.25, 0.75], axis=0)
     assert_allclose(found.total_order, expected, atol=1e-8)
