@@ -1,4 +1,4 @@
-"""What many tests share: fits by name, tables of cases, and refusals."""
+"""What many tests share: fits by name, tables of cases, refusals and comparisons."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ SETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
 
 
 @pytest.mark.parametrize("features", SETS)
-def test_conditional_expectation_averages_over_the_other_inputs(model, features):
+def test_marginals_average_over_the_other_inputs(model, features):
     X = draw(20, seed=1)
     expected = average_over_the_others(X, features)
     found = model.conditional_expectation(X, features)
@@ -81,27 +81,28 @@ def test_conditional_expectation_averages_over_the_other_inputs(model, features)
     hidden = np.full_like(X, np.nan)
     hidden[:, features] = X[:, features]
     assert_array_equal(model.conditional_expectation(hidden, features), found)
+    if len(features) == 1:
+        effect = model.main_effects(X)[:, features[0]]
+        assert_allclose(effect, expected - model.coefficients_[:, 0], atol=1e-9)
+    narrow = model.marginal(features)
+    assert isinstance(narrow, Expansion)
+    assert narrow.n_inputs == len(features)
+    assert_allclose(narrow(X[:, features]), found, atol=1e-12)
+    share = model.closed_sobol_index(features)
+    assert_allclose(narrow.total_variance, share * model.total_variance_, atol=1e-12)
+    assert np.isnan(narrow.q2).all()
+    assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
 
 def test_shapes_follow_y(model, single):
     X = draw(20, seed=1)
-    assert model.conditional_expectation(X, 0).shape == (20, 3)
-    assert single.conditional_expectation(X, 0).shape == (20,)
-    assert model.main_effects(X).shape == (20, 3, 3)
-    assert single.main_effects(X).shape == (20, 3)
-    assert model.gradient(X).shape == (20, 3, 3)
-    assert single.gradient(X).shape == (20, 3)
+    for fit, shape in ((model, (3,)), (single, ())):
+        assert fit.conditional_expectation(X, 0).shape == (20, *shape)
+        assert fit.main_effects(X).shape == (20, 3, *shape)
+        assert fit.gradient(X).shape == (20, *shape, 3)
     assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
     assert_allclose(single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9)
     assert model.sobol_index(np.int64(1)).tolist() == model.sobol_index([1]).tolist()
-
-
-def test_main_effects_are_centred_conditional_expectations(model):
-    X = draw(20, seed=1)
-    found = model.main_effects(X)
-    for i in range(3):
-        centred = average_over_the_others(X, [i]) - model.coefficients_[:, 0]
-        assert_allclose(found[:, i], centred, atol=1e-9)
 
 
 def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
@@ -113,21 +114,6 @@ def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
     X[0, 0] = np.nan
     refuses("Input X contains NaN", model.conditional_expectation, X, 0)
     refuses("expecting 3 features", model.conditional_expectation, X[:, :1], 0)
-
-
-@pytest.mark.parametrize("features", SETS)
-def test_marginal_predicts_the_conditional_expectation(model, features):
-    X = draw(20, seed=1)
-    narrow = model.marginal(features)
-    assert isinstance(narrow, Expansion)
-    assert narrow.n_inputs == len(features)
-    found = narrow(X[:, features])
-    expected = model.conditional_expectation(X, features)
-    assert_allclose(found, expected, atol=1e-12)
-    share = model.closed_sobol_index(features)
-    assert_allclose(narrow.total_variance, share * model.total_variance_, atol=1e-12)
-    assert np.isnan(narrow.q2).all()
-    assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
 
 def test_marginal_has_the_names():
