@@ -217,18 +217,13 @@ def test_learned_families_are_orthonormal(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_quadrature_integrates_products(name):
+def test_quadrature_and_samples_follow_the_law(name):
     law, degree = EVERY[name]
     nodes, weights = law.quadrature(degree + 1)
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     degree = int(min(degree, law.largest_degree))
     found = gram(law, degree, nodes, weights)
     assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_samples_follow_the_law(name):
-    law, _ = EVERY[name]
     draws = law.sample(20000, np.random.default_rng(0))
     assert draws.shape == (20000,)
     assert not law.outside(draws).any()

@@ -53,15 +53,13 @@ def ridge_by_normal_equations(design, targets, weights, alpha, *, free_intercept
 @pytest.mark.parametrize("free_intercept", [True, False])
 def test_coefficients_are_those_of_scikit_learn(data, alpha, free_intercept):
     design, targets, weights = data
-    decomposition = DesignDecomposition.from_design(
-        design, weights, free_intercept=free_intercept
-    )
+    free = {"free_intercept": free_intercept}
+    decomposition = DesignDecomposition.from_design(design, weights, **free)
     found = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
     expected = Ridge(alpha, fit_intercept=free_intercept, solver="svd")
-    expected.fit(design[:, 1:] if free_intercept else design, targets, weights)
+    expected.fit(design, targets, weights)  # centred, if with the intercept
     coefficients = expected.coef_
-    if free_intercept:
-        coefficients = np.column_stack([expected.intercept_, coefficients])
+    coefficients[:, 0] += expected.intercept_
     assert_allclose(found.coefficients, coefficients, rtol=1e-8, atol=1e-9)
 
 
@@ -70,18 +68,15 @@ def test_coefficients_are_those_of_scikit_learn(data, alpha, free_intercept):
 @pytest.mark.parametrize("free_intercept", [True, False])
 def test_leave_one_out_is_that_of_refits(data, alpha, free_intercept, scale):
     design, targets, weights = data
-    weights = scale * weights
-    decomposition = DesignDecomposition.from_design(
-        design, weights, free_intercept=free_intercept
-    )
+    weights, free = scale * weights, {"free_intercept": free_intercept}
+    decomposition = DesignDecomposition.from_design(design, weights, **free)
     fit = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
     expected = np.empty_like(targets)
     for row in range(len(design)):
         left_out = weights.copy()
         left_out[row] -= min(1.0, left_out[row])  # one copy, or what there is
-        coefficients = ridge_by_normal_equations(
-            design, targets, left_out, alpha, free_intercept=free_intercept
-        )
+        known = design, targets, left_out, alpha
+        coefficients = ridge_by_normal_equations(*known, **free)
         expected[row] = targets[row] - coefficients @ design[row]
     assert_allclose(fit.loo_residuals, expected, rtol=1e-8, atol=1e-9)
 

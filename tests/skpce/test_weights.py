@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
-from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._input_laws import NAMES
 from skpce._solvers import SOLVERS
 from tests.shared import agree, copies
@@ -39,15 +38,6 @@ def test_a_weight_is_a_number_of_copies(X, y, weights, distribution, solver):
     weighted.fit(X, y, sample_weight=weights)
     repeated.fit(*copies(weights, X, y))
     agree(weighted, repeated, *NAMES_OF_FIT, rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_features_learn_from_copies(X, weights, distribution):
-    weighted = PolynomialChaosFeatures(2, distribution=distribution)
-    weighted.fit(X, sample_weight=weights)
-    repeated = PolynomialChaosFeatures(2, distribution=distribution)
-    repeated.fit(np.repeat(X, weights, axis=0))
-    assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
