@@ -212,6 +212,7 @@ def test_learned_families_are_orthonormal(name):
         "gamma": lambda: laguerre(law.shape, low, law.scale),
         "beta": lambda: jacobi(*law.shapes, low, high),
     }
+    assert law.describe().startswith(name)
     found = gram(law, DEGREE, *rules[name]())
     assert_allclose(found, np.eye(DEGREE + 1), atol=TOLERANCE)
 

@@ -341,6 +341,17 @@ def test_learned_distributions_are_kept(tmp_path):
         assert_array_equal(read.predict(X), pce.predict(X))
 
 
+def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
+    X = all_kinds()
+    y = X[:, 1] + np.tanh(X[:, 4]) + X[:, 5]
+    pce = ridge_pce(2, distribution="auto").fit(X, y)
+    found = pce.sobol_interval(method="bootstrap", n_resamples=60, random_state=0)
+    low, high = found.total_order[:, 0]
+    total = pce.total_sobol_indices_[0]
+    assert (low[[1, 4, 5]] > 0.01).all()
+    assert ((low <= total + 0.02) & (total <= high + 0.02)).all()
+
+
 def test_heavy_tails_do_no_harm(rng):
     X, fresh = rng.standard_t(2, size=(100, 3)), rng.standard_t(2, size=(500, 3))
 

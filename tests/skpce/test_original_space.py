@@ -238,6 +238,7 @@ def test_data_frames():
     table = found.to_frame()
     assert table["feature"].tolist() == 2 * names
     assert "there is no total index" in str(found)
+    assert "do not add up" in found._repr_html_()
 
 
 def test_what_is_not_supported_is_named(rng):
