@@ -1,17 +1,26 @@
-"""What many tests share: fits by name, tables of cases, and refusals."""
+"""What many tests share: fits by name, tables of cases, refusals and comparisons."""
 
 from __future__ import annotations
 
 import inspect
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    load_model,
+    save_model,
+)
 
 RIDGE = {"solver": "ridge", "distribution": "normal"}
 OLS = {"solver": "ols", "distribution": "normal"}
@@ -50,3 +59,38 @@ def printed_by(*arguments: str, **options: Any) -> str:
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
+
+
+def agree(one: Any, other: Any, *names: str, **tolerance: float) -> None:
+    """Check that two objects have the same values under these names."""
+    for name in names:
+        found, expected = getattr(one, name), getattr(other, name)
+        assert_allclose(found, expected, err_msg=name, **tolerance)
+
+
+def copies(weights: np.ndarray, *tables: np.ndarray) -> list[np.ndarray]:
+    """Repeat each row of tables as often as its weight says."""
+    return [np.repeat(table, weights, axis=0) for table in tables]
+
+
+def kept(model: Any, folder: Path) -> tuple[Any, Any]:
+    """Return a model as its file and as a pickle hold it."""
+    save_model(model, folder / "model.npz")
+    return load_model(folder / "model.npz"), pickle.loads(pickle.dumps(model))
+
+
+def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndarray:
+    """Return which values lie between a lower and an upper bound."""
+    lower, upper = bounds
+    return (lower <= values) & (values <= upper)
+
+
+def shares_of_terms(
+    squares: np.ndarray, multi_indices: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return first-order and total indices and Shapley effects by their definition."""
+    active = multi_indices > 0
+    count = active.sum(axis=1, keepdims=True)
+    shares = squares / squares[:, 1:].sum(axis=1, keepdims=True)
+    shapley = shares @ (active / np.maximum(count, 1))
+    return shares @ (active & (count == 1)), shares @ active, shapley

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import OLS, agree, cases, refuses, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -40,17 +40,14 @@ def outputs_of(X):
 
 
 def test_one_column(X, y):
-    found = verdict(ridge_pce(2), X, y[:, 0])
-    assert found.step_names == ("y",)
-    assert found.attributable == (True,)
-    assert "the variance of y" in str(found)
-
-
-def test_a_column_is_the_same_in_one_and_in_two_dimensions(X, y):
-    flat = verdict(ridge_pce(2), X, y[:, 0])
-    table = verdict(ridge_pce(2), X, y[:, :1])
-    assert_array_equal(flat.q2, table.q2)
-    assert_array_equal(flat.p_value, table.p_value)
+    flat, table = (verdict(ridge_pce(2), X, score) for score in (y[:, 0], y[:, :1]))
+    assert flat.step_names == ("y",)
+    assert flat.attributable == (True,)
+    assert "the variance of y" in str(flat)
+    agree(flat, table, "q2", "p_value", rtol=0)
+    pd = pytest.importorskip("pandas")
+    framed = verdict(ridge_pce(2), X, pd.DataFrame({"loss": y[:, 0]}))
+    assert framed.step_names == ("loss",)
 
 
 @pytest.mark.slow
@@ -63,6 +60,7 @@ def test_columns_are_judged_one_by_one(X, y):
 
 @pytest.mark.slow
 def test_groups_are_judged_as_a_whole(X, y):
+    pd = pytest.importorskip("pandas")
     found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
     assert found.attributable == (True, True, False)
     columns = {"accuracy": [0], "logits": [1, 2, 3, 4], "noise": [5]}
@@ -70,34 +68,18 @@ def test_groups_are_judged_as_a_whole(X, y):
     assert_array_equal(found.q2, same.q2)
     unnamed = verdict(ridge_pce(2), X, y, outputs=[1, 4, 1])
     assert unnamed.step_names == ("output0", "output1", "output2")
-
-
-@pytest.mark.slow
-def test_a_frame_with_two_levels_names_the_groups(X, y):
-    pd = pytest.importorskip("pandas")
     names = [("accuracy", "a"), *(("logits", k) for k in "abcd"), ("noise", "a")]
     frame = pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(names))
-    inputs = pd.DataFrame(X, columns=list("abc"))
-    found = verdict(ridge_pce(2), inputs, frame)
-    expected = verdict(ridge_pce(2), X, y, outputs=GROUPS)
-    assert found.step_names == tuple(GROUPS)
-    assert_allclose(found.q2, expected.q2, rtol=0, atol=1e-12)
-    assert found.to_frame()["output"].tolist() == list(GROUPS)
-
-
-def test_columns_of_a_frame_keep_their_names(X, y):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
-    found = verdict(ridge_pce(2), X, frame)
-    assert found.step_names == ("accuracy", "loss")
+    framed = verdict(ridge_pce(2), pd.DataFrame(X, columns=list("abc")), frame)
+    assert framed.step_names == tuple(GROUPS)
+    assert_allclose(framed.q2, found.q2, rtol=0, atol=1e-12)
+    assert framed.to_frame()["output"].tolist() == list(GROUPS)
 
 
 def test_compositions_and_numbers_in_one_model(X, y):
     policies = softmax(np.c_[X[:, 0], np.zeros((N_MEMBERS, 2))], axis=1)
-    forest = RandomForestRegressor(20, random_state=0)
-    found = verdict(
-        forest, X, np.c_[policies, y[:, 0]], steps={"move": 3}, outputs={"score": 1}
-    )
+    forest, both = RandomForestRegressor(20, random_state=0), np.c_[policies, y[:, 0]]
+    found = verdict(forest, X, both, steps={"move": 3}, outputs={"score": 1})
     assert found.step_names == ("move", "score")
     assert found.attributable == (True, True)
     assert "1 compositions" in str(found.measured_as)
@@ -238,17 +220,10 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
 
 @pytest.mark.slow
 def test_embeddings_are_compared_for_numbers(X, y):
-    found = compare_embeddings(
-        {"PCA": PCA(), "one": make_pipeline(PCA(1), StandardScaler())},
-        X,
-        y[:, :5],
-        outputs={"accuracy": 1, "logits": 4},
-        dimensions=(2, 3),
-        degrees=(1, 2),
-        surrogate=ridge_pce(),
-        cv=3,
-        inner_cv=3,
-    )
+    candidates = {"PCA": PCA(), "one": make_pipeline(PCA(1), StandardScaler())}
+    how = {"surrogate": ridge_pce(), "outputs": {"accuracy": 1, "logits": 4}}
+    tried = {"dimensions": (2, 3), "degrees": (1, 2), "cv": 3, "inner_cv": 3}
+    found = compare_embeddings(candidates, X, y[:, :5], **how, **tried)
     assert found.best.candidate == "PCA"
     assert found.best.q2.shape == (2,)
     assert (found.best.q2 > 0.3).all()
@@ -261,10 +236,7 @@ def test_embeddings_are_compared_for_numbers(X, y):
     ("change", "message"),
     (lambda y: y.astype(str), "y holds text such as"),
     (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-    (
-        lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
-        "X has 60 members and y has 4; expected",
-    ),
+    (lambda y: y[:4], "X has 60 members and y has 4; expected"),
     (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
     (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
     (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
@@ -285,17 +257,14 @@ def test_bad_columns_are_refused(change, message, X, y):
     ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
 )
 def test_bad_groups_are_refused(outputs, message, X, y):
-    for function in (
-        lambda: verdict(ridge_pce(1), X, y, outputs=outputs),
-        lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
-        lambda: variance_decomposition(y, exact=y, outputs=outputs).noise_share,
-    ):
-        refuses(message, function)
+    refuses(message, verdict, ridge_pce(1), X, y, outputs=outputs)
+    for given in ({"replicate": np.arange(60) // 2}, {"exact": y}):
+        refuses(message, variance_decomposition, y, outputs=outputs, **given)
 
 
 def test_numbers_are_no_probabilities(X, y):
-    with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
-        verdict(ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
+    message = "predicts probabilities; its columns are"
+    refuses(message, verdict, ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
     refuses("Negative values", verdict, ridge_surrogate(1), X, y)
 
 
@@ -314,21 +283,14 @@ def test_an_output_that_does_not_vary_has_no_verdict(X, y):
     ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
     ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
     ({"control": np.full(9, np.nan)}, "a variance needs two"),
+    ({"exact": np.ones((60, 2))}, r"exact has shape \(60, 2\)"),
+    ({"exact": np.ones(59)}, "exact has 59 members and y 60"),
+    ({"exact": np.full(60, np.inf)}, "exact has 60 infinite values"),
+    ({"exact": np.full(60, np.nan)}, "NaN in 60 of 60 members; leave these out"),
+    ({"exact": np.full(60, "a")}, "exact holds text"),
 )
-def test_bad_replicates_and_controls_are_refused(arguments, message, y):
+def test_bad_replicates_controls_and_exact_outputs_are_refused(arguments, message, y):
     refuses(message, variance_decomposition, y[:, 0], **arguments)
-
-
-@cases(
-    ("exact", "message"),
-    (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
-    (np.ones(59), "exact has 59 members and y 60"),
-    (np.full(60, np.inf), "exact has 60 infinite values"),
-    (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
-    (np.full(60, "a"), "exact holds text"),
-)
-def test_bad_exact_outputs_are_refused(exact, message, y):
-    refuses(message, variance_decomposition, y[:, 0], exact=exact)
 
 
 def test_an_output_that_no_member_has_is_named(y):
@@ -338,14 +300,14 @@ def test_an_output_that_no_member_has_is_named(y):
 
 def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
     y[:3, 0] = np.nan
-    with pytest.raises(ValueError, match="NaN in 3 of 60 members; leave these out"):
-        compare_embeddings({"PCA": PCA()}, X, y, dimensions=(1,))
+    message = "NaN in 3 of 60 members; leave these out"
+    refuses(message, compare_embeddings, {"PCA": PCA()}, X, y, dimensions=(1,))
 
 
 def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
-    with pytest.raises(ValueError, match="names that differ as text"):
-        verdict(ridge_pce(1), X, y, outputs={1: 2, "1": 1})
+    outputs = {1: 2, "1": 1}
+    refuses("names that differ as text", verdict, ridge_pce(1), X, y, outputs=outputs)
 
 
 def test_units_are_those_of_the_members_that_count():

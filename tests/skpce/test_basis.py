@@ -2,70 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy import polynomial
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
-from scipy.stats import norm, t, uniform, vonmises
+from scipy.stats import norm, uniform, vonmises
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
 from skpce._input_laws.families import NormalLaw
 from tests.shared import cases, refuses, ridge_pce
-
-DEGREE = 30
-
-
-def normal_nodes(mean=0.0, sd=1.0):
-    nodes, weights = special.roots_hermitenorm(DEGREE + 5)
-    return mean + sd * nodes, weights / weights.sum()
-
-
-def uniform_nodes(low=-1.0, high=1.0):
-    nodes, weights = special.roots_legendre(DEGREE + 5)
-    return (low + high) / 2 + (high - low) / 2 * nodes, weights / 2.0
-
-
-LAWS = {
-    "normal frozen": (norm(0, 1), *normal_nodes()),
-    "normal frozen shifted": (norm(-3, 0.2), *normal_nodes(-3, 0.2)),
-    "normal learned": ("normal", *normal_nodes(10, 4)),
-    "uniform frozen": (uniform(-1, 2), *uniform_nodes()),
-    "uniform frozen shifted": (uniform(5, 0.5), *uniform_nodes(5, 5.5)),
-}
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_orthonormal_under_gauss_quadrature(name):
-    law, nodes, weights = LAWS[name]
-    features = PolynomialChaosFeatures(DEGREE, distribution=law)
-    # The learned normal law sees a weighted sample with exactly its two moments.
-    features.fit(nodes[:, np.newaxis], sample_weight=weights)
-    design = features.transform(nodes[:, np.newaxis])
-    gram = design.T @ (weights[:, np.newaxis] * design)
-    assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
-
-
-def test_learned_uniform_is_orthonormal_between_the_extremes(rng):
-    sample = rng.uniform(2, 7, size=(40, 1))
-    nodes, weights = uniform_nodes(sample.min(), sample.max())
-    features = PolynomialChaosFeatures(DEGREE, distribution="uniform").fit(sample)
-    design = features.transform(nodes[:, np.newaxis])
-    gram = design.T @ (weights[:, np.newaxis] * design)
-    assert_allclose(gram, np.eye(DEGREE + 1), atol=1e-8)
-
-
-def test_products_are_orthonormal_under_a_tensor_grid():
-    law = [norm(0, 1), uniform(-1, 2)]
-    (a, wa), (b, wb) = normal_nodes(), uniform_nodes()
-    X = np.column_stack([np.repeat(a, len(b)), np.tile(b, len(a))])
-    weights = np.repeat(wa, len(b)) * np.tile(wb, len(a))
-    design = PolynomialChaosFeatures(6, distribution=law).fit(X).transform(X)
-    gram = design.T @ (weights[:, np.newaxis] * design)
-    assert_allclose(gram, np.eye(design.shape[1]), atol=1e-10)
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 5, 12, 30])
@@ -81,63 +28,9 @@ def test_recurrences_match_scipy(degree):
     assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-def test_every_column_is_the_product_it_is_named_after(rng):
-    X = rng.normal(size=(7, 3))
-    features = PolynomialChaosFeatures(4, distribution=norm(0, 1)).fit(X)
-    for column, row in zip(
-        features.transform(X).T, features.multi_indices_, strict=True
-    ):
-        factors = [
-            special.eval_hermitenorm(k, X[:, i]) / np.sqrt(special.factorial(k))
-            for i, k in enumerate(row)
-        ]
-        assert_allclose(column, np.prod(factors, axis=0), rtol=1e-9)
-
-
-def test_learned_laws_are_the_weighted_moments_and_extremes(rng):
-    X = rng.normal(2, 3, size=(30, 2))
-    weights = rng.integers(0, 4, size=30).astype(float)
-    features = PolynomialChaosFeatures(distribution=["normal", "uniform"])
-    normal, bounded = features.fit(X, sample_weight=weights).basis_.laws
-    copies = np.repeat(X, weights.astype(int), axis=0)
-    assert normal.location == pytest.approx(copies[:, 0].mean(), rel=1e-12)
-    assert normal.scale == pytest.approx(copies[:, 0].std(ddof=0), rel=1e-12)
-    assert bounded.support == pytest.approx((copies[:, 1].min(), copies[:, 1].max()))
-
-
-@pytest.mark.parametrize("law", ["normal", "uniform"])
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
-def test_constant_column_is_finite(law, value, rng):
-    X = np.column_stack([np.full(12, value), rng.uniform(-1, 1, 12)])
-    design = PolynomialChaosFeatures(3, distribution=law).fit_transform(X)
-    assert np.isfinite(design).all()
-    pce = ridge_pce(3, distribution=law).fit(X, X[:, 1] ** 2)
-    assert np.isfinite(pce.predict(X)).all()
-    assert pce.total_sobol_indices_[0, 1] == pytest.approx(1.0)
-
-
-def test_values_outside_a_uniform_law_warn():
-    X = np.linspace(0, 1, 9)[:, np.newaxis]
-    features = PolynomialChaosFeatures(distribution="uniform").fit(X)
-    with pytest.warns(
-        InputOutsideSupportWarning, match=r"1 of 2 values of x0 lie outside \[0, 1\]"
-    ):
-        features.transform([[0.5], [1.5]])
-    with warnings.catch_warnings(action="error"):
-        features.transform([[0.0], [1.0]])
-
-
-def test_a_normal_law_has_no_outside():
-    features = PolynomialChaosFeatures(distribution=norm(0, 1)).fit([[0.0]])
-    assert np.isfinite(features.transform([[1e6]])).all()
-
-
 @cases(
     ("distribution", "message"),
-    ("cauchy", "must be one of 'auto', 'beta', .*'uniform'.*Got 'cauchy'"),
-    (t(3), r"x0 the distribution scipy.stats.t\(df=3\), .*QuantileTransformer"),
     (None, "Got None"),
-    (norm, "without its parameters; expected the frozen distribution"),
     (vonmises(2.0), "repeats itself .* expected scipy.stats.vonmises_line"),
     (["normal"], "has 1 entries but X has 2 features"),
     (["normal"] * 3, "has 3 entries but X has 2 features"),
@@ -148,37 +41,21 @@ def test_a_normal_law_has_no_outside():
     (uniform(0, np.inf), "frozen scipy.stats.uniform"),
 )
 def test_bad_distribution(distribution, message):
-    with pytest.raises(ValueError, match=f"(?s)'distribution' parameter.*{message}"):
-        PolynomialChaosFeatures(distribution=distribution).fit(np.eye(4, 2))
+    features = PolynomialChaosFeatures(distribution=distribution)
+    message = f"(?s)'distribution' parameter.*{message}"
+    refuses(message, features.fit, np.eye(4, 2))
 
 
-def test_names_use_the_names_of_the_inputs():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(np.eye(3, 2), columns=["a", "b"])
-    features = PolynomialChaosFeatures(2, distribution=["normal", "uniform"])
-    assert features.fit(frame).get_feature_names_out().tolist() == [
-        "1",
-        "He1(a)",
-        "P1(b)",
-        "He2(a)",
-        "He1(a)*P1(b)",
-        "P2(b)",
-    ]
-
-
-def test_one_wide_linear_basis_evaluates(rng):
-    X = rng.normal(size=(5, 800))
-    design = PolynomialChaosFeatures(1, distribution=norm(0, 1)).fit_transform(X)
-    assert_allclose(design[:, 1:], X)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_sampling_follows_the_laws(seed):
-    law = [norm(3, 2), uniform(-1, 4)]
-    basis = PolynomialChaosFeatures(distribution=law).fit(np.zeros((1, 2))).basis_
-    draws = basis.sample(20000, np.random.default_rng(seed))
-    assert_allclose(draws.mean(axis=0), [3, 1], atol=0.05)
-    assert_allclose(draws.std(axis=0), [2, 4 / np.sqrt(12)], atol=0.05)
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_frames_carry_the_names_of_the_terms(container, rng):
+    pytest.importorskip(container)
+    X = rng.normal(size=(40, 2))
+    features = PolynomialChaosFeatures(2, interaction_order=1, distribution="normal")
+    plain = features.fit_transform(X)
+    frame = features.set_output(transform=container).fit_transform(X)
+    assert list(frame.columns) == ["1", "He1(x0)", "He1(x1)", "He2(x0)", "He2(x1)"]
+    assert list(frame.columns) == features.get_feature_names_out().tolist()
+    assert_array_equal(frame.to_numpy(), plain)
 
 
 class ContrastLaw(NormalLaw):
@@ -206,19 +83,10 @@ def direct_products(multi_indices, X):
     def legendre(k, x):
         return polynomial.Legendre.basis(k)(x) * np.sqrt(2 * k + 1)
 
-    families = [hermite, legendre, legendre]
-    return np.column_stack(
-        [
-            np.prod(
-                [
-                    f(k, X[:, i])
-                    for i, (f, k) in enumerate(zip(families, row, strict=True))
-                ],
-                0,
-            )
-            for row in multi_indices.tolist()
-        ]
-    )
+    a, b, c = X.T
+    rows = multi_indices.tolist()
+    terms = [hermite(i, a) * legendre(j, b) * legendre(k, c) for i, j, k in rows]
+    return np.column_stack(terms)
 
 
 LAW_OF_THREE = [norm(0, 1), uniform(-1, 2), uniform(-1, 2)]
@@ -255,15 +123,6 @@ def test_any_set_evaluates_to_its_products(name, points):
     assert_allclose(design, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_rows_may_come_in_any_order(seed, points):
-    features = PolynomialChaosFeatures(4, distribution=LAW_OF_THREE).fit(points)
-    order = np.r_[0, 1 + np.random.default_rng(seed).permutation(34)[:20]]
-    basis = PolynomialBasis(features.basis_.laws, features.multi_indices_[order])
-    expected = features.transform(points)[:, order]
-    assert_array_equal(basis.evaluate(points), expected)
-
-
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("max_entries", [1, 5000, 2**19])
 def test_blocks_are_the_whole(name, max_entries, points):
@@ -289,14 +148,12 @@ def test_prediction_by_blocks(name, n_targets, points):
     assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
 
 
-def test_prediction_by_blocks_validates_and_warns_once():
+def test_prediction_by_blocks_warns_once():
     X = np.linspace(0, 1, 9)[:, np.newaxis]
     pce = ridge_pce(distribution="uniform").fit(X, X[:, 0])
     with pytest.warns(InputOutsideSupportWarning) as record:
         pce.predict(np.full((2**18, 1), 2.0))
     assert len(record) == 1
-    refuses("NaN", pce.predict, [[np.nan]])
-    refuses("2 features", pce.predict, [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("feature", [0, 1, 2])
@@ -323,24 +180,8 @@ def test_contrasts_are_looked_up_and_count_one(rng):
     assert_allclose(design[:, 3], ContrastLaw.table[2, level])
     assert_allclose(design[:, 5], X[:, 0] * ContrastLaw.table[2, level])
     assert basis.degrees.tolist() == [0, 1, 1, 1, 2, 2, 2]
-    assert basis.names(["a", "b"]) == [
-        "1",
-        "He1(a)",
-        "C1(b)",
-        "C2(b)",
-        "He1(a)*C1(b)",
-        "He1(a)*C2(b)",
-        "He2(a)",
-    ]
-
-
-def test_terms_within_a_set_of_inputs():
-    multi_indices = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [1, 1, 0], [1, 0, 1]])
-    basis = PolynomialBasis([NormalLaw(0, 1)] * 3, multi_indices)
-    assert basis.terms_within([]).tolist() == [0]
-    assert basis.terms_within([0]).tolist() == [0, 1]
-    assert basis.terms_within({1, 0}).tolist() == [0, 1, 2, 3]
-    assert basis.terms_within([0, 1, 2]).tolist() == [0, 1, 2, 3, 4]
+    names = ["1", "He1(a)", "C1(b)", "C2(b)", "He1(a)*C1(b)", "He1(a)*C2(b)", "He2(a)"]
+    assert basis.names(["a", "b"]) == names
 
 
 def test_no_rows_evaluate_to_no_rows():

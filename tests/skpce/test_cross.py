@@ -1,8 +1,8 @@
 """The same figures from other libraries, which the extra ``oracle`` installs.
 
-Least squares on the same design by chaospy and OpenTURNS, the dip by diptest, scores of
-forecasts by scoringrules. Indices by sampling, of scipy and SALib, are in test_sobol.py
-and test_sobol_of_sets.py, log-ratios by composition-stats in test_log_ratio.py.
+Least squares on the same design by chaospy and OpenTURNS, indices by sampling of SALib,
+the dip by diptest, scores of forecasts by scoringrules. Indices by sampling of scipy
+are in test_sobol.py, log-ratios by composition-stats in test_log_ratio.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy import stats
 from skpce import PolynomialChaosRegressor
 from skpce.inspection._modes import dip_p_values, dip_statistic
 from skpce.metrics import crps_score
+from tests.shared import ridge_pce
 
 DEGREE = 3  # the symbols of chaospy take minutes at degree 5
 LAWS = {
@@ -57,9 +58,8 @@ def test_chaospy(fitted, case):
     ours = pce.transform(X).T
     place = [int(np.argmin(np.abs(ours - row).max(axis=1))) for row in values]
     assert sorted(place) == list(range(len(place)))
-    assert_allclose(
-        pce.coefficients_[0, place], loadings * np.sqrt(norms), rtol=1e-8, atol=1e-8
-    )
+    expected = loadings * np.sqrt(norms)
+    assert_allclose(pce.coefficients_[0, place], expected, rtol=1e-8, atol=1e-8)
     assert_allclose(pce.sobol_indices_[0], chaospy.Sens_m(model, law), atol=1e-8)
     assert_allclose(pce.total_sobol_indices_[0], chaospy.Sens_t(model, law), atol=1e-8)
 
@@ -74,36 +74,44 @@ def test_openturns(fitted, case):
         [openturns.StandardDistributionPolynomialFactory(m) for m in marginals]
     )
     n_terms = len(pce.multi_indices_)
-    algorithm = openturns.LeastSquaresExpansion(
-        X, y[:, np.newaxis], joint, basis, n_terms, "SVD"
-    )
+    given = X, y[:, np.newaxis], joint, basis, n_terms, "SVD"
+    algorithm = openturns.LeastSquaresExpansion(*given)
     algorithm.run()
     result = algorithm.getResult()
     enumerate_terms = basis.getEnumerateFunction()
     ours = {tuple(row): k for k, row in enumerate(pce.multi_indices_.tolist())}
     place = [ours[tuple(enumerate_terms(int(k)))] for k in result.getIndices()]
-    assert_allclose(
-        pce.coefficients_[0, place],
-        np.ravel(result.getCoefficients()),
-        rtol=1e-8,
-        atol=1e-8,
-    )
+    expected = np.ravel(result.getCoefficients())
+    assert_allclose(pce.coefficients_[0, place], expected, rtol=1e-8, atol=1e-8)
     indices = openturns.FunctionalChaosSobolIndices(result)
-    for i in range(3):
-        assert pce.sobol_indices_[0, i] == pytest.approx(
-            indices.getSobolIndex(i), abs=1e-8
-        )
-        assert pce.total_sobol_indices_[0, i] == pytest.approx(
-            indices.getSobolTotalIndex(i), abs=1e-8
-        )
+    first = [indices.getSobolIndex(i) for i in range(3)]
+    total = [indices.getSobolTotalIndex(i) for i in range(3)]
+    assert_allclose(pce.sobol_indices_[0], first, atol=1e-8)
+    assert_allclose(pce.total_sobol_indices_[0], total, atol=1e-8)
+
+
+def test_salib():
+    saltelli = pytest.importorskip("SALib.sample.sobol")
+    analyzer = pytest.importorskip("SALib.analyze.sobol")
+
+    def ishigami(X):
+        first = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4)
+        return first + 7 * np.sin(X[:, 1]) ** 2
+
+    problem = {"num_vars": 3, "names": list("abc"), "bounds": [[-np.pi, np.pi]] * 3}
+    points = saltelli.sample(problem, 2**12, seed=0)
+    found = analyzer.analyze(problem, ishigami(points), num_resamples=2, seed=0)
+    pce = ridge_pce(12, distribution=LAWS["uniform"])
+    pce.fit(points[:1000], ishigami(points[:1000]))
+    assert np.abs(found["ST"] - pce.total_sobol_indices_[0]).max() < 2e-2
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert found["S2"][i, j] == pytest.approx(pce.sobol_index([i, j])[0], abs=0.02)
 
 
 DIP_SAMPLES = {
     "normal": lambda rng: rng.normal(size=300),
     "uniform": lambda rng: rng.uniform(size=100),
-    "two modes": lambda rng: np.concatenate(
-        [rng.normal(-2, 1, size=80), rng.normal(2, 1, size=120)]
-    ),
+    "two modes": lambda rng: rng.normal(np.repeat([-2, 2], [80, 120])),
     "ties": lambda rng: rng.integers(0, 12, size=150).astype(float),
     "heavy tails": lambda rng: rng.standard_cauchy(size=200),
 }
@@ -144,8 +152,5 @@ def test_scoringrules_crps(forecasts):
     rules = pytest.importorskip("scoringrules")
     y, draws, steps = forecasts
     each = rules.crps_ensemble(y, draws, m_axis=0, estimator="nrg")
-    assert_allclose(
-        crps_score(y, draws, steps=(2, 4)),
-        [each[:, columns].mean() for columns in steps],
-        rtol=1e-10,
-    )
+    expected = [each[:, columns].mean() for columns in steps]
+    assert_allclose(crps_score(y, draws, steps=(2, 4)), expected, rtol=1e-10)

@@ -40,6 +40,8 @@ def test_the_order_of_rows_does_not_matter(X, y, solver):
     other.fit(X[rows][:, columns], y[rows][:, ::-1])
     indices = one.sobol_indices_[::-1, columns]
     assert_allclose(other.sobol_indices_, indices, atol=1e-6)
+    effects = one.shapley_effects()[::-1, columns]
+    assert_allclose(other.shapley_effects(), effects, atol=1e-6)
     values = one.predict(X)[:, ::-1]
     assert_allclose(other.predict(X[:, columns]), values, atol=1e-6)
 

@@ -7,14 +7,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm, uniform
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
+from skpce import PolynomialChaosFeatures
+from tests.shared import ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
 
 def diagnose(X, y, **parameters):
-    parameters = {"solver": "ridge", "distribution": "normal"} | parameters
-    return CompositionalPCESurrogate(steps=WIDTHS, **parameters).fit(X, y).diagnostics_
+    return ridge_surrogate(steps=WIDTHS, **parameters).fit(X, y).diagnostics_
 
 
 def test_leave_one_out_q2_is_that_of_refits(simulate):
@@ -26,14 +26,11 @@ def test_leave_one_out_q2_is_that_of_refits(simulate):
     press = np.zeros(3)
     for row in range(30):
         others = np.arange(30) != row
-        surrogate = CompositionalPCESurrogate(
-            steps=WIDTHS, log_ratio="clr", **parameters
-        ).fit(X[others], y[others])
-        predicted = np.split(surrogate.transform(X[row : row + 1])[0], [3, 5])
-        press += [
-            np.sum((block[row] - p) ** 2)
-            for block, p in zip(clr, predicted, strict=True)
-        ]
+        surrogate = ridge_surrogate(steps=WIDTHS, log_ratio="clr", **parameters)
+        surrogate.fit(X[others], y[others])
+        predicted = np.split(surrogate.transform(X[[row]])[0], [3, 5])
+        pairs = zip(clr, predicted, strict=True)
+        press += [np.sum((block[row] - p) ** 2) for block, p in pairs]
     spread = [np.sum((block - block.mean(axis=0)) ** 2) for block in clr]
     assert_allclose(found.loo_q2, 1 - press / spread, rtol=1e-8)
 
@@ -56,12 +53,10 @@ def test_laws_are_tested(simulate):
     skewed[:, 1] = np.exp(X[:, 1])
     assert diagnose(X, y).distribution_p_values.min() > 1e-3
     assert diagnose(skewed, y).distribution_p_values[1] < 1e-6
-    flat = norm.cdf(X)
-    assert (
-        diagnose(flat, y, distribution=uniform(0, 1)).distribution_p_values.min() > 1e-3
-    )
+    flat, law = norm.cdf(X), uniform(0, 1)
+    assert diagnose(flat, y, distribution=law).distribution_p_values.min() > 1e-3
     flat[:, 2] **= 3
-    assert diagnose(flat, y, distribution=uniform(0, 1)).distribution_p_values[2] < 1e-6
+    assert diagnose(flat, y, distribution=law).distribution_p_values[2] < 1e-6
 
 
 def test_constant_and_few_inputs_have_no_p_value(simulate):

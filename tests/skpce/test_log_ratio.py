@@ -10,9 +10,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
-from sklearn.base import clone
 
-from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
+from skpce import ClosureWarning, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
 from skpce._compositions.steps import StepLayout
 from tests.shared import cases, refuses, ridge_surrogate
@@ -40,21 +39,14 @@ def masked():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_round_trip(kind, y):
-    transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
-    coordinates = transformer.transform(y)
-    assert_allclose(transformer.inverse_transform(coordinates), y, rtol=1e-9)
-    names = transformer.get_feature_names_out()
-    assert len(names) == coordinates.shape[1] == len(transformer.coordinate_steps_)
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("reference", [0, -1])
 def test_round_trip_with_masks(kind, reference, masked):
     transformer = LogRatioTransformer(kind, steps=(4, 3, 3), reference=reference)
     coordinates = transformer.fit_transform(masked)
     assert not np.any(transformer.coordinate_steps_ == 0), "one part: no choice"
+    names = transformer.get_feature_names_out()
+    assert len(names) == coordinates.shape[1] == len(transformer.coordinate_steps_)
+    assert len(set(names)) == len(names)
     back = transformer.inverse_transform(coordinates)
     assert_allclose(back, masked, rtol=1e-9)
     assert np.all(back[:, ~transformer.mask_] == 0.0)
@@ -84,23 +76,6 @@ def test_closure_invariance(kind, values):
     assert_allclose(scaled, transformer.transform(closed), atol=1e-9)
 
 
-def test_ilr_is_an_isometry(y):
-    ilr = LogRatioTransformer("ilr", steps=WIDTHS).fit_transform(y)
-    clr = LogRatioTransformer("clr", steps=WIDTHS).fit_transform(y)
-    assert_allclose(ilr @ ilr.T, clr @ clr.T, atol=1e-10)
-
-
-def test_clr_sums_to_zero_and_alr_is_a_difference_of_it(y):
-    clr = LogRatioTransformer("clr", steps=(4,)).fit_transform(y[:, :4])
-    assert_allclose(clr.sum(axis=1), 0, atol=1e-12)
-    for reference in range(-4, 4):
-        alr = LogRatioTransformer("alr", reference=reference).fit(y[:, :4])
-        others = [k for k in range(4) if k != reference % 4]
-        assert_allclose(
-            alr.transform(y[:, :4]), clr[:, others] - clr[:, [reference]], atol=1e-12
-        )
-
-
 def test_agrees_with_composition_stats(y):
     composition = pytest.importorskip("composition_stats")
     part = y[:, :4]
@@ -108,9 +83,8 @@ def test_agrees_with_composition_stats(y):
     assert_allclose(clr, composition.clr(part), atol=1e-12)
     for reference in range(4):
         alr = LogRatioTransformer("alr", reference=reference).fit_transform(part)
-        assert_allclose(
-            alr, composition.alr(part, denominator_idx=reference), atol=1e-12
-        )
+        expected = composition.alr(part, denominator_idx=reference)
+        assert_allclose(alr, expected, atol=1e-12)
     # Bases of ilr differ by a rotation: distances agree.
     ilr = LogRatioTransformer("ilr").fit_transform(part)
     theirs = composition.ilr(part)
@@ -132,12 +106,10 @@ def test_a_masked_reference_gives_way_to_the_last_possible_part(reference, expec
     y[:, :3] = softmax(rng.normal(size=(9, 3)), axis=1)  # the last part is masked
     alr = LogRatioTransformer("alr", reference=reference).fit(y)
     others = [k for k in range(3) if k != expected]
-    assert_allclose(
-        alr.transform(y), np.log(y[:, others] / y[:, [expected]]), atol=1e-12
-    )
-    assert [name.split("/")[1] for name in alr.get_feature_names_out()] == [
-        str(expected)
-    ] * 2
+    logs = np.log(y[:, others] / y[:, [expected]])
+    assert_allclose(alr.transform(y), logs, atol=1e-12)
+    names = alr.get_feature_names_out()
+    assert [name.split("/")[1] for name in names] == [str(expected)] * 2
 
 
 def test_an_explicit_mask_distinguishes_underflow_from_impossible():
@@ -151,26 +123,9 @@ def test_an_explicit_mask_distinguishes_underflow_from_impossible():
     assert per_member.mask_.tolist() == [False, True, True]
 
 
-@pytest.mark.parametrize("n_parts", [2, 3, 7, 24])
-@pytest.mark.parametrize("reference", [0, 1, -1])
-def test_sum_of_alr_variances(n_parts, reference, rng):
-    """Σ_k Var(alr_k) = total variance + K · Var(clr of the reference)."""
-    y = softmax(2 * rng.normal(size=(40, n_parts)), axis=1)
-    log = np.log(y)
-    clr = log - log.mean(axis=1, keepdims=True)
-    alr = LogRatioTransformer("alr", reference=reference).fit_transform(y)
-    ilr = LogRatioTransformer("ilr").fit_transform(y)
-    total = ilr.var(axis=0).sum()
-    assert total == pytest.approx(clr.var(axis=0).sum(), abs=1e-10)
-    expected = total + n_parts * clr[:, reference].var()
-    assert alr.var(axis=0).sum() == pytest.approx(expected, abs=1e-10)
-
-
 def test_names():
     pandas = pytest.importorskip("pandas")
-    columns = pandas.MultiIndex.from_tuples(
-        [("catalyst", "L1"), ("catalyst", "L2"), ("base", "B1"), ("base", "B2")]
-    )
+    columns = ["catalyst__L1", "catalyst__L2", "base__B1", "base__B2"]
     frame = pandas.DataFrame(np.full((3, 4), 0.5), columns=columns)
     expected = {
         "alr": ["catalyst:L1/L2", "base:B1/B2"],
@@ -192,18 +147,13 @@ def test_names():
     ({"zero_replacement": 0.5}, "must be below 1/3"),
     ({"closure": "none"}, "one of 'renormalize', 'strict'"),
     ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
-    ({"steps": (0, 3)}, "sequence of positive ints"),
     ({"steps": "33"}, "Got '33'"),
-    ({"steps": 3}, "Got 3"),
     ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
     ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
     ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
     ({"mask": "guess"}, "Got 'guess'"),
     ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
-    (
-        {"mask": np.array([[True, True, True], [True, True, False]])},
-        "differs between members",
-    ),
+    ({"mask": np.array([[True] * 3, [True, True, False]])}, "differs between members"),
 )
 def test_bad_parameters(parameters, message):
     y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
@@ -225,10 +175,10 @@ def test_inverse_refuses_another_width(kind, y):
 def test_strict_closure():
     strict = LogRatioTransformer(closure="strict")
     strict.fit([[0.5, 0.5 + 1e-7]])
-    with pytest.raises(ValueError, match=r"Row 1 of step 'step0' of X sums to 0.9"):
-        clone(strict).fit([[0.5, 0.5], [0.5, 0.4]])
-    with pytest.raises(ValueError, match=r"Row 0 of step 'step0' of X is all zero"):
-        LogRatioTransformer(closure="strict").fit([[0.0, 0.0], [0.5, 0.5]])
+    message = r"Row 1 of step 'step0' of X sums to 0.9"
+    refuses(message, strict.fit, [[0.5, 0.5], [0.5, 0.4]])
+    message = r"Row 0 of step 'step0' of X is all zero"
+    refuses(message, strict.fit, [[0.0, 0.0], [0.5, 0.5]])
 
 
 def test_a_row_of_zeros_becomes_uniform_under_renormalize():
@@ -268,43 +218,22 @@ def test_isometric_coordinates_are_those_of_helmert():
     assert_allclose(geometry.to_coordinates(clr), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
-def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
+def many_parts():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = softmax(rng.normal(size=(40, 2, 90)) + X[:, :1, np.newaxis], axis=2)
-    y = y.reshape(40, -1)
-    found = []
-    for most in (-1, 10**6):
-        monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", most)
-        model = ridge_surrogate(2, steps=(90, 90), log_ratio=log_ratio)
-        model.fit(X, y)
-        indices = [
-            model.sobol_indices(level).total_order
-            for level in ("coordinate", "step", "trajectory")
-        ]
-        found.append([*indices, model.predict(X), model.expansion_.q2])
-    for one, other in zip(*found, strict=True):
-        assert_allclose(one, other, rtol=1e-12, atol=1e-13)
+    return X, y.reshape(40, -1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ridge", None])
 def test_a_fit_of_many_parts_is_the_same_in_every_log_ratio(solver):
     """Maps without matrices keep what no choice of coordinates may change."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 2))
-    y = softmax(rng.normal(size=(40, 2, 90)) + X[:, :1, np.newaxis], axis=2)
-    y = y.reshape(40, -1)
+    X, y = many_parts()
     found = []
     for log_ratio, reference in (("ilr", -1), ("clr", -1), ("alr", -1), ("alr", 7)):
-        model = CompositionalPCESurrogate(
-            2,
-            steps=(90, 90),
-            solver=solver,
-            log_ratio=LogRatioTransformer(log_ratio, reference=reference),
-            distribution="normal",
-        )
+        how = LogRatioTransformer(log_ratio, reference=reference)
+        model = ridge_surrogate(2, steps=(90, 90), solver=solver, log_ratio=how)
         model.fit(X, y)
         step = model.sobol_indices("step")
         lower, upper = model.predict_interval(X[:3])

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce import CompositionalPCESurrogate, load_model, save_model
+from skpce import load_model, save_model
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import agree, cases, copies, refuses, ridge_pce, ridge_surrogate
 
 STEPS = {"first": 4, "second": 3}
 MASK = np.array([True] * 3 + [False] + [True] * 3)
@@ -32,9 +32,15 @@ def data():
 
 
 def made(**options):
-    options = {"steps": STEPS, "mask": MASK} | options
-    options = {"distribution": norm(), "solver": "ridge"} | options
-    return CompositionalPCESurrogate(2, **options)
+    options = {"steps": STEPS, "mask": MASK, "distribution": norm()} | options
+    return ridge_surrogate(2, **options)
+
+
+def added(model, *tables, n_rows):
+    """Fit a model block by block."""
+    for block in member_blocks(*tables, n_rows=n_rows):
+        model.partial_fit(*block)
+    return model
 
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
@@ -42,35 +48,29 @@ def made(**options):
 def test_sums_give_the_fit_of_all_members(X, y, solver, log_ratio, monkeypatch):
     monkeypatch.setattr("skpce._solvers.DEFAULT_ALPHAS", np.array([0.3]))
     options = {"solver": solver, "log_ratio": log_ratio}
-    summed = made(**options)
-    for block in member_blocks(X, y, n_rows=70):
-        summed.partial_fit(*block)
+    summed = added(made(**options), X, y, n_rows=70)
     at_once = made(**options).fit(X, y)
-    for name in ("coefficients_", "step_total_sobol_indices_", "total_variance_"):
-        ours, theirs = getattr(summed, name), getattr(at_once, name)
-        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    names = "coefficients_", "step_total_sobol_indices_", "total_variance_"
+    agree(summed, at_once, *names, rtol=1e-9, atol=1e-12)
     assert_allclose(summed.predict(X), at_once.predict(X), atol=1e-12)
     assert summed.score(X, y) == pytest.approx(at_once.score(X, y))
-    assert_allclose(
-        summed.step_unexplained_share_, at_once.step_unexplained_share_, atol=2e-3
-    )
+    agree(summed, at_once, "step_unexplained_share_", atol=2e-3)
 
 
 def test_order_and_weights_do_not_matter(X, y):
-    weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
-    first, second = made(), made()
-    first.partial_fit(X, y, weights)
-    copies = np.repeat(np.arange(len(X)), weights.astype(int))[::-1]
-    for block in member_blocks(X[copies], y[copies], n_rows=50):
-        second.partial_fit(*block)
-    assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-9)
+    weights = np.random.default_rng(1).integers(0, 3, len(X))
+    first = made().partial_fit(X, y, weights.astype(float))
+    backwards = [table[::-1] for table in copies(weights, X, y)]
+    second = added(made(), *backwards, n_rows=50)
+    agree(first, second, "coefficients_", rtol=1e-9)
     assert_array_equal(first.alpha_, second.alpha_)
 
 
 def test_steps_without_choice_or_spread(X, y):
     y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
-    model = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).partial_fit(X, y)
-    reference = made(steps=(3, 1, 2), mask=np.ones(6, dtype=bool)).fit(X, y)
+    options = {"steps": (3, 1, 2), "mask": np.ones(6, dtype=bool)}
+    model = made(**options).partial_fit(X, y)
+    reference = made(**options).fit(X, y)
     assert_array_equal(np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2))
     assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
 
@@ -83,26 +83,19 @@ def test_model_file_goes_on(X, y, tmp_path):
     assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
 
 
-@cases(
-    "call",
-    lambda model, X: model.predict_interval(X),
-    lambda model, X: model.sample(3),
-    lambda model, X: model.sobol_interval(),
-    lambda model, X: modes_test(model),
-)
-def test_what_needs_members_says_so(X, y, call):
-    model = made().partial_fit(X, y)
-    refuses(r"partial_fit|sums", call, model, X)
+def test_what_needs_members_says_so(X, y):
+    model, message = made().partial_fit(X, y), "partial_fit|sums"
+    refuses(message, model.predict_interval, X)
+    refuses(message, model.sample, 3)
+    refuses(message, model.sobol_interval)
+    refuses(message, modes_test, model)
     assert not hasattr(model, "diagnostics_")
 
 
-@cases(
-    "options",
-    {"distribution": "normal"},
-    {"mask": "infer"},
-    {"solver": "lars"},
-    {"amalgamate": 0.1},
-)
+LEARNED = [{"distribution": "normal"}, {"mask": "infer"}]
+
+
+@cases("options", *LEARNED, {"solver": "lars"}, {"amalgamate": 0.1})
 def test_it_exists_only_where_it_is_exact(options):
     assert not hasattr(made(**options), "partial_fit")
 
@@ -110,57 +103,43 @@ def test_it_exists_only_where_it_is_exact(options):
 def test_other_members_are_refused_and_change_nothing(X, y):
     model = made().partial_fit(X, y)
     before = model.coefficients_
-    with pytest.raises(ValueError, match="6 parts; expected 7"):
-        model.partial_fit(X, y[:, 1:] / y[:, 1:].sum(axis=1, keepdims=True))
+    other = y[:, 1:] / y[:, 1:].sum(axis=1, keepdims=True)
+    refuses("6 parts; expected 7", model.partial_fit, X, other)
     refuses("Negative", model.partial_fit, X, -y)
     assert_array_equal(model.coefficients_, before)
 
 
 def test_blocks_of_arrays_on_disk(X, y, tmp_path):
-    on_disk = np.lib.format.open_memmap(
-        tmp_path / "y.npy", mode="w+", dtype=np.float32, shape=y.shape
-    )
-    on_disk[:] = y
+    np.save(tmp_path / "y.npy", y.astype(np.float32))
+    on_disk = np.load(tmp_path / "y.npy", mmap_mode="r")
     blocks = list(member_blocks(X, on_disk, n_rows=64))
     assert [len(block[0]) for block in blocks] == [64] * 4 + [44]
     assert_array_equal(np.vstack([block[1] for block in blocks]), on_disk)
     assert len(list(member_blocks(X, on_disk))) == 1
     one = ridge_pce(1, distribution=norm(), criterion="gcv")
-    for block in member_blocks(X, y[:, 0], np.ones(len(X)), n_rows=128):
-        one.partial_fit(*block)
+    added(one, X, y[:, 0], np.ones(len(X)), n_rows=128)
     assert one.total_sobol_indices_.shape == (1, 2)
 
 
 def test_blocks_of_dask_arrays(X, y):
     array = pytest.importorskip("dask.array")
     config = pytest.importorskip("dask.config")
-    model = made()
     tables = array.from_array(X, chunks=50), array.from_array(y, chunks=50)
     with config.set(scheduler="synchronous"):  # and not one of another test's cluster
-        for block in member_blocks(*tables, n_rows=100):
-            model.partial_fit(*block)
-    expected = made().partial_fit(X, y).coefficients_
-    assert_allclose(model.coefficients_, expected, rtol=1e-9)
+        model = added(made(), *tables, n_rows=100)
+    agree(model, made().partial_fit(X, y), "coefficients_", rtol=1e-9)
 
 
 def test_blocks_of_zarr_arrays(X, y, tmp_path):
     zarr = pytest.importorskip("zarr")
     tables = []
     for name, values in (("X", X), ("y", y)):
-        table = zarr.open_array(
-            str(tmp_path / name),
-            mode="w",
-            shape=values.shape,
-            chunks=(70, values.shape[1]),  # blocks need not be chunks
-            dtype=values.dtype,
-        )
-        table[:] = values
-        tables.append(table)
-    model = made()
-    for block in member_blocks(*tables, n_rows=100):
-        model.partial_fit(*block)
-    expected = made().partial_fit(X, y).coefficients_
-    assert_allclose(model.coefficients_, expected, rtol=1e-9)
+        form = {"shape": values.shape, "dtype": values.dtype}
+        form["chunks"] = 70, values.shape[1]  # blocks need not be chunks
+        tables.append(zarr.open_array(str(tmp_path / name), mode="w", **form))
+        tables[-1][:] = values
+    model = added(made(), *tables, n_rows=100)
+    agree(model, made().partial_fit(X, y), "coefficients_", rtol=1e-9)
 
 
 def test_bad_blocks(X, y):

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from tests.shared import ridge_surrogate
+from tests.shared import refuses, ridge_surrogate
 
 
 def policy(X):
@@ -58,22 +58,11 @@ def test_against_quadrature(fitted):
         steps /= np.array([[variance[:3].sum()], [variance[3:].sum()]])
         miss = np.abs(getattr(found, f"step_{name}") - steps)
         assert np.all(miss <= 4 * getattr(found, f"step_{name}_error") + 1e-12)
-    assert_allclose(
-        found.step_variance, [found.variance[:3].sum(), found.variance[3:].sum()]
-    )
-
-
-def test_an_input_without_effect_has_none(fitted):
-    found = fitted.probability_sobol_indices(500)
-    assert_allclose(found.first_order[:, 2], 0.0, atol=1e-12)
-    assert_allclose(found.total_order[:, 2], 0.0, atol=1e-12)
-    assert found.n_samples == 500
-
-
-def test_two_actions_share_their_indices(fitted):
-    found = fitted.probability_sobol_indices(500)
-    assert_allclose(found.total_order[3], found.total_order[4], atol=1e-9)
-    assert_allclose(found.first_order[3], found.first_order[4], atol=1e-9)
+    steps = [found.variance[:3].sum(), found.variance[3:].sum()]
+    assert_allclose(found.step_variance, steps)
+    without_effect = found.first_order[:, 2], found.total_order[:, 2]
+    assert_allclose(without_effect, 0.0, atol=1e-12)
+    assert found.n_samples == 20000
 
 
 def test_the_standard_error_is_that_of_repetitions(fitted):
@@ -86,36 +75,18 @@ def test_the_standard_error_is_that_of_repetitions(fitted):
         assert np.all(stated[used] / spread[used] < 1.4)
 
 
-def test_the_error_falls_at_the_root_rate(fitted):
-    sizes = (250, 1000, 4000, 16000)
-    errors = [
-        fitted.probability_sobol_indices(n).total_order_error[:, :2].mean()
-        for n in sizes
-    ]
-    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
-    assert slope == pytest.approx(-0.5, abs=0.1)
-
-
 def test_masked_and_certain_parts_have_no_indices():
     X = np.random.default_rng(0).normal(size=(40, 1))
     y = np.column_stack([softmax(np.c_[X, -X], axis=1), np.zeros(40), np.ones(40)])
-    found = (
-        ridge_surrogate(1, steps=(3, 1), random_state=0)
-        .fit(X, y)
-        .probability_sobol_indices(100)
-    )
+    fitted = ridge_surrogate(1, steps=(3, 1), random_state=0).fit(X, y)
+    found = fitted.probability_sobol_indices(100)
     assert not found.total_order[2:].any()
     assert not found.first_order_error[2:].any()
     assert_allclose(found.total_order[:2], 1.0, atol=0.4)
     assert_array_equal(found.step_total_order[1], 0.0)
 
 
-def test_seeds(fitted):
-    a, b = (fitted.probability_sobol_indices(50, random_state=0) for _ in range(2))
-    assert_array_equal(a.total_order, b.total_order)
-
-
-@pytest.mark.parametrize("n_samples", [1, 0, 2.5, "many"])
+@pytest.mark.parametrize("n_samples", [1, 2.5])
 def test_bad_number_of_samples(fitted, n_samples):
-    with pytest.raises(ValueError, match=rf"'n_samples' .* Got {n_samples!r}"):
-        fitted.probability_sobol_indices(n_samples)
+    message = rf"'n_samples' .* Got {n_samples!r}"
+    refuses(message, fitted.probability_sobol_indices, n_samples)

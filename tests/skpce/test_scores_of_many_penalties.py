@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce._solvers import problem, ridge
 from skpce._solvers.problem import DesignDecomposition
-from tests.shared import ridge_pce
+from tests.shared import agree, ridge_pce
 
 ALPHAS = np.logspace(-8, 4, 25)
+NAMES = "alpha_", "coefficients_", "loo_error_", "q2_"
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -33,35 +34,6 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch, rng):
     assert_allclose(found[large], expected[large], rtol=1e-7)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("criterion", ["loo", "gcv"])
-@pytest.mark.parametrize(("n", "p"), [(40, 9), (12, 20)])
-def test_one_penalty_after_the_other(n, p, criterion, weighted):
-    rng, alphas = np.random.default_rng(0), np.logspace(-4, 4, 9)
-    design = np.hstack([np.ones((n, 1)), rng.normal(size=(n, p))])
-    weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
-    decomposition = DesignDecomposition.from_design(design, weights)
-    targets = 10.0 + rng.normal(size=(n, 3))
-    mean, centred = decomposition.center_targets(targets)
-    loadings = decomposition.project(centred)
-    complement = decomposition.path_complement(alphas)
-    if criterion == "gcv":
-        complement[:] = np.average(complement, axis=0, weights=weights)
-    expected = [
-        weights
-        @ np.square(
-            decomposition.residuals(centred, loadings, alpha)
-            / complement[:, row, np.newaxis]
-        )
-        / weights.sum()
-        for row, alpha in enumerate(alphas)
-    ]
-    found = ridge.path_scores(
-        decomposition, targets, loadings, alphas, criterion, center=mean
-    )
-    assert_allclose(found, expected, rtol=1e-8)
-
-
 def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
     whole = ridge_pce(3).fit(X, y)
@@ -70,15 +42,9 @@ def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
     monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
     monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
     parts = ridge_pce(3).fit(X, y)
-    for name in ("coefficients_", "alpha_", "loo_error_", "q2_"):
-        one, other = getattr(whole, name), getattr(parts, name)
-        assert_allclose(one, other, rtol=1e-12, atol=1e-14)
-    for one, other in zip(
-        whole.predict(X, return_std=True),
-        parts.predict(X, return_std=True),
-        strict=True,
-    ):
-        assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    agree(whole, parts, *NAMES, rtol=1e-12, atol=1e-14)
+    values = [model.predict(X, return_std=True) for model in (whole, parts)]
+    assert_allclose(*values, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_targets", [1, 40])
@@ -98,9 +64,7 @@ def test_penalties_that_cannot_win_are_left_out(noise, n_targets, monkeypatch, r
     monkeypatch.setattr(ridge, "path_scores", counted)
     found = ridge_pce(3).fit(X, y)
     assert (given[0] < len(ALPHAS)) == (noise < 1)
-    for name in ("alpha_", "coefficients_", "loo_error_", "q2_"):
-        one, other = getattr(expected, name), getattr(found, name)
-        assert_allclose(one, other, rtol=1e-11, atol=1e-14)
+    agree(expected, found, *NAMES, rtol=1e-11, atol=1e-14)
 
 
 @pytest.mark.parametrize("alphas", [ALPHAS, np.r_[0.0, ALPHAS]])

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.polynomial import legendre
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm, ortho_group, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
@@ -16,7 +16,7 @@ from skpce._solvers import SOLVERS, make_solver
 from skpce._solvers.problem import LinearProblem
 from skpce._solvers.ridge import DEFAULT_ALPHAS
 from skpce._solvers.sparse import Dictionary
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import ridge_pce
 
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
 UNIFORM = uniform(-1, 2)
@@ -60,13 +60,11 @@ def test_leave_one_out_is_that_of_refits(solver, rng):
         model = Ridge(pce.alpha_[0], solver="cholesky", tol=1e-12)
         model = model if pce.alpha_[0] > 0 else LinearRegression()
         model.fit(design[:, used] * scale[used], y, sample_weight=left)
-        residuals.append(
-            y[row] - model.predict(design[[row]][:, used] * scale[used])[0]
-        )
+        found = model.predict(design[[row]][:, used] * scale[used])
+        residuals.append(y[row] - found[0])
     assert_allclose(pce._problem.fit.loo_residuals[:, 0], residuals, rtol=1e-6)
-    assert pce.loo_error_[0] == pytest.approx(
-        np.average(np.square(residuals), weights=weights)
-    )
+    error = np.average(np.square(residuals), weights=weights)
+    assert pce.loo_error_[0] == pytest.approx(error)
 
 
 def test_subspace_pursuit_finds_the_best_pair(rng):
@@ -98,12 +96,8 @@ def test_the_search_for_terms_has_its_price():
 
 
 def test_correction_is_that_of_the_docstring():
-    problem = LinearProblem(
-        np.column_stack([np.ones(6), np.eye(6)[:, :4]]),
-        np.arange(6.0)[:, np.newaxis],
-        np.ones(6),
-        np.arange(1),
-    )
+    design, targets = np.c_[np.ones(6), np.eye(6)[:, :4]], np.arange(6.0)[:, np.newaxis]
+    problem = LinearProblem(design, targets, np.ones(6), np.arange(1))
     assert Dictionary(problem).correction(2) == pytest.approx(4 ** (2 * 2 / 6))
 
 
@@ -116,29 +110,13 @@ def test_a_group_of_targets_may_be_rotated(solver, rng):
     targets = np.column_stack([np.exp(X[:, 0]), X[:, 1] * X[:, 2], X[:, 0]])
     targets = targets + 0.1 * rng.normal(size=targets.shape)
     rotation = ortho_group(3, seed=0).rvs()
-    fits = [
-        make_solver("x", solver, None).fit(
-            LinearProblem(design, values, np.ones(40), np.zeros(3, int))
-        )
+    plain, turned = (
+        LinearProblem(design, values, np.ones(40), np.zeros(3, int))
         for values in (targets, targets @ rotation)
-    ]
-    assert_allclose(
-        fits[0].coefficients.T @ rotation, fits[1].coefficients.T, atol=1e-8
     )
-
-
-def test_a_long_path_needs_no_residuals(monkeypatch, rng):
-    """The scores of a path from products of matrices are those from residuals."""
-    X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
-    y[:, 0] += 3 * X[:, 0]
-    weights = rng.integers(1, 4, size=80).astype(float)
-    slow = ridge_pce(3).fit(X, y, weights)
-    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
-    quick = ridge_pce(3).fit(X, y, weights)
-    assert_array_equal(slow.alpha_, quick.alpha_)
-    assert_allclose(
-        slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10
-    )
+    found = make_solver("x", solver, None).fit(turned).coefficients
+    expected = make_solver("x", solver, None).fit(plain).coefficients
+    assert_allclose(found, rotation.T @ expected, atol=1e-8)
 
 
 def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
@@ -159,9 +137,8 @@ def test_learned_variances_are_the_textbook_ridge(rng):
         scale = np.maximum(pce._problem.fit.scales[target], 1e-8)
         penalty = pce.alpha_[target] / np.square(scale)
         penalty[0] = 0.0
-        expected = np.linalg.solve(
-            design.T @ design + np.diag(penalty), design.T @ y[:, target]
-        )
+        penalised = design.T @ design + np.diag(penalty)
+        expected = np.linalg.solve(penalised, design.T @ y[:, target])
         assert_allclose(pce.coefficients_[target], expected, rtol=1e-6, atol=1e-9)
 
 
@@ -180,7 +157,9 @@ def test_one_sample(solver):
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver)
     pce.fit([[0.3, 0.1]], [2.0])
     assert np.isfinite(pce.predict([[0.0, 0.0]])).all()
-    assert pce.loo_error_[0] == np.inf or solver == "paper"
+    if solver != "paper":  # which shrinks the mean
+        assert_allclose(pce.predict([[0.3, 0.1], [2.0, 2.0]]), 2.0)
+        assert pce.loo_error_[0] == np.inf
 
 
 def test_any_linear_regressor(rng):
@@ -193,39 +172,15 @@ def test_any_linear_regressor(rng):
     assert pce.solver_.tolist() == ["LinearRegression"] * 2
     lasso = PolynomialChaosRegressor(2, distribution=law, regressor=LassoCV()).fit(X, y)
     assert (lasso.q2_ > 0.99).all()
-    assert_allclose(
-        lasso.coefficients_[0, 0],
-        LassoCV().fit(lasso.transform(X)[:, 1:], y[:, 0]).intercept_,
-    )
+    expected = LassoCV().fit(lasso.transform(X)[:, 1:], y[:, 0])
+    assert_allclose(lasso.coefficients_[0, 0], expected.intercept_)
 
 
 def test_residuals_of_a_regressor_are_held_out(rng):
     """A regressor that memorises shows it in the error."""
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
-    pce = PolynomialChaosRegressor(
-        4, distribution=norm(0, 1), regressor=Ridge(1e-10, solver="svd")
-    ).fit(X, y)
+    memory = Ridge(1e-10, solver="svd")
+    pce = PolynomialChaosRegressor(4, distribution=norm(0, 1), regressor=memory)
+    pce.fit(X, y)
     assert_allclose(pce.predict(X), y, atol=1e-4)
     assert pce.q2_[0] < 0
-
-
-@cases(
-    ("parameters", "message"),
-    ({"regressor": Ridge}, "an instance of a regressor of scikit-learn. Got"),
-    ({"regressor": "lasso"}, "Got 'lasso'"),
-    ({"regressor": Ridge(), "alphas": [1.0]}, "must be None with regressor="),
-    ({"solver": "lars", "alphas": [1.0]}, "must be None with solver='lars'"),
-    ({"criterion": "aic"}, "one of 'auto', 'gcv', 'loo'. Got 'aic'"),
-)
-def test_bad_solver(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        PolynomialChaosRegressor(**parameters).fit(np.eye(4, 2), np.arange(4.0))
-
-
-def test_a_regressor_without_coefficients_is_refused():
-    from sklearn.tree import DecisionTreeRegressor
-
-    pce = PolynomialChaosRegressor(
-        regressor=DecisionTreeRegressor(), distribution="normal"
-    )
-    refuses("linear regressor with coef_", pce.fit, np.eye(6, 2), np.arange(6.0))

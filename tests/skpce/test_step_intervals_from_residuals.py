@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from tests.shared import refuses
+from tests.shared import agree, refuses, ridge_surrogate
 
 LAW = norm(0, 1)
 
@@ -17,17 +17,15 @@ def ensemble(n_members=80, noise=0.0, seed=0):
     """Two steps: one follows x0 and a little x1, the other x0 x1."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 2))
-    log_weights = [
-        np.c_[X[:, 0], 0.5 * X[:, 1], 0 * X[:, 0]],
-        np.c_[X[:, 0] * X[:, 1], 0 * X[:, 0]],
-    ]
-    y = [softmax(w + noise * rng.normal(size=w.shape), axis=1) for w in log_weights]
+    a, b = X.T
+    logits = np.c_[a, 0.5 * b, 0 * a], np.c_[a * b, 0 * a]
+    y = [softmax(z + noise * rng.normal(size=z.shape), axis=1) for z in logits]
     return X, np.hstack(y)
 
 
 def fitted(X, y, degree=2, **options):
-    options = {"distribution": LAW, "solver": "ridge", "random_state": 0} | options
-    return CompositionalPCESurrogate(degree, steps=(3, 2), **options).fit(X, y)
+    options = {"steps": (3, 2), "distribution": LAW, "random_state": 0} | options
+    return ridge_surrogate(degree, **options).fit(X, y)
 
 
 def test_a_step_of_two_actions_is_a_real_output():
@@ -38,10 +36,8 @@ def test_a_step_of_two_actions_is_a_real_output():
     log_ratio = np.log(y[:, 3] / y[:, 4]) / np.sqrt(2)
     regressor = PolynomialChaosRegressor(2, distribution=LAW, solver="ols")
     expected = regressor.fit(X, log_ratio).sobol_interval(random_state=1)
-    for name in ("first_order", "total_order", "shapley"):
-        assert_allclose(
-            getattr(found, name), getattr(expected, name), rtol=1e-8, atol=1e-10
-        )
+    names = "first_order", "total_order", "shapley"
+    agree(found, expected, *names, rtol=1e-8, atol=1e-10)
     assert found.method == "residual"
 
 
@@ -52,12 +48,12 @@ def test_bounds_contain_the_known_indices(level):
     if level == "trajectory":
         variances = np.array([2 / 3 + 1 / 6, 1 / 2])
         true_total = (variances @ true_total / variances.sum())[np.newaxis]
-    inside = []
+    held = []
     for seed in range(8):
         X, y = ensemble(noise=0.4, seed=seed)
         low, high = fitted(X, y).sobol_interval(level, method="residual").total_order
-        inside.append((low - 1e-9 <= true_total) & (true_total <= high + 1e-9))
-    assert np.mean(inside) >= 0.85
+        held.append((low - 1e-9 <= true_total) & (true_total <= high + 1e-9))
+    assert np.mean(held) >= 0.85
 
 
 def test_noise_widens_the_bounds_and_not_the_bootstrap():
@@ -77,15 +73,13 @@ def test_coordinates_do_not_matter():
         fitted(X, y, log_ratio=kind).sobol_interval(method="residual", random_state=0)
         for kind in ("ilr", "clr")
     )
-    assert_allclose(ilr.total_order, clr.total_order, rtol=1e-8, atol=1e-10)
+    agree(ilr, clr, "total_order", rtol=1e-8, atol=1e-10)
 
 
 def test_steps_without_choice_and_the_papers_solver():
     X, y = ensemble(noise=0.3)
     certain = np.column_stack((y, np.ones(len(y))))
-    model = CompositionalPCESurrogate(
-        2, steps=(3, 2, 1), distribution=LAW, solver="paper", random_state=0
-    ).fit(X, certain)
+    model = fitted(X, certain, steps=(3, 2, 1), solver="paper")
     interval = model.sobol_interval(method="residual")
     assert interval.total_order.shape == (2, 3, 2)
     assert_array_equal(interval.total_order[:, 2], 0)
@@ -98,7 +92,6 @@ def test_what_is_refused():
     model = fitted(X, y)
     refuses("method", model.sobol_interval, method="residuals")
     refuses("level", model.sobol_interval, "coordinate", method="residual")
-    process = fitted(
-        X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None)
-    )
+    smooth = GaussianProcessRegressor(alpha=1e-3, optimizer=None)
+    process = fitted(X, y, solver=None, regressor=smooth)
     refuses("expected method='bootstrap'", process.sobol_interval, method="residual")

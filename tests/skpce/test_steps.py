@@ -14,7 +14,7 @@ A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)
 
 
-def test_pack_a_padded_array():
+def test_pack_a_padded_array_and_a_dict():
     padded = np.full((4, 2, 3), np.nan)
     padded[:, 0, :2] = 0.5
     padded[:, 1] = 1 / 3
@@ -22,6 +22,9 @@ def test_pack_a_padded_array():
     y, steps = pack_steps(padded, mask)
     assert steps == (2, 3)
     assert_allclose(y, np.hstack([A[:4], B[:4]]))
+    y, steps = pack_steps({"cat": A, "dog": B})
+    assert steps == {"cat": 2, "dog": 3}
+    assert_allclose(y, np.hstack([A, B]))
 
 
 @cases(
@@ -67,24 +70,21 @@ def test_layout_from_polars_names():
 
 
 def test_scattered_columns_are_refused():
-    with pytest.raises(ValueError, match=r"side by side; got the steps \['s', 't', 's"):
-        resolve_layout(frame(["s__a", "t__a", "s__b"]), None, 3, "x")
+    table, message = frame(["s__a", "t__a", "s__b"]), "side by side; got the steps"
+    refuses(rf"{message} \['s', 't', 's", resolve_layout, table, None, 3, "x")
 
 
-def test_a_dict_gives_widths_and_names():
+def test_given_widths_and_names():
+    table = frame(["s__a", "s__b", "t__a", "t__b"])
+    assert resolve_layout(table, (2, 2), 4, "x").step_names == ("s", "t")
+    assert resolve_layout(table, (1, 3), 4, "x").step_names == ("step0", "step1")
     layout = resolve_layout(np.ones((1, 5)), {"a": 2, "b": 3}, 5, "x")
     assert (layout.widths, layout.step_names) == ((2, 3), ("a", "b"))
     assert layout.part_names == ("0", "1", "0", "1", "2")
     assert layout.describe_column(3) == "part '1' of step 'b'"
 
 
-def test_given_widths_take_names_that_agree():
-    table = frame(["s__a", "s__b", "t__a", "t__b"])
-    assert resolve_layout(table, (2, 2), 4, "x").step_names == ("s", "t")
-    assert resolve_layout(table, (1, 3), 4, "x").step_names == ("step0", "step1")
-
-
 @pytest.mark.parametrize("steps", [(2.0, 2), (True, 3), (-1, 5), [], {"a": 0}, 4.0])
 def test_bad_steps(steps):
-    with pytest.raises(ValueError, match="None, a sequence of positive ints"):
-        LogRatioTransformer(steps=steps).fit(np.full((2, 4), 0.25))
+    message = "None, a sequence of positive ints"
+    refuses(message, LogRatioTransformer(steps=steps).fit, np.full((2, 4), 0.25))

@@ -6,124 +6,83 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsRegressor
 
-from skpce import (
-    CompositionalPCESurrogate,
-    LogRatioTransformer,
-    PolynomialChaosFeatures,
-)
+from skpce import LogRatioTransformer, PolynomialChaosFeatures
 from skpce._solvers import SOLVERS
-from skpce._solvers.ridge import DEFAULT_ALPHAS
-from tests.shared import OLS, ridge_surrogate
+from tests.shared import agree, cases, copies, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
 
 
+OF_STEPS = (
+    *("step_sobol_indices_", "step_total_sobol_indices_"),
+    *("step_total_variance_", "step_unexplained_share_"),
+)
+
+
 def assert_same_fit(a, b, X, columns=slice(None), steps=slice(None), tolerance=1e-10):
     assert_allclose(a.predict(X)[:, columns], b.predict(X), atol=tolerance, rtol=0)
-    for name in (
-        "step_sobol_indices_",
-        "step_total_sobol_indices_",
-        "step_total_variance_",
-        "step_unexplained_share_",
-    ):
-        assert_allclose(
-            getattr(a, name)[steps], getattr(b, name), atol=tolerance, err_msg=name
-        )
+    for name in OF_STEPS:
+        found, expected = getattr(a, name)[steps], getattr(b, name)
+        assert_allclose(found, expected, atol=tolerance, err_msg=name)
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_fit_is_the_same_in_every_log_ratio(simulate, solver, seed):
     X, y = simulate(seed=seed)
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver=solver, distribution="normal"
-    ).fit(X, y)
-    for log_ratio, reference in [
-        ("clr", -1),
-        ("alr", -1),
-        ("alr", 0),
-        ("alr", 1),
-        ("ilr", 0),
-    ]:
+    plain = ridge_surrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
+    references = {"clr": (-1,), "alr": (-1, 0, 1), "ilr": (0,)}
+    for log_ratio, reference in [(k, r) for k, rs in references.items() for r in rs]:
         how = LogRatioTransformer(log_ratio, reference=reference)
-        other = clone(plain).set_params(log_ratio=how)
-        assert_same_fit(plain, other.fit(X, y), X)
-        assert_allclose(
-            plain.feature_importances_, other.feature_importances_, atol=1e-10
-        )
+        other = clone(plain).set_params(log_ratio=how).fit(X, y)
+        assert_same_fit(plain, other, X)
+        agree(plain, other, "feature_importances_", atol=1e-10)
         assert_array_equal(plain.alpha_, other.alpha_)
 
 
 @pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
 @pytest.mark.parametrize("solver", ["ridge", "ols"])
-def test_the_fit_follows_relabelled_actions_and_steps(X, y, solver, log_ratio):
-    plain = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver=solver, log_ratio=log_ratio, distribution="normal"
-    ).fit(X, y)
+def test_the_fit_follows_members_actions_and_steps(X, y, solver, log_ratio):
+    plain = ridge_surrogate(2, steps=WIDTHS, solver=solver, log_ratio=log_ratio)
+    plain.fit(X, y)
+    rows = np.random.default_rng(0).permutation(len(X))
+    assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
     actions = [2, 0, 1, 4, 3, 8, 6, 5, 7]
     moved = clone(plain).fit(X, y[:, actions])
     assert_same_fit(plain, moved, X, actions)
+    a, b = (m.sobol_indices(coordinates="clr").total_order for m in (plain, moved))
+    assert_allclose(a[actions], b, atol=1e-10)
     order = [2, 0, 1]
     columns = np.concatenate([np.arange(9)[COLUMNS[step]] for step in order])
     moved = clone(plain).set_params(steps=(4, 3, 2)).fit(X, y[:, columns])
     assert_same_fit(plain, moved, X, columns, order)
 
 
-def test_the_fit_follows_permuted_members(X, y):
-    rows = np.random.default_rng(0).permutation(len(X))
-    plain = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
-    assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
-
-
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
 def test_steps_are_fitted_apart(X, y, solver):
-    together = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver=solver, distribution="normal"
-    ).fit(X, y)
+    together = ridge_surrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
     for step, columns in enumerate(COLUMNS):
-        alone = CompositionalPCESurrogate(2, solver=solver, distribution="normal").fit(
-            X, y[:, columns]
-        )
+        alone = ridge_surrogate(2, solver=solver).fit(X, y[:, columns])
         assert_same_fit(together, alone, X, columns, slice(step, step + 1))
-
-
-def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(
-    ensemble, monkeypatch
-):
-    X, y = ensemble
-    surrogate = ridge_surrogate(2, steps=WIDTHS).fit(X, y)
-    assert surrogate.alpha_.shape == (3,)
-    for step, columns in enumerate(COLUMNS):
-        errors = {}
-        for alpha in DEFAULT_ALPHAS:
-            monkeypatch.setattr("skpce._solvers.DEFAULT_ALPHAS", np.array([alpha]))
-            fit = ridge_surrogate(2).fit(X, y[:, columns])
-            errors[alpha] = fit.step_unexplained_share_[0]
-        # Ties, to one part in a million, go to the heavier penalty.
-        tied = [a for a, e in errors.items() if e <= min(errors.values()) * (1 + 1e-6)]
-        assert surrogate.alpha_[step] == max(tied)
+        if solver == "ridge":  # one penalty for each step
+            assert together.alpha_[step] == alone.alpha_
 
 
 def test_the_paper_by_an_independent_implementation(X, y):
     """Eqs. (2)-(5): alr to the last action, Ψ'Ψ + λI, GCV per target."""
     standardised = (X - X.mean(axis=0)) / X.std(axis=0)
-    h1, h2 = standardised, (standardised**2 - 1) / np.sqrt(2)
-    terms = [np.ones(len(X)), *h1.T, h2[:, 0], standardised[:, 0] * standardised[:, 1]]
-    terms += [
-        standardised[:, 0] * standardised[:, 2],
-        h2[:, 1],
-        standardised[:, 1] * standardised[:, 2],
-        h2[:, 2],
-    ]
+    x, z, w = standardised.T
+    h2 = [(column**2 - 1) / np.sqrt(2) for column in (x, z, w)]
+    terms = [np.ones(len(X)), x, z, w, h2[0], x * z, x * w, h2[1], z * w, h2[2]]
     design = np.column_stack(terms)
     n_members, n_terms = design.shape
-    coefficients, logits = [], []
+    coefficients, expected = [], []
     for columns in COLUMNS:
-        step = y[:, columns]
+        step, logits = y[:, columns], np.zeros_like(y[:, columns])
         for k in range(step.shape[1] - 1):
             target = np.log(step[:, k] / step[:, -1])
             best = (np.inf, None)
@@ -135,16 +94,11 @@ def test_the_paper_by_an_independent_implementation(X, y):
                 if gcv < best[0]:
                     best = (gcv, inverse @ design.T @ target)
             coefficients.append(best[1])
-        logits.append(step.shape[1] - 1)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="paper", log_ratio="alr", distribution="normal"
-    ).fit(X, y)
+            logits[:, k] = design @ best[1]
+        expected.append(softmax(logits, axis=1))
+    surrogate = ridge_surrogate(2, steps=WIDTHS, solver="paper", log_ratio="alr")
+    surrogate.fit(X, y)
     assert_allclose(surrogate.coefficients_, coefficients, atol=1e-7)
-    expected, start = [], 0
-    for count in logits:
-        block = design @ np.array(coefficients[start : start + count]).T
-        expected.append(softmax(np.column_stack([block, np.zeros(n_members)]), axis=1))
-        start += count
     assert_allclose(surrogate.predict(X), np.hstack(expected), atol=1e-8)
     squares = np.square(coefficients)[:, 1:]
     assert_allclose(surrogate.total_variance_, squares.sum(axis=1), rtol=1e-6)
@@ -157,29 +111,14 @@ def test_coefficients_are_reported_in_the_chosen_coordinates(X, y, log_ratio):
     design = PolynomialChaosFeatures(2, distribution="normal").fit_transform(X)
     coordinates = surrogate.transform(X)
     assert_allclose(coordinates, design @ surrogate.coefficients_.T, atol=1e-10)
-    assert_allclose(
-        surrogate.inverse_transform(coordinates), surrogate.predict(X), atol=1e-12
-    )
+    predicted = surrogate.predict(X)
+    assert_allclose(surrogate.inverse_transform(coordinates), predicted, atol=1e-12)
     transformer = LogRatioTransformer(log_ratio, steps=WIDTHS).fit(y)
-    assert_allclose(transformer.transform(surrogate.predict(X)), coordinates, atol=1e-9)
-    assert_array_equal(
-        surrogate.get_feature_names_out(), transformer.get_feature_names_out()
-    )
+    assert_allclose(transformer.transform(predicted), coordinates, atol=1e-9)
+    names = [model.get_feature_names_out() for model in (surrogate, transformer)]
+    assert_array_equal(*names)
     squares = surrogate.coefficients_[:, 1:] ** 2
     assert_allclose(surrogate.total_variance_, squares.sum(axis=1))
-
-
-@pytest.mark.parametrize("reference", [0, 1, -1])
-def test_sum_of_alr_variances_of_the_expansion(simulate, reference):
-    """Σ_k Var(alr_k, ref) = total Aitchison variance + K Var(clr_ref)."""
-    X, y = simulate(widths=(6,))
-    alr = ridge_surrogate(
-        2, log_ratio=LogRatioTransformer("alr", reference=reference)
-    ).fit(X, y)
-    clr = ridge_surrogate(2, log_ratio="clr").fit(X, y)
-    expected = alr.step_total_variance_[0] + 6 * clr.total_variance_[reference]
-    assert alr.total_variance_.sum() == pytest.approx(expected, abs=1e-10)
-    assert clr.total_variance_.sum() == pytest.approx(clr.step_total_variance_[0])
 
 
 def test_masked_parts_and_forced_steps(simulate):
@@ -200,21 +139,20 @@ def test_masked_parts_and_forced_steps(simulate):
     assert np.isnan(surrogate.step_unexplained_share_[1])
     without = ridge_surrogate(2).fit(X, free[:, :3])
     assert_allclose(predicted[:, 1:4], without.predict(5 * X), atol=1e-12)
-    for law in (
-        surrogate.sample(7, random_state=0),
-        surrogate.predict_interval().upper,
-    ):
+    drawn = surrogate.sample(7, random_state=0)
+    for law in (drawn, surrogate.predict_interval().upper):
         assert np.all(law[:, [0, 5, 6]] == 0.0)
         assert np.all(law[:, 4] == 1.0)
 
 
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-def test_no_step_has_a_choice(solver, rng):
+NEIGHBOURS = {"solver": None, "regressor": KNeighborsRegressor(4)}
+
+
+@cases("how", *({"solver": name} for name in sorted(SOLVERS)), NEIGHBOURS, ids=str)
+def test_no_step_has_a_choice(how, rng):
     X = rng.normal(size=(12, 2))
     y = np.tile([1.0, 0.0, 0.0, 1.0], (12, 1))
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(2, 2), solver=solver, random_state=0, distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=(2, 2), random_state=0, **how).fit(X, y)
     assert_array_equal(surrogate.predict(X), y)
     assert surrogate.transform(X).shape == (12, 0)
     assert np.isnan(surrogate.diagnostics_.loo_q2).all()
@@ -230,14 +168,16 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver, rng):
     # Equal up to rounding, as a dynamic programme would return it.
     logits = np.array([0.3, 0.1, 0.7]) + rng.normal(size=(len(X), 1))
     y = np.hstack([softmax(logits, axis=1), y])
-    surrogate = CompositionalPCESurrogate(
-        2, steps=(3, 4), solver=solver, random_state=0, distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(2, steps=(3, 4), solver=solver, random_state=0)
+    surrogate.fit(X, y)
     assert surrogate.step_total_variance_[0] == 0.0
     assert not surrogate.step_total_sobol_indices_[0].any()
     assert not surrogate.total_sobol_indices_[:2].any()
+    assert not surrogate.shapley_effects()[0].any()
     interval = surrogate.sobol_interval(n_resamples=9)
     assert not interval.total_order[:, 0].any()
+    whole = surrogate.sobol_indices("trajectory").total_order
+    assert_allclose(whole[0], surrogate.step_total_sobol_indices_[1])
     assert np.isnan(surrogate.diagnostics_.loo_q2[0])
     assert_allclose(surrogate.predict(X)[:, :3], y[:, :3], rtol=1e-9)
     assert surrogate.step_total_variance_[1] > 0.1
@@ -251,72 +191,6 @@ def test_a_constant_coordinate_of_a_step_that_varies(rng):
     assert_allclose(surrogate.total_sobol_indices_[1], [1, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
-def test_predictions_stay_on_the_simplices(X, y, scale):
-    surrogate = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
-    predicted = surrogate.predict(scale * X)
-    assert np.all(predicted >= 0)
-    for columns in COLUMNS:
-        assert_allclose(predicted[:, columns].sum(axis=1), 1, atol=1e-12)
-
-
-def test_zeros_of_possible_parts_are_replaced(rng):
-    X = rng.normal(size=(20, 1))
-    y = softmax(rng.normal(size=(20, 3)), axis=1)
-    y[3] = [0.0, 0.25, 0.75]
-    fitted = ridge_surrogate(
-        1, log_ratio=LogRatioTransformer(zero_replacement=1e-4)
-    ).fit(X, y)
-    replaced = y.copy()
-    replaced[3] = [1e-4, 0.25 * (1 - 1e-4), 0.75 * (1 - 1e-4)]
-    expected = ridge_surrogate(1).fit(X, replaced)
-    assert_allclose(fitted.predict(X), expected.predict(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("n_actions", [3, 5])
-@pytest.mark.parametrize("solver", ["ridge", "ols"])
-def test_a_known_softmax_of_polynomials_is_recovered(n_actions, solver):
-    rng = np.random.default_rng(n_actions)
-    law = norm(0, 1)
-    X = rng.normal(size=(400, 3))
-    features = PolynomialChaosFeatures(2, distribution=law).fit(X)
-    coefficients = rng.normal(size=(n_actions, 10))
-    y = softmax(features.transform(X) @ coefficients.T, axis=1)
-    surrogate = CompositionalPCESurrogate(2, distribution=law, solver=solver).fit(X, y)
-    centred = coefficients - coefficients.mean(axis=0)
-    squares = np.square(centred[:, 1:]).sum(axis=0)
-    active = features.multi_indices_[1:] > 0
-    total = squares @ active / squares.sum()
-    assert_allclose(surrogate.step_total_sobol_indices_[0], total, atol=1e-8)
-    assert surrogate.step_total_variance_[0] == pytest.approx(squares.sum(), rel=1e-7)
-    assert_allclose(surrogate.predict(X), y, atol=1e-8)
-
-
-def test_indices_converge_to_the_truth_at_the_root_rate():
-    """Noise in the log-ratios: the error falls like n^(-1/2)."""
-    law = norm(0, 1)
-    coefficients = np.random.default_rng(1).normal(size=(3, 6))
-    centred = coefficients - coefficients.mean(axis=0)
-    squares = np.square(centred[:, 1:]).sum(axis=0)
-    sizes, errors = (50, 200, 800, 3200), []
-    for size in sizes:
-        worst = []
-        for seed in range(12):
-            rng = np.random.default_rng(seed)
-            X = rng.normal(size=(size, 2))
-            features = PolynomialChaosFeatures(2, distribution=law).fit(X)
-            active = features.multi_indices_[1:] > 0
-            logits = features.transform(X) @ coefficients.T
-            y = softmax(logits + rng.normal(size=logits.shape), axis=1)
-            surrogate = CompositionalPCESurrogate(2, distribution=law, solver="ols")
-            found = surrogate.fit(X, y).step_total_sobol_indices_[0]
-            worst.append(np.abs(found - squares @ active / squares.sum()).max())
-        errors.append(np.mean(worst))
-    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
-    assert -0.75 < slope < -0.35, errors
-    assert errors[-1] < 0.02
-
-
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
 def test_a_weight_is_a_number_of_copies(simulate, solver):
     X, free = simulate(n_members=50, widths=(3, 2))
@@ -325,35 +199,14 @@ def test_a_weight_is_a_number_of_copies(simulate, solver):
     y[7] = [0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.5]  # dropped: its weight is zero
     weights = np.random.default_rng(0).integers(0, 4, size=50)
     weights[7] = 0
-    surrogate = CompositionalPCESurrogate(
-        2, steps=(4, 3), solver=solver, distribution="normal"
-    )
+    surrogate = ridge_surrogate(2, steps=(4, 3), solver=solver)
     weighted = clone(surrogate).fit(X, y, sample_weight=weights)
-    repeated = clone(surrogate).fit(
-        np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
-    )
+    repeated = clone(surrogate).fit(*copies(weights, X, y))
     assert weighted.mask_.tolist() == [True] * 3 + [False] + [True] * 2 + [False]
     assert_array_equal(weighted.mask_, repeated.mask_)
-    for name in (
-        "coefficients_",
-        "alpha_",
-        "sobol_indices_",
-        "step_sobol_indices_",
-        "step_total_sobol_indices_",
-        "step_total_variance_",
-        "step_unexplained_share_",
-        "feature_importances_",
-    ):
-        assert_allclose(
-            getattr(weighted, name),
-            getattr(repeated, name),
-            rtol=1e-8,
-            atol=1e-10,
-            err_msg=name,
-        )
-    assert_allclose(
-        weighted.diagnostics_.loo_q2, repeated.diagnostics_.loo_q2, rtol=1e-8
-    )
+    names = "coefficients_", "alpha_", "sobol_indices_", "feature_importances_"
+    agree(weighted, repeated, *names, *OF_STEPS, rtol=1e-8, atol=1e-10)
+    agree(weighted.diagnostics_, repeated.diagnostics_, "loo_q2", rtol=1e-8)
     assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-10)
     interval, expected = (
         model.predict_interval(X[:3], n_samples=4000, random_state=0)
@@ -370,9 +223,8 @@ def test_score_is_the_share_of_the_deviance(X, y):
         mean = np.average(y, axis=0, weights=w)
         deviance = w @ (y * np.log(y / predicted)).sum(axis=1)
         baseline = w @ (y * np.log(y / mean)).sum(axis=1)
-        assert surrogate.score(X, y, sample_weight=w) == pytest.approx(
-            1 - deviance / baseline, abs=1e-12
-        )
+        found = surrogate.score(X, y, sample_weight=w)
+        assert found == pytest.approx(1 - deviance / baseline, abs=1e-12)
     assert surrogate.score(X, predicted) == pytest.approx(1.0)
     mean = np.tile(y.mean(axis=0), (len(X), 1))
     constant = ridge_surrogate(0, steps=WIDTHS).fit(X, mean)

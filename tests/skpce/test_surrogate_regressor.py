@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import modes_test
-from tests.shared import cases, refuses
+from tests.shared import agree, copies, refuses
 
 WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
@@ -30,9 +30,9 @@ COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
 FOREST = RandomForestRegressor(20, random_state=0)
 
 
-def surrogate_of(regressor, **options):
+def surrogate_of(regressor, degree=2, **options):
     options = {"steps": WIDTHS, "distribution": LAW, "random_state": 0} | options
-    return CompositionalPCESurrogate(2, regressor=regressor, **options)
+    return CompositionalPCESurrogate(degree, regressor=regressor, **options)
 
 
 def test_least_squares_is_the_solver_of_that_name(X, y):
@@ -51,9 +51,7 @@ def test_the_fit_is_the_same_in_every_log_ratio(X, y, regressor):
     first = LogRatioTransformer("alr", reference=0)
     other = surrogate_of(regressor, log_ratio=first).fit(X, y)
     assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
-    assert_allclose(
-        plain.step_total_sobol_indices_, other.step_total_sobol_indices_, atol=1e-9
-    )
+    agree(plain, other, "step_total_sobol_indices_", atol=1e-9)
 
 
 def test_a_regressor_of_the_inputs_predicts_by_itself(X, y):
@@ -69,11 +67,10 @@ def test_a_regressor_of_the_inputs_predicts_by_itself(X, y):
         expected.append(softmax(model.predict(X).reshape(60, -1) @ basis, axis=1))
         missed = np.empty_like(ilr)
         order = np.lexsort(X.T)
-        folds = KFold(5, shuffle=True, random_state=0).split(order)
-        for training, out in ((order[training], order[out]) for training, out in folds):
-            missed[out] = ilr[out] - clone(neighbours).fit(
-                X[training], ilr[training]
-            ).predict(X[out])
+        for fold in KFold(5, shuffle=True, random_state=0).split(order):
+            training, out = (order[places] for places in fold)
+            fold_fit = clone(neighbours).fit(X[training], ilr[training])
+            missed[out] = ilr[out] - fold_fit.predict(X[out])
         held_out.append(np.sum(missed**2))
         total.append(np.sum((ilr - ilr.mean(axis=0)) ** 2))
     assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
@@ -106,10 +103,8 @@ def test_fidelity_shows_a_coarse_expansion():
     """A sign has 2/π of its variance in the first Hermite polynomial."""
     X = np.random.default_rng(0).normal(size=(400, 1))
     y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)
-    tree = DecisionTreeRegressor(max_depth=1)
-    fitted = CompositionalPCESurrogate(
-        1, regressor=tree, distribution=LAW, random_state=0
-    ).fit(X, y)
+    fitted = surrogate_of(DecisionTreeRegressor(max_depth=1), steps=None, degree=1)
+    fitted.fit(X, y)
     assert fitted.fidelity_[0] == pytest.approx(2 / np.pi, abs=0.05)
     assert_allclose(fitted.predict(X), y, atol=1e-9)
     assert fitted.step_unexplained_share_[0] < 0.02
@@ -143,9 +138,8 @@ def test_coverage_of_a_forest(rng):
     logits = np.column_stack([np.sign(X[:, 0]), X[:, 1], 0 * X[:, 0]])
     y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
     forest = RandomForestRegressor(40, min_samples_leaf=5, random_state=0)
-    fitted = CompositionalPCESurrogate(2, regressor=forest, distribution="normal").fit(
-        X[:300], y[:300]
-    )
+    fitted = surrogate_of(forest, steps=None, distribution="normal")
+    fitted.fit(X[:300], y[:300])
     lower, upper = fitted.predict_interval(X[300:], confidence_level=0.9)
     inside = (lower <= y[300:]) & (y[300:] <= upper)
     assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
@@ -156,32 +150,9 @@ def test_weights_reach_the_regressor(rng):
     y = softmax(np.column_stack([X, rng.normal(size=40)]), axis=1)
     weights = rng.integers(1, 4, size=40)
     tree = DecisionTreeRegressor(max_depth=3, random_state=0)
-    options = {"regressor": tree, "distribution": LAW, "random_state": 0}
-    weighted = CompositionalPCESurrogate(1, **options).fit(X, y, weights)
-    copies = CompositionalPCESurrogate(1, **options).fit(
-        np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
-    )
-    assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
-    neighbours = CompositionalPCESurrogate(
-        1, regressor=KNeighborsRegressor(3), distribution="normal"
-    )
-    neighbours.fit(X, y)
-    with pytest.raises(ValueError, match=r"KNeighborsRegressor\.fit takes no sample_w"):
-        neighbours.fit(X, y, weights)
-
-
-def test_no_step_has_a_choice():
-    X = np.random.default_rng(0).normal(size=(12, 2))
-    y = np.tile([1.0, 0.0, 1.0], (12, 1))
-    fitted = surrogate_of(FOREST, steps=(2, 1)).fit(X, y)
-    assert_array_equal(fitted.predict(X), y)
-    assert np.isnan(fitted.fidelity_).all()
-
-
-@cases(
-    ("options", "message"),
-    ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
-    ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
-)
-def test_bad_parameters(ensemble, options, message):
-    refuses(message, CompositionalPCESurrogate(steps=WIDTHS, **options).fit, *ensemble)
+    model = surrogate_of(tree, steps=None)
+    repeated = clone(model).fit(*copies(weights, X, y))
+    weighted = model.fit(X, y, weights)
+    assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-9)
+    neighbours = surrogate_of(KNeighborsRegressor(3), steps=None).fit(X, y)
+    refuses("KNeighborsRegressor.fit takes no sample_w", neighbours.fit, X, y, weights)

@@ -2,13 +2,13 @@
 
 import re
 import sys
+from functools import partial
 from html import escape
 
 import numpy as np
 import pytest
 from scipy.special import softmax
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
@@ -23,16 +23,15 @@ from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
+ENDS = ("", "_low", "_high")
 STEPS = {"first": 3, "second": 2, "third": 4, "stop": 1}
 EVIL = "<script>alert(\"1\")</script> & 'x' $y_{$"
 
 
 @pytest.fixture(autouse=True)
 def _no_figure_stays():
-    plt.close("all")  # those of other tests
     yield
     assert plt.get_fignums() == []
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +127,12 @@ def test_numbers_are_those_of_the_estimators(X, y, page, pipeline, found):
         assert goodness[step][3] == format_cell(1 - press / spread, 2)
     fragility = policy_fragility(test, steps=STEPS)
     rows = table_of(page, ["decision", "variance, summed"])
-    for name, column in (
-        ("aitchison_variance", 1),
-        ("total_variation", 3),
-        ("normalized_pairwise_total_variation", 6),
-        ("jensen_shannon", 7),
-        ("mutual_information", 9),
-    ):
+    assert len(rows[0]) == len(fragility.columns)
+    columns = {
+        **{"aitchison_variance": 1, "total_variation": 3, "jensen_shannon": 7},
+        **{"normalized_pairwise_total_variation": 6, "mutual_information": 9},
+    }
+    for name, column in columns.items():
         expected = [format_cell(value, 2) for value in getattr(fragility, name)[:3]]
         assert [row[column] for row in rows[:3]] == expected
     assert rows[3][1:4] == ["0", "–", "0"]
@@ -176,13 +174,11 @@ def test_one_quantity_has_one_number(page, found):
     for o, i in np.ndindex(3, 2):
         row = cells[found.step_names[o], found.input_names[i]]
         assert row[2] == table.state[o, i]
-        assert row[5] == with_ends(
-            table.first[o, i], table.first_low[o, i], table.first_high[o, i]
+        first, total = (
+            with_ends(*(getattr(table, name + end)[o, i] for end in ENDS))
+            for name in ("first", "total")
         )
-        total = with_ends(
-            table.total[o, i], table.total_low[o, i], table.total_high[o, i]
-        )
-        assert row[6] == total
+        assert row[5:7] == [first, total]
         drives = table.state[o, i] == "drives"
         assert drives == (f"{found.input_names[i]} {total}" in answers[o][2])
     words = re.sub("<style>.*</style>", "", page, flags=re.S)
@@ -191,26 +187,13 @@ def test_one_quantity_has_one_number(page, found):
 
 
 def test_indices_stay_those_of_the_expansion(page, pipeline):
-    caption = (
-        "Total Sobol indices: shares of the variance of the expansion, not of the "
-        "decision"
-    )
+    caption = "Total Sobol indices: shares of the variance of the expansion, not of the"
     start = page.rindex("<table>", 0, page.index(caption))
     rows = table_of(page[start:], ["decision", "pca0", "pca1"])
     total = pipeline[-1].step_total_sobol_indices_
     for row, expected in zip(rows[:3], total, strict=False):
         for cell, value in zip(row[1:], expected, strict=True):
             assert cell.startswith(f"{value:.2f} [")
-
-
-def test_every_measure_of_fragility_has_a_column(page):
-    header = next(
-        re.findall("<th>(.*?)</th>", text)
-        for text in re.findall("<table>.*?</table>", page, re.S)
-        if "alr sum" in text
-    )
-    measures = set(vars(policy_fragility(np.eye(2)))) - {"step_names", "n_possible"}
-    assert len(header) == 1 + len(measures)
 
 
 def test_versions_and_sizes(page):
@@ -275,13 +258,9 @@ def test_a_fit_without_residual_law_says_so(X, y):
 
 @pytest.mark.slow
 def test_indices_by_sampling_are_flagged(X, y):
-    model = CompositionalPCESurrogate(
-        1,
-        steps=STEPS,
-        regressor=KNeighborsRegressor(),
-        random_state=0,
-        distribution="normal",
-    ).fit(X[:60], y[:60])
+    neighbours = {"solver": None, "regressor": KNeighborsRegressor()}
+    model = ridge_surrogate(1, steps=STEPS, random_state=0, **neighbours)
+    model.fit(X[:60], y[:60])
     page = report(model, X[60:], y[60:])
     assert "The indices are by sampling" in page
     rows = table_of(page, ["decision", "fidelity"])
@@ -292,35 +271,29 @@ def test_indices_by_sampling_are_flagged(X, y):
 
 
 def test_what_does_not_fit_is_refused(X, y, pipeline, found, tmp_path):
-    path = tmp_path / "report.html"
-    with pytest.raises(ValueError, match=r"\(90, 10\).*the outputs that were fitted"):
-        report(ridge_pce(1).fit(X, y[:, :9]), X, y, path=path)
-    refuses("expected a fitted", report, "surrogate", X, y, path=path)
-    with pytest.raises(NotFittedError):
-        report(ridge_surrogate(1), X, y, path=path)
-    with pytest.raises(ValueError, match=r"y_test has shape \(89, 10\).*\(90, 10\)"):
-        report(pipeline, X, y[1:], path=path)
-    refuses("X_test has 1 members", report, pipeline, X[:1], y[:1], path=path)
-    with pytest.raises(ValueError, match="must be what verdict or explain returns"):
-        report(pipeline, X, y, verdict=found.steps, path=path)
-    other = ridge_surrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
-    refuses("verdict is about the steps", report, other, X, y, verdict=found, path=path)
-    refuses("X has 2 features", report, pipeline, X[:, :2], y, path=path)
-    with pytest.raises(ValueError, match="y_test has infinite entries"):
-        report(pipeline, X, np.where(y > 0.9, np.inf, y), path=path)
-    with pytest.raises(ValueError, match="Negative values in data: y_test has"):
-        report(pipeline, X, y - 0.5, path=path)
-    with pytest.raises(NotFittedError):
-        report(make_pipeline(PCA(2), ridge_surrogate(1)), X, y, path=path)
-    assert not path.exists()
-
-
-def test_columns_in_another_order_are_refused(X, y):
     pandas = pytest.importorskip("pandas")
+    path = tmp_path / "report.html"
+    refused = partial(refuses, path=path)
+    pce = ridge_pce(1).fit(X, y[:, :9])
+    refused(r"\(90, 10\).*the outputs that were fitted", report, pce, X, y)
+    refused("expected a fitted", report, "surrogate", X, y)
+    for unfitted in (ridge_surrogate(1), make_pipeline(PCA(2), ridge_surrogate(1))):
+        refused("not fitted", report, unfitted, X, y)
+    refused(r"y_test has shape \(89, 10\).*\(90, 10\)", report, pipeline, X, y[1:])
+    refused("X_test has 1 members", report, pipeline, X[:1], y[:1])
+    message = "must be what verdict or explain returns"
+    refused(message, report, pipeline, X, y, verdict=found.steps)
+    other = ridge_surrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
+    refused("verdict is about the steps", report, other, X, y, verdict=found)
+    refused("X has 2 features", report, pipeline, X[:, :2], y)
+    beyond = np.where(y > 0.9, np.inf, y)
+    refused("y_test has infinite entries", report, pipeline, X, beyond)
+    refused("Negative values in data: y_test has", report, pipeline, X, y - 0.5)
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
-    model = ridge_surrogate(1, steps={"first": 3}).fit(X, frame)
-    with pytest.raises(ValueError, match="Column 0 of y_test is 'b'; expected 'a'"):
-        report(model, X, frame[["b", "a", "c"]])
+    named = ridge_surrogate(1, steps={"first": 3}).fit(X, frame)
+    message = "Column 0 of y_test is 'b'; expected 'a'"
+    refused(message, report, named, X, frame[["b", "a", "c"]])
+    assert not path.exists()
 
 
 @pytest.mark.slow
@@ -337,7 +310,6 @@ def test_rows_that_do_not_add_up_are_named_once(X, y, pipeline):
     ({"title": None}, "'title' parameter of report must be a str. Got None"),
     ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
     ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
-    ({"random_state": "a"}, r"must be an int in the range \[0, inf\). Got 'a'"),
     ({"path": 3}, "path=3 must be a str, a path or None"),
     ({"path": ""}, "path='' is a folder"),
 )

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skpce import ClosureWarning, LogRatioTransformer, pack_steps, report
@@ -51,12 +52,12 @@ def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
     assert_array_equal(fitted.predict(X), expected.predict(X))
     assert fitted.step_names_ == ("step0", "step1")
     assert fitted.score(X, RAW) == expected.score(X, FLAT)
-    named = ridge_surrogate(1, steps=STEPS).fit(X, RAW)
-    assert named.step_names_ == ("cat", "dog")
-    found, wanted = (
-        verdict(SURROGATE, X, RAW, **given) for given in ({}, {"steps": (3, 3)})
-    )
-    assert str(found) == str(wanted)
+    y, steps = pack_steps({"cat": RAW[:, 0], "dog": RAW[:, 1]})
+    for given in ((X, RAW), (X, y)):
+        named = ridge_surrogate(1, steps=steps).fit(*given)
+        assert named.step_names_ == ("cat", "dog")
+    found = verdict(SURROGATE, X, RAW)
+    assert str(found) == str(verdict(SURROGATE, X, RAW, steps=(3, 3)))
     assert policy_fragility(RAW).step_names == ("step0", "step1")
     assert len(report(fitted, X, RAW)) > 1000
     assert len(cross_val_score(SURROGATE, X, RAW)) == 5
@@ -68,12 +69,6 @@ def test_logits_of_three_dimensions_are_grouped_by_item():
     assert fitted.expansion_.group_names == ("step0", "step1")
     found = verdict(ridge_pce(1), X, logits)
     assert found.output_names == ("step0", "step1")
-
-
-def test_pack_steps_with_names_needs_three_lines():
-    y, steps = pack_steps({"cat": RAW[:, 0], "dog": RAW[:, 1]})
-    fitted = ridge_surrogate(1, steps=steps).fit(X, y)
-    assert fitted.step_names_ == ("cat", "dog")
 
 
 @pytest.mark.parametrize("call", [SURROGATE.fit, lambda X, y: verdict(SURROGATE, X, y)])
@@ -88,18 +83,15 @@ def test_class_labels_are_refused(call):
     lambda X, y: verdict(SURROGATE, X, y),
     lambda X, y: verdict(ridge_pce(1), X, y),
 )
-def test_steps_that_were_not_split_are_refused(call):
+def test_steps_that_were_not_split_are_refused_or_declared(call):
     refuses(r"sums to 2, .* 2 steps side by side\. Give", call, X, FLAT)
-
-
-def test_real_numbers_that_add_up_can_be_declared():
     found = verdict(ridge_pce(1), X, FLAT, outputs={"first": 3, "second": 3})
     assert found.output_names == ("first", "second")
 
 
 def test_a_regressor_that_predicts_negative_probabilities_is_refused_by_its_name():
-    with pytest.raises(ValueError, match=r"PolynomialChaosRegressor predicts the neg"):
-        verdict(ridge_pce(1), X, softmax(6 * X, axis=1))
+    message = "PolynomialChaosRegressor predicts the neg"
+    refuses(message, verdict, ridge_pce(1), X, softmax(6 * X, axis=1))
 
 
 def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
@@ -112,11 +104,9 @@ def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
     with pytest.warns(ZeroReplacedWarning, match=counted) as caught:
         verdict(surrogate, X, y)
     assert len(caught) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # the replacement was chosen
-        ridge_surrogate(
-            1, steps=STEPS, log_ratio=LogRatioTransformer(zero_replacement=1e-4)
-        ).fit(X, y)
+    chosen = LogRatioTransformer(zero_replacement=1e-4)
+    with warnings.catch_warnings(action="error"):
+        ridge_surrogate(1, steps=STEPS, log_ratio=chosen).fit(X, y)
         # Zeros of all members are no zeros: the part is not possible.
         y[:, 1] = 0.0
         y[:, :3] /= y[:, :3].sum(axis=1, keepdims=True)
@@ -149,17 +139,13 @@ def test_class_labels_in_one_column_are_named_in_the_warning():
 def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
     surrogate = ridge_surrogate(1, steps=steps)
-    calls = [
-        lambda: surrogate.fit(X, RAW),
-        lambda: verdict(surrogate, X, RAW),
-        lambda: verdict(SURROGATE, X, RAW, steps=steps),
-        lambda: verdict(ridge_pce(1), X, np.log(RAW), outputs=steps),
-        lambda: LogRatioTransformer(steps=steps).fit(RAW),
-        lambda: policy_fragility(RAW, steps=steps),
-        lambda: ridge_surrogate(1, steps=steps, amalgamate=0.1).fit(X, RAW),
-    ]
-    for call in calls:
-        refuses(message, call)
+    refuses(message, surrogate.fit, X, RAW)
+    refuses(message, clone(surrogate).set_params(amalgamate=0.1).fit, X, RAW)
+    refuses(message, verdict, surrogate, X, RAW)
+    refuses(message, verdict, SURROGATE, X, RAW, steps=steps)
+    refuses(message, verdict, ridge_pce(1), X, np.log(RAW), outputs=steps)
+    refuses(message, LogRatioTransformer(steps=steps).fit, RAW)
+    refuses(message, policy_fragility, RAW, steps=steps)
     of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
     refuses(message, verdict, ridge_pce(1), X, RAW, **of_both)
     fitted = ridge_surrogate(1, steps=(2, 2, 2))
@@ -172,21 +158,11 @@ ONE_CLASS = RAW[:, 0, 0]
 
 @cases(
     "y",
-    ONE_CLASS,
-    ONE_CLASS.tolist(),
-    ONE_CLASS[:, np.newaxis],
-    pd.Series(ONE_CLASS, name="p"),
-    pl.DataFrame({"p": ONE_CLASS}),
-    RAW[:, :, :1],
-    ids=["1-D", "list", "2-D", "pandas", "polars", "3-D"],
+    *(ONE_CLASS, ONE_CLASS.tolist(), ONE_CLASS[:, np.newaxis], RAW[:, :, :1]),
+    *(pd.Series(ONE_CLASS, name="p"), pl.DataFrame({"p": ONE_CLASS})),
+    ids=["1-D", "list", "2-D", "3-D", "pandas", "polars"],
 )
 def test_probabilities_of_one_of_two_classes_are_refused(y):
     remedy = r"probabilities of one of two classes, .*np\.column_stack\(\[1 - "
     refuses(remedy, SURROGATE.fit, X, y)
     refuses(remedy, verdict, SURROGATE, X, y)
-
-
-def test_an_action_without_choice_is_one_column_of_ones():
-    y = np.c_[np.ones(40), RAW[:, 0]]
-    fitted = ridge_surrogate(1, steps=(1, 3)).fit(X, y)
-    assert_array_equal(fitted.predict(X)[:, 0], 1.0)

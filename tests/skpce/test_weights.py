@@ -1,16 +1,15 @@
-"""A weight of two is two copies, whatever law is learned.
-
-Solvers are in test_solvers.py.
-"""
+"""A weight of two is two copies, whatever the solver and the law that is learned."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
-from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce import PolynomialChaosRegressor
 from skpce._input_laws import NAMES
+from skpce._solvers import SOLVERS
+from tests.shared import agree, copies
 
 LAWS = [*NAMES, ["empirical", "categorical", "gamma"]]
 
@@ -24,51 +23,19 @@ def data():
     return X, y, rng.integers(0, 4, size=80)
 
 
+NAMES_OF_FIT = (
+    *("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"),
+    *("alpha_", "total_variance_", "loo_error_", "feature_importances_"),
+)
+
+
 @pytest.mark.parametrize("distribution", LAWS, ids=str)
-@pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])
+@pytest.mark.parametrize("solver", [*SOLVERS, None])
 def test_a_weight_is_a_number_of_copies(X, y, weights, distribution, solver):
-    weighted, repeated = (
-        PolynomialChaosRegressor(2, solver=solver, distribution=distribution)
-        for _ in range(2)
-    )
-    weighted.fit(X, y, sample_weight=weights)
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        assert_allclose(
-            getattr(weighted, name),
-            getattr(repeated, name),
-            rtol=1e-8,
-            atol=1e-9,
-            err_msg=name,
-        )
-
-
-@pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_features_learn_from_copies(X, weights, distribution):
-    weighted = PolynomialChaosFeatures(2, distribution=distribution)
-    weighted.fit(X, sample_weight=weights)
-    repeated = PolynomialChaosFeatures(2, distribution=distribution)
-    repeated.fit(np.repeat(X, weights, axis=0))
-    assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("distribution", LAWS, ids=str)
-def test_learned_variances_count_copies(X, y, weights, distribution):
-    """To the tolerance of the search for them."""
-    weighted, repeated = (
-        PolynomialChaosRegressor(2, distribution=distribution) for _ in range(2)
-    )
-    weighted.fit(X, y, sample_weight=weights)
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    for name in ("coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"):
-        assert_allclose(
-            getattr(weighted, name), getattr(repeated, name), atol=5e-4, err_msg=name
-        )
-
-
-def test_a_choice_of_terms_counts_copies(X, y, weights):
-    weighted = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
-    repeated = PolynomialChaosRegressor()
-    repeated.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
-    assert_array_equal(weighted.multi_indices_, repeated.multi_indices_)
-    assert_allclose(weighted.sobol_indices_, repeated.sobol_indices_, atol=5e-4)
+    model = PolynomialChaosRegressor(2, solver=solver, distribution=distribution)
+    repeated = clone(model).fit(*copies(weights, X, y))
+    weighted = model.fit(X, y, sample_weight=weights)
+    if solver is None:  # to the tolerance of the search for variances
+        agree(weighted, repeated, *NAMES_OF_FIT[:4], atol=5e-4)
+    else:
+        agree(weighted, repeated, *NAMES_OF_FIT, rtol=1e-8, atol=1e-9)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from skpce import CompositionalPCESurrogate
 from skpce._compositions import predictive as module
-from skpce._expansion.predictive import sorted_quantiles
-from tests.shared import ridge_pce, ridge_surrogate
+from tests.shared import ridge_surrogate
 
 METHOD = "median_unbiased"
 
@@ -33,24 +31,13 @@ def by_draws(surrogate, X, confidence_level):
     return np.quantile(values, tails, axis=0, method=METHOD)
 
 
-@pytest.mark.parametrize("n_draws", [1, 2, 7, 40])
-@pytest.mark.parametrize("level", [0.0001, 0.025, 0.3, 0.5, 0.8, 0.9999])
-def test_sorted_quantiles_are_those_of_numpy(n_draws, level):
-    values = np.random.default_rng(n_draws).normal(size=(3, n_draws))
-    found = sorted_quantiles(np.sort(values), [level])[0]
-    expected = np.quantile(values, level, axis=1, method=METHOD)
-    assert_allclose(found, expected, rtol=1e-13)
-
-
 @pytest.mark.parametrize("block", [64, module._BLOCK])
 @pytest.mark.parametrize("steps", [(3, 2, 4), (1, 5, 5, 5, 2), (300,), (20,) * 15])
 @pytest.mark.parametrize("solver", ["ridge", "paper"])
 def test_intervals_are_quantiles_of_draws(monkeypatch, steps, solver, block):
     monkeypatch.setattr(module, "_BLOCK", block)
     X, y = policies(steps)
-    surrogate = CompositionalPCESurrogate(
-        2, steps=steps, solver=solver, distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(2, steps=steps, solver=solver).fit(X, y)
     for level in (0.5, 0.95, 0.999):
         found = surrogate.predict_interval(X, confidence_level=level)
         expected = by_draws(surrogate, X, level)
@@ -58,38 +45,15 @@ def test_intervals_are_quantiles_of_draws(monkeypatch, steps, solver, block):
         assert np.all(found.upper <= 1.0)
 
 
-def test_masked_parts_and_steps_without_choice():
-    X, y = policies((3, 2))
-    y[:, 1], y[:, 0] = 0.0, y[:, 0] + y[:, 1]
-    y[:, 3:] = 0.0, 1.0
-    surrogate = ridge_surrogate(1, steps=(3, 2)).fit(X, y)
-    lower, upper = surrogate.predict_interval(X)
-    assert_array_equal(lower[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
-    assert_array_equal(upper[:, [1, 3, 4]], [[0.0, 0.0, 1.0]] * len(X))
-    assert np.all(lower[:, [0, 2]] < upper[:, [0, 2]])
-
-
 def test_a_sum_that_underflows():
     # The largest residuals belong to a part whose centre is 2,000 below the others.
     rows = np.array([[1000.0, -1000.0], [900.0, -900.0], [0.0, 0.0]])
-    centre = np.array([[-1000.0, 1000.0]])
-    found = module.softmax_quantiles(
-        rows, np.ones((1, 1)), centre, [slice(0, 2)], [0.1, 0.5, 0.9]
-    )
+    centre, levels = np.array([[-1000.0, 1000.0]]), [0.1, 0.5, 0.9]
+    given = rows, np.ones((1, 1)), centre, [slice(0, 2)]
+    found = module.softmax_quantiles(*given, levels)
     values = softmax(centre + rows, axis=1)
-    expected = np.quantile(values, [0.1, 0.5, 0.9], axis=0, method=METHOD)
+    expected = np.quantile(values, levels, axis=0, method=METHOD)
     assert_allclose(found[:, 0], expected, rtol=1e-11)
-
-
-def test_real_targets(rng):
-    X, y = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
-    model = ridge_pce(1).fit(X, y)
-    predictive = model._predictive
-    rows = predictive.residual_law(None, "").residuals
-    values = predictive.draw_around(rows[:, None], X)
-    expected = np.quantile(values, [0.05, 0.95], axis=0, method=METHOD)
-    found = model.predict_interval(X, confidence_level=0.9)
-    assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_draws_are_as_many_as_members_up_to_a_number():
