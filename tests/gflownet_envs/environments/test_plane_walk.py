@@ -13,8 +13,6 @@ from gflownet_envs import (
     StateGraph,
     gaussian_bump_rewards,
     log_mean_bump_reward,
-    solve_exact,
-    terminating_distribution,
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
@@ -71,14 +69,6 @@ def test_the_mean_reward_is_that_of_many_draws():
     amplitudes = np.random.default_rng(0).standard_normal((20_000, 3))
     drawn = gaussian_bump_rewards(PLANE, amplitudes).exp().mean(dim=0).log()
     torch.testing.assert_close(log_mean_bump_reward(PLANE)[0], drawn, atol=0.05, rtol=0)
-
-
-def test_the_exact_policies_sample_the_rewards():
-    amplitudes = np.random.default_rng(1).standard_normal((7, 3))
-    log_reward = gaussian_bump_rewards(PLANE, amplitudes)
-    solution = solve_exact(PLANE, log_reward)
-    law = terminating_distribution(solution.graph, solution.log_policy_table)
-    torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
 
 
 @cases(

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gflownet_envs import (
-    StateGraph,
     SymbolicExpressionEnvironment,
-    solve_exact,
-    terminating_distribution,
     wiener_regression_rewards,
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
@@ -59,13 +56,9 @@ def is_expression(tokens):
     return not side_by_side and not set(starts) & {"+", "−"}
 
 
-@pytest.mark.parametrize("max_length", [1, 2, 3, 5])
+@pytest.mark.parametrize("max_length", [1, 2, 3, 5, 9])
 def test_the_contract(max_length):
     check_environment(SymbolicExpressionEnvironment(max_length))
-
-
-def test_the_contract_at_full_length():
-    check_environment(nine())
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 5])
@@ -86,18 +79,6 @@ def test_number_of_expressions():
     while len(by_length) < 9:
         by_length.append(2 * by_length[-1] + 4 * by_length[-2])
     assert nine().n_objects == sum(by_length) == 25_190
-
-
-def test_every_prefix_can_be_finished():
-    graph = StateGraph.from_environment(nine())
-    children, n_states = graph.children, graph.n_states
-    finishes = ((children >= n_states) & graph.mask).any(dim=1)
-    for step in reversed(range(graph.n_layers)):
-        layer = graph.layer(step)
-        later = children[layer].clamp(min=0, max=n_states - 1)
-        goes_on = graph.mask[layer] & (children[layer] < n_states)
-        finishes[layer] |= (goes_on & finishes[later]).any(dim=1)
-    assert finishes.all()
 
 
 @settings(max_examples=40, deadline=None)
@@ -171,12 +152,7 @@ def test_the_misfit_of_one_expression(index, scores):
     squared = []
     for x in np.linspace(0, 2 * np.pi, 13):
         noise = sum(
-            z
-            * 2
-            * np.pi
-            / ((k - 0.5) * np.pi)
-            / np.sqrt(np.pi)
-            * np.sin((k - 0.5) * x / 2)
+            z * 2 / (k - 0.5) / np.sqrt(np.pi) * np.sin((k - 0.5) * x / 2)
             for k, z in enumerate(scores, start=1)
         )
         target = np.sin(x) + 2 - x + noise
@@ -210,14 +186,6 @@ def test_the_policy_depends_on_the_noise_through_two_inner_products():
     assert residual.max() < 1e-18
 
 
-def test_the_exact_policies_sample_the_rewards():
-    z = np.random.default_rng(1).standard_normal((3, 2))
-    log_reward = wiener_regression_rewards(nine(), z)
-    solution = solve_exact(nine(), log_reward)
-    law = terminating_distribution(solution.graph, solution.log_policy_table)
-    torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
-
-
 @pytest.mark.parametrize("max_gap", [2.0, 5.0, 12.0])
 def test_how_far_a_largest_gap_moves_the_law(max_gap):
     z = np.random.default_rng(1).standard_normal((4, 2))
@@ -233,11 +201,6 @@ def test_how_far_a_largest_gap_moves_the_law(max_gap):
     assert (distance > 0).all()
 
 
-def test_encodings_have_names():
-    with pytest.raises(ValueError, match=r"encoding must be one of .*, got 'value'"):
-        SymbolicExpressionEnvironment(3, encoding="value")
-
-
 @cases(
     ("arguments", "message"),
     ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
@@ -248,5 +211,7 @@ def test_encodings_have_names():
 )
 def test_bad_arguments(arguments, message):
     env = SymbolicExpressionEnvironment(2)
-    with pytest.raises(ValueError, match=message):
-        wiener_regression_rewards(env, **({"scores": [[0.0, 0.0]]} | arguments))
+    arguments = {"scores": [[0.0, 0.0]]} | arguments
+    refuses(message, wiener_regression_rewards, env, **arguments)
+    words = "encoding must be one of .*, got 'value'"
+    refuses(words, SymbolicExpressionEnvironment, 3, encoding="value")

@@ -50,11 +50,6 @@ def test_greedy_trajectory_takes_the_likeliest_action():
     assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
 
 
-def test_greedy_trajectory_needs_one_policy():
-    pilots = solve_exact(SELECTION, np.zeros((2, 6)))
-    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
-
-
 def test_mean_reward_is_the_mean_of_the_logarithms():
     log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
     assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
@@ -69,6 +64,12 @@ def test_mean_reward_is_the_mean_of_the_logarithms():
 )
 def test_bad_actions(actions, message):
     refuses(message, trajectory_of_actions, GRID, actions)
+
+
+def test_what_is_no_trajectory_or_one_policy_is_refused():
+    pilots = solve_exact(SELECTION, np.zeros((2, 6)))
+    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
+    refuses("trajectory_of_actions", policies_along, SELECTION, pilots, [1, 3])
 
 
 def test_policies_in_all_states_are_those_along_each_trajectory():
@@ -109,8 +110,3 @@ def test_the_mean_policy_is_the_mean_of_probabilities():
     mean = mean_policy(source)(env.initial_state()).exp()
     expected = source.log_policy(env.initial_state()).exp().mean(dim=0)
     torch.testing.assert_close(mean, expected)
-
-
-def test_a_list_of_actions_is_no_trajectory():
-    source = solve_exact(SELECTION, np.zeros((1, SELECTION.n_objects)))
-    refuses("trajectory_of_actions", policies_along, SELECTION, source, [1, 3])
