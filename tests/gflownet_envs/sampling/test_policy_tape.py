@@ -80,30 +80,6 @@ def test_gradient_is_that_of_autograd(env, batch_size, hidden, has_flow, dtype):
         assert (one - other).abs().max() <= tolerance * scale
 
 
-def test_gradient_is_that_of_differences():
-    network = network_for((4, 6, 3))
-    encodings = torch.rand(5, 4, dtype=torch.float64)
-    cells = torch.tensor([0, 3, 3, 17, 44])  # one of them twice
-
-    def picked():
-        tape = PolicyTape(network, n_rows=5)
-        tape.add(encodings, slice(0, 3))
-        return tape.pick(cells)[0].sum()
-
-    picked().backward()
-    step = 1e-6
-    for own in network.parameters():
-        flat, gradient = own.detach().view(-1), own.grad.flatten()
-        for place in range(0, len(flat), 5):
-            flat[place] += step
-            above = picked().item()
-            flat[place] -= 2 * step
-            below = picked().item()
-            flat[place] += step
-            slope = (above - below) / (2 * step)
-            assert slope == pytest.approx(gradient[place].item(), abs=1e-8)
-
-
 def test_closed_actions_have_no_probability_and_no_gradient():
     network = network_for((4, 6, 3))
     tape = PolicyTape(network, n_rows=2)
