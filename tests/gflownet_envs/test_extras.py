@@ -30,10 +30,12 @@ def without(libraries, code):
 
 def test_every_library_is_in_the_extra_that_is_named():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    project = tomllib.loads(text)["project"]
     for library, extra in EXTRA_OF.items():
         library = {"gfn": "torchgfn"}.get(library, library)  # imported as gfn
-        assert any(need.startswith(f"{library}>") for need in extras[extra]), library
+        needs = project["optional-dependencies"][extra]
+        assert any(need.startswith(f"{library}>") for need in needs), library
+    assert project["scripts"] == {"gflownet-envs": "gflownet_envs.extras:run_command"}
 
 
 @cases(
@@ -51,12 +53,6 @@ def test_the_command_names_what_it_needs(libraries, extras):
     assert found.returncode == 1
     needs = f"gflownet-envs needs {extras}, in a copy of the repository"
     assert found.stderr == f"Error: {needs}\n"
-
-
-def test_the_command_is_the_one_of_the_distribution():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    scripts = tomllib.loads(text)["project"]["scripts"]
-    assert scripts == {"gflownet-envs": "gflownet_envs.extras:run_command"}
 
 
 @pytest.mark.slow

@@ -69,14 +69,9 @@ def test_arrays_come_back_as_they_were(tmp_path, arrays):
         assert found[name].dtype == array.dtype.newbyteorder("=")
         assert found[name].shape == array.shape
     found["y"][0, 0] = 7.0  # the caller's own, not a view of the file
-
-
-def test_another_program_reads_the_arrays(tmp_path, arrays):
-    path = tmp_path / "a.safetensors"
-    write_arrays(path, arrays, {})
-    found = safetensors.numpy.load_file(path)
-    assert_array_equal(found["y"], arrays["y"])
-    assert_array_equal(found["transposed"], arrays["transposed"])
+    by_another_program = safetensors.numpy.load_file(path)
+    assert_array_equal(by_another_program["y"], arrays["y"])
+    assert_array_equal(by_another_program["transposed"], arrays["transposed"])
 
 
 def test_equal_contents_give_equal_bytes(tmp_path, arrays):
@@ -134,11 +129,6 @@ def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a"
     safetensors.numpy.save_file({"y": np.ones(2)}, path)
     refuses(r"/a is a foreign .*header \[\] has no record", read_arrays, path)
-    header = {"record": '{"format": "gflownet_envs.arrays", "format_version": 99}'}
-    safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata=header)
-    refuses("format version 99; this version", read_arrays, path)
-    safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata={"record": "{"})
-    refuses("/a is damaged: its header is no record", read_arrays, path)
     head = b'{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
     path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
     refuses("not a safetensors file of numpy types", read_arrays, path)
@@ -240,15 +230,19 @@ def test_versions_name_what_is_in_use(monkeypatch):
     assert versions["python"].split(".")[0] == "3"
 
 
+OURS = '"format": "gflownet_envs.arrays"'
+
+
 @cases(
     ("text", "message"),
     ("[" * 100_000, "it is nested too deeply|Expected `object`"),
     ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
     ('{"format": Infinity}', "JSON is malformed"),
-    ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
+    ("{", "/a is damaged: its header is no record"),
+    (f'{{{OURS}, "format_version": 99}}', "format version 99; this version"),
+    (f'{{{OURS}, "format_version": [1]}}', "version"),
     (
-        '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
-        ' "metadata": []}',
+        f'{{{OURS}, "format_version": 1, "sha256": "", "metadata": []}}',
         r"Expected `object`, got `array` - at `\$.metadata`",
     ),
 )
@@ -257,18 +251,16 @@ def test_hostile_headers_are_refused(tmp_path, text, message):
     refuses(message, read_arrays, tmp_path / "a")
 
 
-@pytest.mark.parametrize("depth", [200, 3_000])
-def test_deep_metadata_come_back_or_are_refused(tmp_path, depth):
+def test_deep_metadata_come_back_or_are_refused(tmp_path):
     nested = {}
-    for _ in range(depth):
+    for _ in range(200):
         nested = {"a": nested}
-    if depth > 1_000:
-        with pytest.raises(ValueError, match="nested too deeply to be stored"):
-            write_arrays(tmp_path / "a", {}, nested)
-        assert not (tmp_path / "a").exists()
-        return
     write_arrays(tmp_path / "a", {}, nested)
     assert read_arrays(tmp_path / "a")[1] == nested
+    for _ in range(2_800):
+        nested = {"a": nested}
+    refuses("nested too deeply to be stored", write_arrays, tmp_path / "b", {}, nested)
+    assert names_in(tmp_path) == ["a"]
 
 
 # Writers that were killed, and files that belong together.
