@@ -59,5 +59,5 @@ def test_bad_levels(levels, message):
 
 @pytest.mark.parametrize("side", [2, 6, 11])
 def test_sides_without_a_mode_are_refused(side):
-    with pytest.raises(ValueError, match=f"as 8 does, got {side}"):
-        hypergrid_mode_rewards(HypergridEnvironment(2, side))
+    words = f"as 8 does, got {side}"
+    refuses(words, hypergrid_mode_rewards, HypergridEnvironment(2, side))
