@@ -17,7 +17,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     levels_of_nodes,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import columns_of_levels
-from gflownet_envs.policies.networks import torch_threads
 from gflownet_envs.rewards.closed_form import (
     bump_profiles,
     quadrant_of_cell,
@@ -59,13 +58,6 @@ VERSIONS = ["numpy", "python", "scikit-learn", "scipy", "skpce"]
 )  # fmt: skip
 def test_values(found, expected):
     assert found == expected
-
-
-def test_torch_threads():
-    before = torch.get_num_threads()
-    with torch_threads(1):
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
 
 
 def test_member_inputs():

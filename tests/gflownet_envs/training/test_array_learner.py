@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
@@ -19,7 +19,6 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.policies import StackedMLP
-from gflownet_envs.policies.flat_networks import FlatAdam, FlatNetworks
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.sampling import TableSampler
@@ -98,26 +97,6 @@ def test_settings_are_those_of_autograd(change):
     assert_same_steps(arrays, autograd, 12)
 
 
-@pytest.mark.parametrize("objective", ["vargrad", "trajectory_balance"])
-def test_both_go_on_with_some_of_the_members(objective):
-    spec = replace(SPEC, objective=objective)
-    arrays, autograd, reward = learners(ENVIRONMENTS[0], spec)
-    whole, _, _ = learners(ENVIRONMENTS[0], spec)
-    rows = np.array([0, 2])
-    for i in range(5):
-        arrays.step(i, 0.9)
-        autograd.step(i, 0.9)
-        whole.step(i, 0.9)
-    for learner in (arrays, autograd):
-        learner.keep(rows, reward.select(rows))
-        assert learner.network.n_members == 2
-    assert_same_steps(arrays, autograd, 5, first=5)
-    for i in range(5, 10):
-        whole.step(i, 0.9)
-    for name, values in whole.network.to_arrays().items():
-        assert_array_equal(values[rows], arrays.network.to_arrays()[name])
-
-
 def test_replayed_trajectories_stay_with_their_members():
     spec = replace(SPEC, replay_fraction=0.5, replay_capacity=6)
     _, some, reward = learners(ENVIRONMENTS[0], spec)
@@ -131,21 +110,6 @@ def test_replayed_trajectories_stay_with_their_members():
     for name, values in whole.network.to_arrays().items():
         found = some.network.to_arrays()[name]
         assert_allclose(found, values[rows], atol=1e-12, err_msg=name)
-
-
-def test_adam_is_that_of_torch(rng):
-    network = StackedMLP((3, 4, 2), member_streams(0, (0, 1)), torch.float64)
-    flat = FlatNetworks(network)
-    adam = FlatAdam(flat, (0.8, 0.95))
-    own = torch.nn.Parameter(torch.from_numpy(flat.values.copy()))
-    theirs = torch.optim.Adam([own], lr=0.01, betas=(0.8, 0.95))
-    for rate in (0.01, 0.02, 0.005):
-        flat.gradient[:] = rng.normal(size=flat.gradient.shape)
-        own.grad = torch.from_numpy(flat.gradient.copy())
-        theirs.param_groups[0]["lr"] = rate
-        adam.step(rate)
-        theirs.step()
-    assert_allclose(flat.values, own.detach().numpy(), rtol=1e-12)
 
 
 def test_what_is_not_written_out_is_left_to_autograd():

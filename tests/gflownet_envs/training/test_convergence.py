@@ -61,24 +61,20 @@ def test_distance_is_that_of_the_exact_solver(offset):
     ({"log_reward": np.full((1, GRID.n_objects), 1e300)}, "beyond the range of"),
 )
 def test_what_would_fail_later_is_refused(given, message):
-    arguments = {
-        "environment": GRID,
-        "log_reward": log_reward(1),
-        "spec": SPEC,
-        **given,
-    }
-    refuses(message, train_ensemble, **arguments)
+    arguments = {"environment": GRID, "log_reward": log_reward(1), "spec": SPEC}
+    refuses(message, train_ensemble, **arguments | given)
 
 
-def test_estimates_approach_the_truth():
+def test_estimates_approach_the_truth_and_nothing_is_said(recwarn):
     rewards = log_reward(3)
-    diagnostics = train_ensemble(
-        GRID, rewards, replace(SPEC, n_iterations=1500, check_every=0)
-    ).diagnostics
+    spec = replace(SPEC, n_iterations=1500, check_every=0)
+    diagnostics = train_ensemble(GRID, rewards, spec).diagnostics
     truth = np.log(np.exp(rewards).sum(axis=1))
     assert_allclose(diagnostics.log_z_estimate, truth, atol=0.02)
     assert (diagnostics.effective_sample_share > 0.98).all()
     assert diagnostics.history["iteration"].tolist() == [[1500]] * 3
+    assert diagnostics.converged.all()
+    assert not [w for w in recwarn if w.category is NotConvergedWarning]
 
 
 def test_looking_does_not_touch_training():
@@ -112,16 +108,6 @@ def test_members_stop_one_by_one():
         assert history[n_checks - 1] == diagnostics.distance[row]
 
 
-def test_a_member_stops_where_it_would_alone():
-    rewards = log_reward(3) * np.array([[0.1], [1.0], [2.0]])
-    spec = replace(SPEC, stop_at_distance=0.05, dtype="float64")
-    together = train_ensemble(GRID, rewards, spec)
-    alone = train_ensemble(GRID, rewards[:1], spec)
-    assert together.diagnostics.n_iterations[0] == alone.diagnostics.n_iterations[0]
-    for name, array in alone.parameters.items():
-        assert_allclose(together.parameters[name][0], array[0], rtol=0, atol=1e-9)
-
-
 def test_blocks_that_stop_at_other_times_join():
     rewards = log_reward(3) * np.array([[0.1], [1.0], [3.0]])
     spec = replace(SPEC, stop_at_distance=0.02, block_size=1, check_every=10)
@@ -150,13 +136,6 @@ def test_members_that_failed_are_named():
     assert not ensemble.diagnostics.converged[2]
     with pytest.warns(NotConvergedWarning, match="smallest effective sample size"):
         train_ensemble(GRID, rewards, replace(spec, max_table_states=0))
-
-
-def test_nothing_is_said_of_members_that_converged(recwarn):
-    spec = replace(SPEC, n_iterations=1500, check_every=0)
-    ensemble = train_ensemble(GRID, log_reward(2), spec)
-    assert ensemble.diagnostics.converged.all()
-    assert not [w for w in recwarn if w.category is NotConvergedWarning]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1.01], ids=["arrays", "autograd"])
@@ -202,12 +181,8 @@ def logged(**options):
 
 def test_a_logger_is_told_what_the_history_has():
     ensemble, seen = logged()
-    assert [(iteration, values["members"]) for iteration, values in seen] == [
-        (50, (0, 1)),
-        (100, (0, 1)),
-        (50, (2,)),
-        (100, (2,)),
-    ]
+    calls = [(iteration, values["members"]) for iteration, values in seen]
+    assert calls == [(50, (0, 1)), (100, (0, 1)), (50, (2,)), (100, (2,))]
     history = ensemble.diagnostics.history
     for iteration, values in seen:
         assert set(values) == {*history, "members"} - {"iteration"}
