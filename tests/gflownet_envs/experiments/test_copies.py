@@ -1,7 +1,6 @@
 """Replicates of each reward and a control on the mean reward, as parts of a run."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments import run, tables
-from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
@@ -69,17 +67,10 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 
     monkeypatch.setattr(policies, "train_ensemble", spy)
     study = copies[1].study
-    again = policies.make_policies(
-        study,
-        copies[1].preset.training,
-        train=True,
-        n_replicates=N_REPLICATES,
-        n_control=N_CONTROL,
-        seed=0,
-        n_jobs=None,
-        store=None,
-        progress=lambda *done: None,
-    )
+    settings = {"train": True, "n_replicates": N_REPLICATES, "n_control": N_CONTROL}
+    silent = {"seed": 0, "n_jobs": None, "store": None, "progress": lambda *done: None}
+    training = copies[1].preset.training
+    again = policies.make_policies(study, training, **settings, **silent)
     (_, members), (reward, control) = calls
     assert len(control) == N_CONTROL
     assert not set(control) & set(members)
@@ -152,9 +143,7 @@ def test_the_table_of_noise_has_a_column_for_each_source(copies, tiny):
     assert dict(zip(table.columns, table.rows[0], strict=True))[added[0]] == shown
     assert table.rows[-1][-2:] == ("–", "–")  # only stop is left
     page = (copies[0] / "report.html").read_text(encoding="utf-8")
-    assert all(
-        f"<th>{title}</th>" in page.replace(' scope="col"', "") for title in added
-    )
+    assert all(f"{title}</th>" in page for title in added)
 
 
 def test_the_coverage_band_counts_rewards(copies):
@@ -185,36 +174,14 @@ def test_the_files_record_the_copies(copies, tiny):
     plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
     assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
     assert plain["training_noise"]["replicates"] is None
-    settings = read_settings(copies[0])
-    assert settings == {
-        "task": "grid",
-        "preset": "tiny",
-        "solver": "train",
-        "seed": 0,
-        "n_replicates": N_REPLICATES,
-        "n_control": N_CONTROL,
+    assert read_settings(copies[0]) == {
+        **{"task": "grid", "preset": "tiny", "solver": "train", "seed": 0},
+        **{"n_replicates": N_REPLICATES, "n_control": N_CONTROL},
     }
     seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
     assert seconds["control"] > 0
     dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
     assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
-
-
-def test_a_report_is_made_again_with_its_copies(
-    copies, run_tiny, tmp_path, monkeypatch
-):
-    out = tmp_path / "copy"
-    shutil.copytree(copies[0], out)
-    before = (out / "results.json").read_bytes()
-
-    def refuse(*arguments, **options):
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(train, "train_block", refuse)
-    result = testing.CliRunner().invoke(main, ["report", str(out)])
-    assert result.exit_code == 0, result.output
-    assert "replicates" in result.output
-    assert (out / "results.json").read_bytes() == before
 
 
 def test_an_interrupted_control_goes_on_from_the_members(
@@ -251,36 +218,12 @@ def test_an_interrupted_control_goes_on_from_the_members(
     ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
     ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
     ({"n_control": 1}, "n_control is 1, but .*; expected 0 or at least 2"),
-    (
-        {"n_replicates": 2, "solver": "exact"},
-        "n_replicates is 2, but solver='exact' trains no GFlowNet",
-    ),
-    (
-        {"n_control": 2, "solver": "exact"},
-        "n_control is 2, but solver='exact' trains no GFlowNet",
-    ),
+    ({"n_replicates": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
+    ({"n_control": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
     out = tmp_path / "out"
     refuses(message, run.run_task, "grid", out=out, **arguments)
-    assert not out.exists()
-
-
-@cases(
-    ("arguments", "message"),
-    (["--replicates", "0"], "Invalid value for '--replicates': 0"),
-    (["--control", "-1"], "Invalid value for '--control': -1"),
-    (["--control", "1"], "n_control is 1, but one member has no spread"),
-    (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
-)
-def test_bad_options_give_one_line(tmp_path, arguments, message):
-    out = tmp_path / "out"
-    result = testing.CliRunner().invoke(
-        main, ["run", "grid", *arguments, "--out", str(out)]
-    )
-    assert result.exit_code != 0
-    assert message in result.stderr
-    assert "Traceback" not in result.output
     assert not out.exists()
 
 

@@ -41,13 +41,12 @@ def samples():
 def all_splits(samples):
     scores = scores_above_empty(samples)
     triangular = TriangularSamples(samples, topological_order(NAMES, EDGES))
+    blocks = [("a", "d"), ("gone", "b")]
     return {
         "nodes": node_parts(ENV, scores, reward_of),
         "edges": edge_parts(ENV, scores, reward_of, n_named=3),
         "regressions": regression_parts(ENV, triangular, reward_of),
-        "blocks": regression_parts(
-            ENV, triangular, reward_of, blocks=[("a", "d"), ("gone", "b")]
-        ),
+        "blocks": regression_parts(ENV, triangular, reward_of, blocks=blocks),
         "pairs": pair_parts(ENV, triangular, [("a", "b"), ("d", "c")], reward_of),
     }
 
@@ -104,10 +103,8 @@ def test_any_recombination_of_the_data_is_a_sample(samples):
         assert_allclose(np.cov(found.T), np.cov(expected.T))
     mixed = triangular.coordinates.copy()
     mixed[:, 1] = mixed[::-1, 1]
-    smallest = [
-        np.linalg.eigvalsh(np.cov(x.T)).min() for x in triangular.samples(mixed)
-    ]
-    assert min(smallest) > 0
+    for rows in triangular.samples(mixed):
+        assert np.linalg.eigvalsh(np.cov(rows.T)).min() > 0
 
 
 def test_regressions_of_gaussian_rows_are_independent_and_scores_are_not():
@@ -117,10 +114,8 @@ def test_regressions_of_gaussian_rows_are_independent_and_scores_are_not():
     samples = rng.normal(size=(4000, 12, 4)) @ mixing.T
     triangular = TriangularSamples(samples, range(4))
     rows, columns = np.tril_indices(4)
-    entries = np.concatenate(
-        (triangular.coordinates[:, rows, columns], triangular.coordinates[:, :, 4]),
-        axis=1,
-    )
+    found = triangular.coordinates
+    entries = np.concatenate((found[:, rows, columns], found[:, :, 4]), axis=1)
     for values in (entries, np.abs(entries)):
         apart = np.corrcoef(values.T) - np.eye(entries.shape[1])
         assert np.abs(apart).max() < 0.08  # five standard errors

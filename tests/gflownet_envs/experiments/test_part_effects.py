@@ -100,14 +100,6 @@ def test_the_grid_against_all_its_rewards(grid):
         assert row.supported
 
 
-def test_a_part_that_is_destroyed_takes_its_variance_with_it(grid):
-    """The quadrants are independent: variance falls by the total index, nearly."""
-    _, _, found = grid
-    row = found.effects["move 5"]
-    right = found.effects.part_names.index("right")
-    assert 1.0 - row.left[right] == pytest.approx(row.total[right], abs=0.05)
-
-
 def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
     named = factorial_parts(space, log_reward, FACTORS, phrases={}, order=1)
     assert list(named.parts) == ["base", "ligand", REST]
@@ -130,14 +122,10 @@ def test_level_parts_add_up_but_for_a_constant(space, log_reward):
 
 def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
     """A member that lends itself all its parts has its own policy."""
-    named = group_parts(
-        space,
-        log_reward,
-        {"one": np.arange(3), "two": np.arange(3, 6)},
-        title="halves",
-        phrases={},
-        entries=("reactions", space.object_names()),
-    )
+    halves = {"one": np.arange(3), "two": np.arange(3, 6)}
+    shown = {"title": "halves", "phrases": {}}
+    shown["entries"] = ("reactions", space.object_names())
+    named = group_parts(space, log_reward, halves, **shown)
     trajectory = trajectory_of_actions(space, [0, 2])
     own, again = (
         policies_along(space, solve_exact(space, reward), trajectory).y
@@ -237,12 +225,10 @@ def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
     _, results = tiny
     (found,) = results.parts
     effects = found.effects
-    dependent = replace(
-        effects,
-        supported=(False,) * len(effects.supported),
-        reasons=(("recombined members have 1.60 times the variance",),) * 6,
-        columns={**effects.columns, "variance_ratio": np.full(6, 1.6)},
-    )
+    columns = {**effects.columns, "variance_ratio": np.full(6, 1.6)}
+    reasons = (("recombined members have 1.60 times the variance",),) * 6
+    dependent = replace(effects, supported=(False,) * 6, reasons=reasons)
+    dependent = replace(dependent, columns=columns)
     changed = replace(results, parts=(replace(found, effects=dependent),))
     text = answers(changed)[0]
     assert text.startswith("move 1: no answer. Recombined members")
@@ -284,9 +270,8 @@ def test_training_noise_stands_beside_what_rewards_imply(tiny):
 def test_a_task_without_named_parts_says_so(tiny):
     _, results = tiny
     bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
-    assert answers(bare) == [
-        "No part of the reward is named in the preset 'tiny' of grid."
-    ]
+    (sentence,) = answers(bare)
+    assert sentence == "No part of the reward is named in the preset 'tiny' of grid."
 
 
 def test_pairs_that_interact_are_listed(grid):

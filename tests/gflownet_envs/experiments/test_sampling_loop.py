@@ -78,29 +78,24 @@ def test_learning_is_the_update_of_a_normal_belief():
 
 
 @cases(
-    ("settings", "message"),
-    ({"available": [True]}, r"available must be bool of shape \(6,\)"),
-    ({"available": [False] * 6}, "no object that may be chosen"),
-    ({"available": [1] * 6}, "available must be bool"),
+    ("method", "settings", "message"),
+    ("choose", {"available": [True]}, r"available must be bool of shape \(6,\)"),
+    ("choose", {"available": [False] * 6}, "no object that may be chosen"),
+    ("choose", {"available": [1] * 6}, "available must be bool"),
+    ("learn", {"chosen": -1}, "chosen must be at least 0, got -1"),
+    ("learn", {"chosen": 99}, "chosen must be below the number of objects, 6, got 99"),
+    ("learn", {"noise_sd": -1.0}, "noise_sd must be at least 0 and finite"),
 )
-def test_wrong_choices_are_named(settings, message):
+def test_wrong_choices_and_observations_are_named(method, settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    refuses(message, loop.choose, **settings)
-
-
-@cases(
-    ("chosen", "noise_sd", "message"),
-    (-1, 0.1, "chosen must be at least 0, got -1"),
-    (99, 0.1, "chosen must be below the number of objects, 6, got 99"),
-    (1, -1.0, "noise_sd must be at least 0 and finite"),
-)
-def test_wrong_observations_are_named(chosen, noise_sd, message):
-    loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    refuses(message, loop.learn, chosen, 1.0, noise_sd=noise_sd)
+    if method == "learn":
+        settings = {"chosen": 1, "log_reward": 1.0, "noise_sd": 0.1} | settings
+    refuses(message, getattr(loop, method), **settings)
 
 
 def test_wrong_settings_are_named():
-    with pytest.raises(ValueError, match="log_reward has 1 different members"):
-        SamplingLoop(SPACES[1], members_of(SPACES[1])[:1].repeat(9, axis=0))
-    with pytest.raises(ValueError, match="n_components must be at least 1"):
-        SamplingLoop(SPACES[1], members_of(SPACES[1]), n_components=0)
+    env, members = SPACES[1], members_of(SPACES[1])
+    alike = members[:1].repeat(9, axis=0)
+    refuses("log_reward has 1 different members", SamplingLoop, env, alike)
+    words = "n_components must be at least 1"
+    refuses(words, SamplingLoop, env, members, n_components=0)

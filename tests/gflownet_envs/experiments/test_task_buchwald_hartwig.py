@@ -22,9 +22,8 @@ def small_study(seed=0, **changes):
         pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
     task = BuchwaldHartwigTask()
     preset = replace(task.presets["smoke"], n_train=2, n_test=1, **changes)
-    return task.prepare(
-        preset, seed=seed, store=None, progress=lambda *done: None, options={}
-    )
+    silent = {"store": None, "progress": lambda *done: None, "options": {}}
+    return task.prepare(preset, seed=seed, **silent)
 
 
 @cases(("variant", "sizes"), ("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23)))

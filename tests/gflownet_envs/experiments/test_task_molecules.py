@@ -23,6 +23,7 @@ from gflownet_envs.experiments.tasks.molecules import (
 )
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
 from tests.gflownet_envs.experiments.conftest import named_figures
+from tests.shared import refuses
 
 pytestmark = pytest.mark.slow
 
@@ -39,9 +40,8 @@ MEASURED = [f"{'C' * n}{tail}" for n in range(1, 16) for tail in ("O", "N", "C=O
 
 def few_fragments(*, min_attachments, data_home):
     assert min_attachments == 2
-    return SimpleNamespace(
-        smiles=tuple(FRAGMENTS), attachments=tuple(FRAGMENTS.values())
-    )
+    smiles, attachments = tuple(FRAGMENTS), tuple(FRAGMENTS.values())
+    return SimpleNamespace(smiles=smiles, attachments=attachments)
 
 
 def few_measurements(*, data_home, return_X_y):
@@ -169,13 +169,9 @@ def test_the_report_lists_and_draws_the_likeliest_molecules(real):
 
 def test_claims_are_about_the_papers_chains_only(toy):
     task = MoleculesTask()
-    assert {p: len(task.claims(s)) for p, s in task.presets.items()} == {
-        "smoke": 0,
-        "smoke-real": 0,
-        "default": 0,
-        "toy": 11,
-        "paper": 11,
-    }
+    n_claims = {name: len(task.claims(p)) for name, p in task.presets.items()}
+    none = dict.fromkeys(("smoke", "smoke-real", "default"), 0)
+    assert n_claims == none | {"toy": 11, "paper": 11}
     assert tables.paper_table(toy[0]) is None
 
 
@@ -201,10 +197,9 @@ def test_claims_about_five_positions():
 
 def test_an_unknown_variant_is_named():
     preset = replace(MoleculesTask.presets["smoke"], variant="both")
-    with pytest.raises(ValueError, match=r"one of \('toy', 'real'\), got 'both'"):
-        MoleculesTask().prepare(
-            preset, seed=0, store=None, progress=lambda *_: None, options={}
-        )
+    silent = {"seed": 0, "store": None, "progress": lambda *_: None, "options": {}}
+    words = r"one of \('toy', 'real'\), got 'both'"
+    refuses(words, MoleculesTask().prepare, preset, **silent)
 
 
 def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):
@@ -248,5 +243,5 @@ def test_inputs_per_position_are_outputs_along_the_reference_chain(toy):
         expected = best.copy()
         expected[position] = fragment
         assert_array_equal(chain, expected)
-    with pytest.raises(ValueError, match="inputs must be 'chains' or 'positions'"):
-        feature_chains(replace(settings, inputs="molecules"), 0)
+    wrong = replace(settings, inputs="molecules")
+    refuses("inputs must be 'chains' or 'positions'", feature_chains, wrong, 0)

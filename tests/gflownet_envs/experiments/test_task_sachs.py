@@ -221,9 +221,8 @@ def test_the_real_cells():
         pytest.skip("SKPCE_DATA is not set to a folder with sachs_observational.csv")
     task = SachsTask()
     preset = task.presets["default"]
-    study = task.prepare(
-        preset, seed=0, store=None, progress=lambda *_: None, options={}
-    )
+    silent = {"store": None, "progress": lambda *_: None, "options": {}}
+    study = task.prepare(preset, seed=0, **silent)
     assert study.environment.node_names == FEATURE_NAMES
     assert (study.environment.n_actions, study.environment.max_edges) == (111, 18)
     assert study.reward_features.shape == (80, 121)

@@ -202,10 +202,9 @@ def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeyp
     sources = found["grid-paper"]["sources"]
     assert set(sources) == {"trained"}
     other = sources["trained"]["draws"]
-    assert len(other["total_variation"]) == len(first["total_variation"])
-    assert not set(map(str, other["total_variation"])) & set(
-        map(str, first["total_variation"])
-    )
+    one, two = ([*map(str, some["total_variation"])] for some in (first, other))
+    assert len(one) == len(two)
+    assert not set(one) & set(two)
 
 
 def test_rows_near_a_limit_are_likely_to_change():
@@ -231,10 +230,8 @@ def test_policies_of_another_seed_are_made_again(tiny_grid, tmp_path):
 
 
 def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
-    for name, (changed, value) in {
-        "episodes": ("n_iterations", 3000 // 32),
-        "log-z": ("log_z_init", 0.0),
-    }.items():
+    changes = {"episodes": ("n_iterations", 3000 // 32), "log-z": ("log_z_init", 0.0)}
+    for name, (changed, value) in changes.items():
         first, other = (
             asdict(preset_of("buchwald-hartwig", reading, quick=False)[0])
             for reading in ("paper", name)
@@ -295,17 +292,9 @@ def test_every_figure_of_the_repository_has_ten_draws_at_least():
 def rebuilt(reading, folder):
     """Two draws of the continuous grid, made from nothing, and those of the piece."""
     task = "continuous-grid"
-    system = find_system(
-        task,
-        reading,
-        quick=False,
-        folder=folder,
-        runs=None,
-        seed=0,
-        n_jobs=1,
-        progress=lambda *stage: None,
-        options={},
-    )
+    where = {"quick": False, "folder": folder, "runs": None, "options": {}}
+    silent = {"seed": 0, "n_jobs": 1, "progress": lambda *stage: None}
+    system = find_system(task, reading, **where, **silent)
     assert "bounds of distances" not in system.record["cpu_seconds"]  # not shown
     path = PIECES / f"{task}-{reading}.json"
     piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
@@ -363,9 +352,7 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     assert [c.id for c in listed.claims if f'id="{c.id}"' not in text] == []
     assert sum(counts.values()) - counts["informative"] == len(listed.claims)
     assert text.count("<b class=withdrawn>") == sum(c.withdrawn for c in listed.claims)
-    assert [
-        c.id for c in listed.claims if page_module.escape(c.release) not in text
-    ] == []
+    assert all(page_module.escape(c.release) in text for c in listed.claims)
     for item in (*listed.figures, *listed.tables):
         label = item.label.replace(":", "_").replace("-", "_")
         assert f'id="{label}"' in text
@@ -384,37 +371,27 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
 
 
 def test_a_page_of_nothing_finished_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"no finished pieces in '.*pieces'"):
-        make_paper(tmp_path / "out", finished=True)
-    with pytest.raises(ValueError, match=r"or \['.*'\]; expected a call without fini"):
-        make_paper(tmp_path / "out", finished=True, runs=[tmp_path])
+    out, words = tmp_path / "out", r"or \['.*'\]; expected a call without fini"
+    refuses("no finished pieces in '.*pieces'", make_paper, out, finished=True)
+    refuses(words, make_paper, out, finished=True, runs=[tmp_path])
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_names_the_page_and_what_agrees(monkeypatch, tmp_path):
-    page = tmp_path / "paper.html"
-    monkeypatch.setattr(
-        make, "make_paper", lambda out, **options: {"page": page, "agrees": 3}
-    )
-    result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
-    assert result.exit_code == 0
-    assert "agrees: 3" in result.output
-    assert "Page:" in result.output
-
-
-def test_an_interrupted_command_says_how_to_go_on(monkeypatch, tmp_path):
-    def interrupted(out, **options):
-        raise KeyboardInterrupt
+@cases(
+    ("answer", "exit_code", "words"),
+    ({"page": Path("paper.html"), "agrees": 3}, 0, ("agrees: 3", "Page:")),
+    (KeyboardInterrupt(), 130, ("goes on from",)),
+    (ValueError("preset must be one"), 1, ("preset must be one",)),
+    ids=["made", "interrupted", "wrong"],
+)
+def test_what_the_command_says(answer, exit_code, words, monkeypatch, tmp_path):
+    def stand_in(out, **options):
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     (tmp_path / "pieces").mkdir()
-    monkeypatch.setattr(make, "make_paper", interrupted)
+    monkeypatch.setattr(make, "make_paper", stand_in)
     result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
-    assert result.exit_code == 130
-    assert "goes on from" in result.output
-
-
-def test_the_command_says_what_is_wrong(tmp_path):
-    arguments = ["paper", "--out", str(tmp_path / "out"), "--preset", "smoke"]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 1
-    assert "preset must be one of" in result.output
+    assert result.exit_code == exit_code
+    assert all(word in result.output for word in words)

@@ -29,17 +29,8 @@ from tests.shared import cases
 
 
 def claim_of(rule, task="grid", kind="finding", **values):
-    return Claim(
-        "X-1",
-        "section",
-        "text",
-        rule,
-        ("quote",),
-        paper="paper",
-        kind=kind,
-        task=task,
-        values=values,
-    )
+    where = {"paper": "paper", "kind": kind, "task": task, "values": values}
+    return Claim("X-1", "section", "text", rule, ("quote",), **where)
 
 
 CONSTANT = {
@@ -200,10 +191,8 @@ def test_identities_are_a_kind_of_their_own(found):
     claim = claim_of("at_most", kind="identity", measure="max_rho", value=0.1)
     result = answer(claim, found)
     assert (result.word, result.kind) == (AGREES, "identity")
-    theory = claim_of(
-        "theory", None, "identity", measure="terms_and_one", values=[5, 3, 57]
-    )
-    assert answer(theory, {}).kind == "identity"
+    values = {"measure": "terms_and_one", "values": [5, 3, 57]}
+    assert answer(claim_of("theory", None, "identity", **values), {}).kind == "identity"
 
 
 def test_other_readings_stand_beside_with_a_word_of_their_own(found):
@@ -274,9 +263,8 @@ def test_settings_are_compared_number_by_number(found):
     text = "n train 50, training.n iterations 400, rewards 625"
     assert other.sides[OURS].text == text
     assert other.why == "differ: n train"
-    assert papers_settings(claim_of("settings", settings=wanted)).startswith(
-        "n train 51, "
-    )
+    shown = papers_settings(claim_of("settings", settings=wanted))
+    assert shown.startswith("n train 51, ")
     counted = claim_of("settings", kind="setting", settings={"choices": 2, "inputs": 2})
     assert answer(counted, found).word == "same"
     assert answer(counted, {}).why == "not finished: choices"
