@@ -1,5 +1,7 @@
 """Values and gradients of the objectives, by hand."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -28,10 +30,8 @@ def test_trajectory_balance_value_and_gradient():
     losses = trajectory_balance_loss(log_pf, log_pb, log_reward, log_z)
     losses.sum().backward()
     for e in range(2):
-        residuals = [
-            (log_z[e] + (log_pf - log_pb)[e, b].sum() - log_reward[e, b]).item()
-            for b in range(3)
-        ]
+        passed = (log_pf - log_pb)[e].sum(dim=1)
+        residuals = (log_z[e] + passed - log_reward[e]).tolist()
         assert losses[e].item() == pytest.approx(sum(r * r for r in residuals) / 3)
         assert log_z.grad[e].item() == pytest.approx(sum(2 * r for r in residuals) / 3)
         for b, residual in enumerate(residuals):
@@ -43,9 +43,7 @@ def test_vargrad_value_and_gradient():
     losses = vargrad_loss(log_pf, log_pb, log_reward)
     losses.sum().backward()
     for e in range(2):
-        estimates = [
-            (log_reward[e, b] + (log_pb - log_pf)[e, b].sum()).item() for b in range(3)
-        ]
+        estimates = (log_reward[e] + (log_pb - log_pf)[e].sum(dim=1)).tolist()
         mean = sum(estimates) / 3
         variance = sum((x - mean) ** 2 for x in estimates) / 2
         assert losses[e].item() == pytest.approx(variance)
@@ -124,12 +122,7 @@ def test_members_are_independent_and_steps_after_the_end_do_not_count(objective)
     assert (gradient[0] != 0).any()
     assert (gradient[1] == 0).all()
     noise = torch.randn(2, 3, 2, dtype=torch.float64)
-    longer = BalanceTerms(
-        torch.nn.functional.pad(log_pf, (0, 2)),
-        torch.nn.functional.pad(log_pb, (0, 2)),
-        log_reward,
-        log_z,
-        torch.nn.functional.pad(alive, (0, 2)),
-        torch.cat((log_flow, noise), dim=-1),
-    )
+    pad = partial(torch.nn.functional.pad, pad=(0, 2))
+    ended = (pad(log_pf), pad(log_pb), log_reward, log_z, pad(alive))
+    longer = BalanceTerms(*ended, torch.cat((log_flow, noise), dim=-1))
     torch.testing.assert_close(objective.loss(longer), losses)

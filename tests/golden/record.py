@@ -93,12 +93,9 @@ def _value_at(results: Results, path: str) -> Any:
 def compare_with(commit: str) -> int:
     """List what differs from another commit on this machine; return how much does."""
     with checkout(commit) as folder:
-        subprocess.run(
-            [sys.executable, "-m", "tests.golden.record", "numbers"],
-            check=True,
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(folder)},
-        )
+        command = [sys.executable, "-m", "tests.golden.record", "numbers"]
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        subprocess.run(command, check=True, cwd=folder, env=environment)
         path = folder / NUMBERS.relative_to(FOLDER.parents[1])
         before = json.loads(path.read_text(encoding="utf-8"))
     n_different = 0

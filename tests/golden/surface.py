@@ -15,27 +15,14 @@ from sklearn.base import BaseEstimator
 
 OURS = ("skpce", "gflownet_envs")
 PUBLIC_PACKAGES = (
-    "skpce",
-    "skpce.decision",
-    "skpce.embedding",
-    "skpce.ensembles",
-    "skpce.inspection",
-    "skpce.metrics",
-    "skpce.plotting",
-    "skpce.sample_size",
-    "gflownet_envs",
-    "gflownet_envs.block_store",
-    "gflownet_envs.datasets",
-    "gflownet_envs.environments",
-    "gflownet_envs.objectives",
-    "gflownet_envs.policies",
-    "gflownet_envs.policy_dataset",
-    "gflownet_envs.policy_relevant_features",
-    "gflownet_envs.rewards",
-    "gflownet_envs.sampling",
-    "gflownet_envs.storage",
-    "gflownet_envs.testing",
-    "gflownet_envs.training",
+    *("skpce", "skpce.decision", "skpce.embedding", "skpce.ensembles"),
+    *("skpce.inspection", "skpce.metrics", "skpce.plotting", "skpce.sample_size"),
+    *("gflownet_envs", "gflownet_envs.block_store", "gflownet_envs.datasets"),
+    *("gflownet_envs.environments", "gflownet_envs.objectives"),
+    *("gflownet_envs.policies", "gflownet_envs.policy_dataset"),
+    *("gflownet_envs.policy_relevant_features", "gflownet_envs.rewards"),
+    *("gflownet_envs.sampling", "gflownet_envs.storage"),
+    *("gflownet_envs.testing", "gflownet_envs.training"),
 )
 """Every module with ``__all__`` whose name has no leading underscore."""
 

@@ -4,16 +4,15 @@ import torch
 from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
-    SequentialSelectionEnvironment,
     StateGraph,
 )
 from gflownet_envs.environments.state_graph import TooManyStatesError
+from tests.gflownet_envs.spaces import TREE
 from tests.shared import cases, refuses
 
 
 def test_selection_has_one_state_a_prefix():
-    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
-    graph = StateGraph.from_environment(env)
+    graph = StateGraph.from_environment(TREE)
     assert graph.layer_offsets == (0, 1, 3)
     assert graph.steps.tolist() == [0, 1, 1]
     assert graph.children[0].tolist() == [1, 2, -1, -1, -1]

@@ -7,7 +7,6 @@ from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
     HypergridEnvironment,
-    SequentialSelectionEnvironment,
     StateGraph,
 )
 from gflownet_envs.datasets import make_linear_gaussian_data
@@ -19,6 +18,7 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table
+from tests.gflownet_envs.spaces import TREE
 from tests.shared import cases, refuses
 
 
@@ -28,7 +28,7 @@ from tests.shared import cases, refuses
     DagEnvironment(4, max_edges=2),
     GridEnvironment(size=4, max_moves=4),
     HypergridEnvironment(n_dims=2, side=4),
-    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
+    TREE,
     ids=lambda env: env.name,
 )
 def test_final_states_are_in_the_order_of_the_table(env):

@@ -15,39 +15,22 @@ from gflownet_envs import (
     solve_exact,
     terminating_distribution,
 )
+from tests.gflownet_envs.spaces import SPACES, all_paths, random_log_reward
 from tests.shared import cases, refuses
 
 
-def random_log_reward(n_members, n_objects, seed=0):
-    rng = np.random.default_rng(seed)
-    return torch.from_numpy(2 * rng.normal(size=(n_members, n_objects)))
+def log_rewards(env, n_members=1):
+    return torch.from_numpy(2 * random_log_reward(env, n_members))
 
 
-def all_paths(env, state):
-    """Yield every path from a state as its (state, action) pairs and its end."""
-    if env.is_terminal(state):
-        yield [], state
-        return
-    for action in env.valid_mask(state).nonzero()[:, 0]:
-        for edges, end in all_paths(env, env.step(state, action)):
-            yield [(state, action), *edges], end
-
-
-@cases(
-    "env",
-    GridEnvironment(size=3, max_moves=3),
-    HypergridEnvironment(n_dims=2, side=3),
-    TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
-    DagEnvironment(3),
-    ids=lambda env: env.name,
-)
+@cases("env", *SPACES, DagEnvironment(3), ids=lambda env: env.name)
 def test_against_enumeration_of_paths(env):
     # P_F(s′|s) must be the share of the backward measure R(x) Π P_B of the paths
     # through s that go on to s′
-    log_reward = random_log_reward(1, env.n_objects)
+    log_reward = log_rewards(env)
     solution = solve_exact(env, log_reward)
     through = torch.zeros(solution.graph.n_states, env.n_actions, dtype=torch.float64)
-    for edges, end in all_paths(env, env.initial_state()):
+    for edges, end in all_paths(env):
         later = [state for state, _ in edges[1:]] + [end]
         log_measure = log_reward[0, env.object_index(end)]
         log_measure = log_measure + sum(env.log_backward_policy(s) for s in later)
@@ -67,7 +50,7 @@ def test_against_enumeration_of_paths(env):
 
 def test_a_constant_added_to_log_reward_changes_log_z_alone():
     env = GridEnvironment()
-    log_reward = random_log_reward(1, env.n_objects)
+    log_reward = log_rewards(env)
     plain, shifted = solve_exact(env, log_reward), solve_exact(env, log_reward + 700)
     torch.testing.assert_close(shifted.log_z, plain.log_z + 700)
     torch.testing.assert_close(shifted.log_policy_table, plain.log_policy_table)
@@ -119,7 +102,7 @@ def from_table(log_reward):
 
 def test_a_float32_table_is_not_copied_and_solved_in_float64():
     env = GridEnvironment()
-    log_reward = random_log_reward(3, env.n_objects).float()
+    log_reward = log_rewards(env, 3).float()
     solution = solve_exact(env, log_reward)
     assert solution.log_reward.data_ptr() == log_reward.data_ptr()
     widened = solve_exact(env, log_reward.double())
@@ -131,7 +114,7 @@ def test_a_float32_table_is_not_copied_and_solved_in_float64():
 
 @pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
 def test_a_function_gives_what_its_table_gives(env):
-    log_reward = random_log_reward(4, env.n_objects)
+    log_reward = log_rewards(env, 4)
     from_a_table = solve_exact(env, log_reward)
     solution = solve_exact(env, from_table(log_reward), n_members=4)
     assert torch.equal(solution.log_flow, from_a_table.log_flow)
@@ -143,7 +126,7 @@ def test_a_function_gives_what_its_table_gives(env):
 
 def test_members_in_chunks_give_the_same(monkeypatch):
     env = HypergridEnvironment(n_dims=2, side=4)
-    log_reward = random_log_reward(5, env.n_objects)
+    log_reward = log_rewards(env, 5)
     whole = solve_exact(env, log_reward)
     table = torch.log_softmax(torch.zeros_like(whole.log_policy_table), dim=-1)
     table = torch.where(whole.graph.mask, table, float("-inf"))
@@ -168,7 +151,7 @@ def test_members_in_chunks_give_the_same(monkeypatch):
 def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
     """A network in float32 differs in the last digits with the size of its batch."""
     env = TokenSequenceEnvironment(["a", "b", "c"], 3)
-    log_reward = 100 * random_log_reward(2, env.n_objects)
+    log_reward = 100 * log_rewards(env, 2)
 
     def rounded(members, objects):
         return log_reward[members][:, objects] + 1e-5 * len(objects) / env.n_objects
@@ -183,7 +166,7 @@ def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
 
 def test_policies_of_some_states_are_rows_of_the_table():
     env = HypergridEnvironment(n_dims=2, side=4)
-    solution = solve_exact(env, random_log_reward(3, env.n_objects))
+    solution = solve_exact(env, log_rewards(env, 3))
     ids = torch.tensor([[7, 0, 15], [15, 3, 3]])
     policy = solution.log_policy(solution.graph.states[ids])
     assert policy.shape == (3, 2, 3, env.n_actions)

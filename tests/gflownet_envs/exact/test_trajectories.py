@@ -14,6 +14,7 @@ from gflownet_envs import (
     solve_exact,
     trajectory_of_actions,
 )
+from tests.gflownet_envs.spaces import TREE, random_log_reward
 from tests.shared import cases, refuses
 
 GRID = GridEnvironment()
@@ -73,9 +74,8 @@ def test_what_is_no_trajectory_or_one_policy_is_refused():
 
 
 def test_policies_in_all_states_are_those_along_each_trajectory():
-    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
-    log_reward = np.random.default_rng(0).normal(size=(4, env.n_objects))
-    source = solve_exact(env, log_reward)
+    env = TREE
+    source = solve_exact(env, random_log_reward(env, 4))
     everywhere = policies_everywhere(source.graph, source)
     assert list(everywhere.steps.values()) == [2, 3, 3]
     for level, name in enumerate(("a: x", "a: y")):

@@ -15,6 +15,10 @@ from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
 
+#: What a task is prepared with, beside its preset, where nobody looks on.
+SILENT: dict[str, Any] = {"seed": 0, "store": None, "options": {}}
+SILENT["progress"] = lambda *done: None
+
 
 def exact_dataset(X: Any, y: Any, steps: tuple[int, ...], **more: Any) -> Any:
     """Make a data set of exact policies whose steps and actions have some names."""

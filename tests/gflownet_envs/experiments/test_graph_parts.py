@@ -125,18 +125,14 @@ def test_only_regressions_keep_the_variance(samples):
     splits = all_splits(np.random.default_rng(4).normal(size=(80, 30, 4)))
     ratios = {}
     for name in ("regressions", "nodes"):
-        split = splits[name]
-        effects = part_effects(
-            lambda parts, split=split: (
-                split.reward(parts).scores.numpy()[:, 2, [1, 3]]
-                + split.reward(parts).scores.numpy()[:, 0, [4, 12]]
-            ),
-            split.parts,
-            combine=dict,
-            n_draws=200,
-            dependent=False,
-            random_state=0,
-        )
+
+        def scores_of_edges(parts, split=splits[name]):
+            scores = split.reward(parts).scores.numpy()
+            return scores[:, 2, [1, 3]] + scores[:, 0, [4, 12]]
+
+        settings = {"n_draws": 200, "dependent": False, "random_state": 0}
+        parts = splits[name].parts
+        effects = part_effects(scores_of_edges, parts, combine=dict, **settings)
         ratios[name] = effects.variance_ratio.mean()
     assert abs(ratios["regressions"] - 1) < 0.2
     assert ratios["nodes"] < 0.7  # each way around, an edge has the same score

@@ -33,6 +33,7 @@ from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error
 from skpce.inspection import part_effects
+from tests.gflownet_envs.experiments.conftest import SILENT
 
 FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}
 
@@ -51,12 +52,10 @@ def log_reward():
 def grid():
     """All 625 rewards of the grid, solved, and the effects of its quadrants."""
     task, preset = find_task("grid", "default")
-    silent = {"seed": 0, "store": None, "progress": lambda *_: None}
-    study = task.prepare(preset, options={}, **silent)
-    policies = make_policies(study, preset.training, train=False, **silent)
-    (found,) = find_part_effects(
-        study, policies, n_draws=1024, seed=0, progress=lambda *_: None
-    )
+    study = task.prepare(preset, **SILENT)
+    silent = {name: SILENT[name] for name in ("seed", "progress")}
+    policies = make_policies(study, preset.training, train=False, store=None, **silent)
+    (found,) = find_part_effects(study, policies, n_draws=1024, **silent)
     return study, policies, found
 
 

@@ -5,18 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gflownet_envs import (
-    GridEnvironment,
-    SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
+from tests.gflownet_envs.spaces import GRID, TREE
 from tests.shared import cases, refuses
 
-SPACES = [
-    GridEnvironment(size=3, max_moves=3),
-    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
-    TokenSequenceEnvironment(["a", "end", "b"], 2, end_token="end"),
-]
+SPACES = [GRID, TREE, TokenSequenceEnvironment(["a", "end", "b"], 2, "end")]
 
 
 def members_of(env, n_members=40, seed=0):

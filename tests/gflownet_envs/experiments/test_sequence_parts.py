@@ -36,6 +36,7 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from skpce.inspection import parts_of_table
+from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import cases, refuses
 
 N_MEMBERS = 5
@@ -205,8 +206,7 @@ def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, mes
 
 def test_strategies_have_both_splits():
     task, preset = find_task("strategy-reasoning", "smoke")
-    silent = {"store": None, "progress": lambda *_: None, "options": {}}
-    study = task.prepare(preset, seed=0, **silent)
+    study = task.prepare(preset, **SILENT)
     by_position, by_label = study.named_parts
     assert "which strategy stands at position 1" in by_position.phrases.values()
     objects = torch.arange(study.environment.n_objects)

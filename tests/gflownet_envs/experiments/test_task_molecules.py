@@ -11,7 +11,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.experiments import claims, tables
+from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.files import build_report
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.tasks import molecule_studies
@@ -22,7 +22,7 @@ from gflownet_envs.experiments.tasks.molecules import (
     molecules_figure,
 )
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
-from tests.gflownet_envs.experiments.conftest import named_figures
+from tests.gflownet_envs.experiments.conftest import SILENT, named_figures
 from tests.shared import refuses
 
 pytestmark = pytest.mark.slow
@@ -175,31 +175,10 @@ def test_claims_are_about_the_papers_chains_only(toy):
     assert tables.paper_table(toy[0]) is None
 
 
-def test_claims_about_five_positions():
-    source = SimpleNamespace(
-        dataset=SimpleNamespace(step_names=POSITIONS),
-        main=SimpleNamespace(
-            expansion_alr_sum=np.array([16.0, 20.0, 27.0, 12.0, 25.0]),
-            calibration={
-                "push-forward alone": SimpleNamespace(
-                    coverage=np.array([[0.1] * 5, [0.95, 0.7, np.nan, 0.8, 0.9]])
-                )
-            },
-        ),
-    )
-    scaffolds, decorations = POSITIONS[:2], POSITIONS[3:]
-    assert claims.alr_of_steps(source, scaffolds) == "16.0, 20.0"
-    assert claims.alr_of_steps(source, decorations) == "12.0, 25.0"
-    assert claims.alr_ratio(source, "linker", scaffolds) == "1.50"
-    assert claims.alr_ratio(source, "linker", decorations) == "1.46"
-    assert claims.coverage_range(source) == "0.70 to 0.95"
-
-
 def test_an_unknown_variant_is_named():
     preset = replace(MoleculesTask.presets["smoke"], variant="both")
-    silent = {"seed": 0, "store": None, "progress": lambda *_: None, "options": {}}
     words = r"one of \('toy', 'real'\), got 'both'"
-    refuses(words, MoleculesTask().prepare, preset, **silent)
+    refuses(words, MoleculesTask().prepare, preset, **SILENT)
 
 
 def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
 from gflownet_envs.rewards.graph_scores import subsample_rows
+from tests.gflownet_envs.experiments.conftest import SILENT
 
 pytestmark = pytest.mark.slow
 
@@ -113,8 +114,7 @@ def test_the_gap_lifts_the_worst_graphs_and_moves_the_law_by_less_than_it_says(r
     results, _ = run
     proxy = replace(results.preset.proxy, n_solved_only=0, max_gap=12.0)
     preset = replace(results.preset, proxy=proxy, n_test=1)
-    silent = {"store": None, "progress": lambda *_: None, "options": {}}
-    lifted = results.task.prepare(preset, seed=0, **silent).reward.log_reward
+    lifted = results.task.prepare(preset, **SILENT).reward.log_reward
     plain = results.study.reward.log_reward[: len(lifted)]
     gap = lifted.amax(dim=1) - lifted.amin(dim=1)
     torch.testing.assert_close(gap, torch.full_like(gap, 12.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,18 +116,6 @@ def test_the_features_of_reward_models_are_scores_of_the_problems(smoke_runs):
 
 
 # Claims of the paper.
-
-
-def test_claims_about_components_read_the_fitted_pca():
-    pca = SimpleNamespace(
-        explained_variance_ratio_=np.array([0.2, 0.05]),
-        components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
-    )
-    source = SimpleNamespace(main=SimpleNamespace(pipeline=[pca]))
-    assert claims.explained_variance(source) == "25.0%"
-    assert claims.uniform_component(source) == "cosine 1.00"
-    pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
-    assert claims.uniform_component(source) == "cosine 0.00"
 
 
 def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):

@@ -12,7 +12,6 @@ from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import (
     DagEnvironment,
-    GridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
     TokenSequenceEnvironment,
@@ -27,7 +26,7 @@ from gflownet_envs.policy_relevant_features import (
     sampled_outcome_distributions,
 )
 from skpce.inspection import part_effects
-from tests.gflownet_envs.exact.test_solve import all_paths
+from tests.gflownet_envs.spaces import GRID, all_paths
 from tests.shared import cases, refuses
 
 SELECTION = SequentialSelectionEnvironment(
@@ -35,7 +34,7 @@ SELECTION = SequentialSelectionEnvironment(
 )
 SPACES = {
     "tree": (SELECTION, [1, 3, 7]),
-    "grid": (GridEnvironment(size=3, max_moves=3), [3, 1, 4]),
+    "grid": (GRID, [3, 1, 4]),
     "sequences": (TokenSequenceEnvironment(["s", "end", "t"], 3, "end"), None),
     "graphs": (DagEnvironment(3), None),
 }

@@ -29,6 +29,7 @@ from gflownet_envs.rewards.source import (
     RewardTable,
     as_reward_source,
 )
+from tests.gflownet_envs.spaces import assert_same_parameters
 from tests.shared import cases, refuses
 
 DAG = DagEnvironment(3)
@@ -83,8 +84,7 @@ def test_a_function_of_states_trains_like_its_table():
     one = train_ensemble(DAG, reward, SPEC)
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
-    for name, array in one.parameters.items():
-        assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
+    assert_same_parameters(one, other, 1e-10)
 
 
 @pytest.mark.slow

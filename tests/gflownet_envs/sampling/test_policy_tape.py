@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from gflownet_envs import (
-    GridEnvironment,
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
@@ -13,10 +12,11 @@ from gflownet_envs.policies import HeadLayout, StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.sampling import Exploration, TableSampler
 from gflownet_envs.sampling.tables import PolicyTape
+from tests.gflownet_envs.spaces import GRID
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 ENVIRONMENTS = (
-    GridEnvironment(size=3, max_moves=3),
+    GRID,
     HypergridEnvironment(side=5),
     SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pqrs")}),
 )

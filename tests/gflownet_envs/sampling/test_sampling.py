@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gflownet_envs import GridEnvironment, SequentialSelectionEnvironment, StateGraph
+from gflownet_envs import StateGraph
 from gflownet_envs.policies import HeadLayout, StackedGRU, StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.sampling import (
@@ -13,11 +13,7 @@ from gflownet_envs.sampling import (
     TableSampler,
     cumulative_policy,
 )
-
-GRID = GridEnvironment(size=3, max_moves=3)
-SELECTION = SequentialSelectionEnvironment(
-    {"a": list("xyz"), "b": list("pqrs"), "c": list("uv")}
-)
+from tests.gflownet_envs.spaces import GRID, SELECTION
 
 
 def uniforms(n_members, batch_size, env, seed=0):

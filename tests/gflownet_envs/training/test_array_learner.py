@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
-    GridEnvironment,
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
@@ -25,12 +24,13 @@ from gflownet_envs.sampling import TableSampler
 from gflownet_envs.training import block
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner
+from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 ENVIRONMENTS = (
-    GridEnvironment(size=3, max_moves=3),  # ends early
+    GRID,
     HypergridEnvironment(side=5),  # several parents
     SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pqrs")}),
     TokenSequenceEnvironment(list("ab"), 4),  # ends early, layers grow
@@ -46,7 +46,7 @@ def learners(env, spec, n_members=3):
     """
     graph = StateGraph.from_environment(env)
     streams = member_streams(0, tuple(range(n_members)))
-    table = np.random.default_rng(0).normal(size=(n_members, env.n_objects))
+    table = random_log_reward(env, n_members)
     dtype = getattr(torch, spec.dtype)
     reward = RewardTable(env, table).to("cpu", dtype)
     sizes = (env.encoding_size, *spec.hidden, env.n_actions)
@@ -180,5 +180,4 @@ def test_rewards_without_a_table(monkeypatch):
     assert len(final) == env.n_objects
     table = source.of_objects(torch.arange(env.n_objects).expand(2, -1))
     one, other = (train_ensemble(env, r, SPEC) for r in (source, table))
-    for name, values in one.parameters.items():
-        assert_allclose(values, other.parameters[name], atol=1e-12)
+    assert_same_parameters(one, other, 1e-12)

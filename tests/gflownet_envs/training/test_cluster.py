@@ -9,34 +9,28 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import joblib
-import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
-from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+from gflownet_envs import TrainingSpec, train_ensemble
+from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 KILL = signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM
 NOT_COMPARED = {"record", "seconds"}
-GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=1)
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Two workers of one thread on this machine."""
+    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    settings |= {"dashboard_address": None, "host": "127.0.0.1"}
+    settings["local_directory"] = str(tmp_path_factory.mktemp("dask"))
     with (
         warnings.catch_warnings(action="ignore"),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            host="127.0.0.1",
-            local_directory=str(tmp_path_factory.mktemp("dask")),
-        ) as cluster,
+        distributed.LocalCluster(**settings) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config("dask"),
     ):
@@ -66,14 +60,13 @@ def kill_one(cluster):
 @pytest.mark.slow
 def test_training_outlives_a_worker(cluster, kill_one):
     progress, killed = kill_one
-    log_reward = np.random.default_rng(0).normal(size=(8, GRID.n_objects))
+    log_reward = random_log_reward(GRID, 8)
     there = train_ensemble(GRID, log_reward, SPEC, progress=progress)
     with joblib.parallel_config("sequential"):
         here = train_ensemble(GRID, log_reward, SPEC)
     assert killed
     assert there.members == here.members
-    for name, array in here.parameters.items():
-        assert_allclose(array, there.parameters[name], rtol=0, atol=1e-5, err_msg=name)
+    assert_same_parameters(here, there, 1e-5)
 
 
 def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkeypatch):
@@ -103,12 +96,8 @@ def small_grid(monkeypatch):
     from gflownet_envs.experiments.tasks.grid import GridTask
 
     smoke = GridTask.presets["smoke"]
-    small = replace(
-        smoke,
-        training=replace(smoke.training, block_size=4, n_iterations=10),
-        solver="subspace_pursuit",
-        degrees=(1,),
-    )
+    training = replace(smoke.training, block_size=4, n_iterations=10)
+    small = replace(smoke, training=training, solver="subspace_pursuit", degrees=(1,))
     monkeypatch.setattr(GridTask, "presets", {"smoke": small})
 
 
@@ -169,10 +158,8 @@ def test_an_address_without_a_scheduler(tmp_path, monkeypatch):
 
     monkeypatch.setattr(command_line, "_SECONDS_TO_CONNECT", 1)
     for address in ("tcp://127.0.0.1:1", "nowhere at all"):
-        done = testing.CliRunner().invoke(
-            command_line.main,
-            ["run", "grid", "--out", str(tmp_path / "run"), "--cluster", address],
-        )
+        given = ["run", "grid", "--out", str(tmp_path / "run"), "--cluster", address]
+        done = testing.CliRunner().invoke(command_line.main, given)
         assert done.exit_code == 1
         assert "no scheduler of dask answers there" in done.output
         assert not (tmp_path / "run").exists()

@@ -1,6 +1,7 @@
 """Diagnostics during training, stopping on them, and what is said about failures."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
-    GridEnvironment,
     StateGraph,
     TrainingSpec,
     distance_to_exact,
@@ -21,15 +21,11 @@ from gflownet_envs.training.convergence import (
     NotConvergedWarning,
     effective_sample_share,
 )
+from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases, refuses
 
-GRID = GridEnvironment(size=3, max_moves=3)
+log_reward = partial(random_log_reward, GRID)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
-
-
-def log_reward(n_members, scale=1.0):
-    rng = np.random.default_rng(0)
-    return scale * rng.normal(size=(n_members, GRID.n_objects))
 
 
 def test_effective_sample_share_by_hand():
@@ -81,8 +77,7 @@ def test_looking_does_not_touch_training():
     rewards = log_reward(2)
     often = train_ensemble(GRID, rewards, replace(SPEC, check_every=10))
     never = train_ensemble(GRID, rewards, replace(SPEC, check_every=0))
-    for name, array in often.parameters.items():
-        assert_array_equal(array, never.parameters[name])
+    assert_same_parameters(often, never)
 
 
 def test_members_stop_one_by_one():
@@ -140,7 +135,7 @@ def test_members_that_failed_are_named():
 
 @pytest.mark.parametrize("temperature", [1.0, 1.01], ids=["arrays", "autograd"])
 def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temperature):
-    rewards = np.stack([np.zeros(GRID.n_objects), log_reward(1, scale=3.0)[0]])
+    rewards = np.stack([np.zeros(GRID.n_objects), 3 * log_reward(1)[0]])
     spec = replace(SPEC, stop_at_distance=0.1, check_every=20, n_iterations=60)
     spec = replace(spec, exploration_temperature=temperature)
     sizes = []
@@ -173,10 +168,8 @@ def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temper
 def logged(**options):
     seen = []
     spec = replace(SPEC, n_iterations=100, block_size=2)
-    ensemble = train_ensemble(
-        GRID, log_reward(3), spec, logger=lambda *call: seen.append(call), **options
-    )
-    return ensemble, seen
+    options["logger"] = lambda *call: seen.append(call)
+    return train_ensemble(GRID, log_reward(3), spec, **options), seen
 
 
 def test_a_logger_is_told_what_the_history_has():

@@ -1,6 +1,7 @@
 """Blocks in other processes, replicates, devices: the same numbers."""
 
 from dataclasses import replace
+from functools import partial
 
 import joblib
 import numpy as np
@@ -8,40 +9,32 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+from gflownet_envs import TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training import block
 from gflownet_envs.training.block import most_members
+from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases, refuses
 
-GRID = GridEnvironment(size=3, max_moves=3)
+log_reward = partial(random_log_reward, GRID)
 SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
-
-
-def log_reward(n_members):
-    return np.random.default_rng(0).normal(size=(n_members, GRID.n_objects))
 
 
 def assert_same(one, other, tolerance=0.0):
     assert one.members == other.members
-    for name, array in one.parameters.items():
-        assert_allclose(
-            array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
-        )
-    assert_allclose(
-        one.diagnostics.log_z, other.diagnostics.log_z, rtol=0, atol=tolerance
-    )
+    assert_same_parameters(one, other, tolerance)
+    found, expected = one.diagnostics.log_z, other.diagnostics.log_z
+    assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.slow
 def test_two_processes_give_the_numbers_of_one():
     here = train_ensemble(GRID, log_reward(5), SPEC)
     calls = []
-    there = train_ensemble(
-        GRID, log_reward(5), SPEC, n_jobs=2, progress=lambda *done: calls.append(done)
-    )
+    settings = {"n_jobs": 2, "progress": lambda *done: calls.append(done)}
+    there = train_ensemble(GRID, log_reward(5), SPEC, **settings)
     assert_same(here, there, 1e-5)
     assert calls == [(20, 80), (40, 80), (60, 80), (80, 80)]
 

@@ -23,24 +23,15 @@ from gflownet_envs.block_store import BlockStore
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import DivergedWarning
+from tests.gflownet_envs.spaces import (
+    GRID,
+    SELECTION,
+    assert_same_parameters,
+    random_log_reward,
+)
 from tests.shared import cases, refuses
 
-GRID = GridEnvironment(size=3, max_moves=3)
-SELECTION = SequentialSelectionEnvironment(
-    {"a": list("xyz"), "b": list("pqrs"), "c": list("uv")}
-)
 SHORT = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
-
-
-def random_log_reward(n_members, env, seed=0):
-    return np.random.default_rng(seed).normal(size=(n_members, env.n_objects))
-
-
-def assert_same_parameters(one, other, tolerance=0.0):
-    for name, array in one.parameters.items():
-        assert_allclose(
-            array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
-        )
 
 
 class DictStore:
@@ -63,7 +54,7 @@ class DictStore:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_member_three_of_five_is_member_three_alone(env, objective):
     spec = replace(SHORT, objective=objective)
-    log_reward = random_log_reward(5, env)
+    log_reward = random_log_reward(env, 5)
     together = train_ensemble(env, log_reward, spec, seed=0)
     alone = train_ensemble(env, log_reward[3:4], spec, seed=0, members=[3])
     assert_same_parameters(together.subset([3]), alone, tolerance=1e-10)
@@ -75,23 +66,23 @@ def test_member_three_of_five_is_member_three_alone(env, objective):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_neighbours_do_not_matter_to_the_last_bit(dtype):
     spec = replace(SHORT, dtype=dtype, n_iterations=100)
-    log_reward = random_log_reward(5, GRID)
+    log_reward = random_log_reward(GRID, 5)
     one = train_ensemble(GRID, log_reward, spec)
-    others = random_log_reward(5, GRID, seed=1)
+    others = random_log_reward(GRID, 5, seed=1)
     others[3] = log_reward[3]
     other = train_ensemble(GRID, others, spec)
     assert_same_parameters(one.subset([3]), other.subset([3]))
 
 
 def test_blocks_do_not_matter():
-    log_reward = random_log_reward(5, GRID)
+    log_reward = random_log_reward(GRID, 5)
     whole = train_ensemble(GRID, log_reward, SHORT)
     parts = train_ensemble(GRID, log_reward, replace(SHORT, block_size=2))
     assert_same_parameters(whole, parts, tolerance=1e-10)
 
 
 def test_same_seed_same_numbers_and_another_others():
-    log_reward = random_log_reward(2, GRID)
+    log_reward = random_log_reward(GRID, 2)
     one, again, other = (
         train_ensemble(GRID, log_reward, SHORT, seed=seed) for seed in (0, 0, 1)
     )
@@ -101,7 +92,7 @@ def test_same_seed_same_numbers_and_another_others():
 
 
 def test_common_random_numbers_make_equal_rewards_equal():
-    log_reward = np.tile(random_log_reward(1, GRID), (2, 1))
+    log_reward = np.tile(random_log_reward(GRID), (2, 1))
     shared = train_ensemble(
         GRID, log_reward, SHORT, n_replicates=2, common_random_numbers=True
     )
@@ -117,7 +108,7 @@ def test_common_random_numbers_make_equal_rewards_equal():
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_tables_agree_with_the_environment(env, batch_size, epsilon):
     spec = replace(SHORT, batch_size=batch_size, exploration_epsilon=epsilon)
-    log_reward = random_log_reward(3, env)
+    log_reward = random_log_reward(env, 3)
     tables = train_ensemble(env, log_reward, spec)
     plain = train_ensemble(env, log_reward, replace(spec, max_table_states=0))
     # Adam divides by gradients that may be tiny, which enlarges rounding
@@ -127,7 +118,7 @@ def test_tables_agree_with_the_environment(env, batch_size, epsilon):
 
 
 def test_samplers_draw_from_the_policy():
-    log_reward = random_log_reward(1, GRID)
+    log_reward = random_log_reward(GRID)
     ensemble = train_ensemble(GRID, log_reward, SHORT)
     graph = StateGraph.from_environment(GRID)
     uniforms = torch.rand(
@@ -162,7 +153,7 @@ def test_samplers_draw_from_the_policy():
 )
 def test_convergence_to_the_exact_law(env, spec):
     spec = replace(spec, n_iterations=300, hidden=(32, 32))
-    log_reward = random_log_reward(3, env)
+    log_reward = random_log_reward(env, 3)
     ensemble = train_ensemble(env, log_reward, spec)
     graph = StateGraph.from_environment(env)
     distance = distance_to_exact(graph, ensemble.log_policy_table(graph), log_reward)
@@ -183,7 +174,7 @@ def test_objects_with_many_paths_are_not_too_likely():
 
 def test_one_trajectory_an_iteration_for_trajectory_balance():
     spec = replace(SHORT, objective="trajectory_balance", batch_size=1)
-    ensemble = train_ensemble(GRID, random_log_reward(1, GRID), spec)
+    ensemble = train_ensemble(GRID, random_log_reward(GRID), spec)
     assert np.isfinite(ensemble.diagnostics.final_loss).all()
 
 
@@ -195,7 +186,7 @@ def test_one_trajectory_an_iteration_for_trajectory_balance():
 )
 def test_where_log_z_starts(spec, start, tolerance):
     spec = spec if tolerance else replace(spec, n_iterations=1)
-    ensemble = train_ensemble(GRID, random_log_reward(1, GRID), spec)
+    ensemble = train_ensemble(GRID, random_log_reward(GRID), spec)
     assert ensemble.diagnostics.log_z[0] == pytest.approx(start, abs=tolerance)
 
 
@@ -208,7 +199,7 @@ def test_one_object_has_nothing_to_learn():
 
 def test_an_interrupted_run_resumes():
     spec = replace(SHORT, block_size=2)
-    log_reward = random_log_reward(5, GRID)
+    log_reward = random_log_reward(GRID, 5)
     store = DictStore(n_blocks=2)
     with pytest.raises(KeyboardInterrupt):
         train_ensemble(GRID, log_reward, spec, store=store)
@@ -229,12 +220,12 @@ def test_an_interrupted_run_resumes():
     {"seed": 1},
     {"members": [1, 0]},
     {"spec": replace(SHORT, learning_rate=0.1)},
-    {"log_reward": random_log_reward(2, GRID, seed=1)},
+    {"log_reward": random_log_reward(GRID, 2, seed=1)},
     {"common_random_numbers": True},
     ids=lambda change: next(iter(change)),
 )
 def test_other_runs_are_not_taken_from_the_store(change):
-    arguments = {"log_reward": random_log_reward(2, GRID), "spec": SHORT}
+    arguments = {"log_reward": random_log_reward(GRID, 2), "spec": SHORT}
     store = DictStore()
     train_ensemble(GRID, **arguments, store=store)
     train_ensemble(GRID, **(arguments | change), store=store)
@@ -247,7 +238,7 @@ def test_spaces_of_one_name_have_different_keys_in_the_store():
     for end in ("a", "c"):
         env = TokenSequenceEnvironment(tokens, max_length=2, end_token=end)
         assert env.name == "tokens-3x2-end"
-        train_ensemble(env, random_log_reward(1, env), SHORT, store=store)
+        train_ensemble(env, random_log_reward(env), SHORT, store=store)
     assert len(store.blocks) == 2
 
 
@@ -257,7 +248,7 @@ def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
     spec = replace(spec, learning_rate=np.float64(0.01))
     assert spec == SHORT
     assert type(spec.n_iterations) is int
-    rewards = random_log_reward(1, GRID)
+    rewards = random_log_reward(GRID)
     train_ensemble(GRID, rewards, spec, store=BlockStore(tmp_path))
     train_ensemble(GRID, rewards, SHORT, store=BlockStore(tmp_path))
     assert len(list(tmp_path.iterdir())) == 1
@@ -265,7 +256,7 @@ def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
 
 def test_blocks_name_the_versions_they_were_made_with(tmp_path):
     pytest.importorskip("safetensors")
-    train_ensemble(GRID, random_log_reward(1, GRID), SHORT, store=BlockStore(tmp_path))
+    train_ensemble(GRID, random_log_reward(GRID), SHORT, store=BlockStore(tmp_path))
     _, metadata = read_arrays(next(tmp_path.iterdir()))
     assert metadata["versions"]["torch"] == torch.__version__
 
@@ -286,7 +277,7 @@ def test_divergence_names_members_that_share_a_stream():
 @pytest.mark.parametrize("norm", [None, 1.0])
 def test_a_member_that_diverges_changes_no_other(tmp_path, policy, norm):
     env = TokenSequenceEnvironment(list("ab"), 3)
-    rewards = random_log_reward(3, env)
+    rewards = random_log_reward(env, 3)
     rewards[1] = 1e25
     spec = replace(SHORT, policy=policy, dtype="float32", max_gradient_norm=norm)
     spec = replace(spec, objective="trajectory_balance", log_z_init=0.0)
@@ -317,7 +308,7 @@ def test_a_member_spoilt_by_its_last_step_is_left_out():
 
 def test_threads_are_restored():
     before = torch.get_num_threads()
-    train_ensemble(GRID, random_log_reward(1, GRID), replace(SHORT, n_iterations=1))
+    train_ensemble(GRID, random_log_reward(GRID), replace(SHORT, n_iterations=1))
     assert torch.get_num_threads() == before
 
 
@@ -344,7 +335,7 @@ def test_bad_specifications(arguments, message):
 
 
 def test_subset_names_members_by_their_numbers():
-    log_reward = random_log_reward(3, GRID)
+    log_reward = random_log_reward(GRID, 3)
     ensemble = train_ensemble(GRID, log_reward, SHORT, members=[4, 9, 2])
     states = GRID.initial_state((3, 4))
     found = ensemble.subset([2, 4]).log_policy(states)

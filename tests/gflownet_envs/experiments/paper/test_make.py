@@ -34,23 +34,15 @@ from gflownet_envs.experiments.paper.systems import (
     settings_checksum,
     sources_of,
 )
-from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.training.spec import TrainingSpec
+from tests.gflownet_envs.experiments import conftest as tiny
 from tests.shared import cases, refuses
 
 ROOT = Path(__file__).parents[4]
 PIECES = ROOT / "benchmarks" / "paper" / "pieces"
 PAPER_PAGE = ROOT / "docs" / "paper.md"
 
-TINY = Preset(
-    n_train=12,
-    n_test=6,
-    training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=9),
-    n_components=2,
-    degrees=(2,),
-    solver="paper",
-)
+TINY = replace(tiny.TINY, degrees=(2,), solver="paper")
 
 
 @pytest.fixture
@@ -132,6 +124,11 @@ def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch
     assert (tmp_path / "pieces" / "grid-paper.json").exists()
 
 
+def stored(name):
+    """A finished piece of the repository, with its key."""
+    return json.loads((PIECES / f"{name}.json").read_text(encoding="utf-8"))
+
+
 def without_times(value):
     """Leave out what differs between two calls."""
     if isinstance(value, dict):
@@ -208,8 +205,7 @@ def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeyp
 
 
 def test_rows_near_a_limit_are_likely_to_change():
-    path = PIECES / "surrogates-sachs.json"
-    piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
+    piece = stored("surrogates-sachs")["piece"]
     for errors in piece.values():  # T1-4 agrees in 17 draws of 20
         errors["paper"]["mae"] = [0.0168] * 17 + [1.0] * 3
         errors["gp"]["mae"] = [1.0] * 20
@@ -265,15 +261,13 @@ def test_quick_solves_what_would_take_too_long_to_train():
 
 def test_pieces_of_the_repository_are_of_todays_settings():
     for name, (task, reading, _) in jobs_of(quick=False).items():
-        key = json.loads((PIECES / f"{name}.json").read_text(encoding="utf-8"))["key"]
         preset, _ = preset_of(task, reading, quick=False)
-        assert key["settings"] == settings_checksum(preset), name
+        assert stored(name)["key"]["settings"] == settings_checksum(preset), name
 
 
 def test_every_figure_of_the_repository_has_ten_draws_at_least():
     for name in jobs_of(quick=False):
-        path = PIECES / f"{name}.json"
-        piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
+        piece = stored(name)["piece"]
         if "sources" in piece:
             for measures in piece["sources"].values():
                 (n_draws,) = {len(column) for column in measures["draws"].values()}
@@ -292,12 +286,11 @@ def test_every_figure_of_the_repository_has_ten_draws_at_least():
 def rebuilt(reading, folder):
     """Two draws of the continuous grid, made from nothing, and those of the piece."""
     task = "continuous-grid"
-    where = {"quick": False, "folder": folder, "runs": None, "options": {}}
-    silent = {"seed": 0, "n_jobs": 1, "progress": lambda *stage: None}
-    system = find_system(task, reading, **where, **silent)
+    given = {"quick": False, "folder": folder, "runs": None, "n_jobs": 1}
+    given |= {"seed": 0, "progress": lambda *stage: None, "options": {}}
+    system = find_system(task, reading, **given)
     assert "bounds of distances" not in system.record["cpu_seconds"]  # not shown
-    path = PIECES / f"{task}-{reading}.json"
-    piece = json.loads(path.read_text(encoding="utf-8"))["piece"]
+    piece = stored(f"{task}-{reading}")["piece"]
     source = READINGS[reading].sources[0]
     ours = measure(system.datasets[source], system.preset, 0, draws=(0, 1), whole=False)
     return ours, piece["sources"][source]
@@ -342,10 +335,7 @@ def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
 def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     """From the pieces of the full run, which are in the repository."""
     monkeypatch.setattr(page_module, "png", lambda figure: b"png")
-    found = {
-        path.stem: json.loads(path.read_text(encoding="utf-8"))["piece"]
-        for path in PIECES.glob("*.json")
-    }
+    found = {path.stem: stored(path.stem)["piece"] for path in PIECES.glob("*.json")}
     files, counts = page_files(found, "full", 0)
     text = files["paper.html"].decode()
     listed = claim_list()

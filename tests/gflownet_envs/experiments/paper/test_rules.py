@@ -33,27 +33,14 @@ def claim_of(rule, task="grid", kind="finding", **values):
     return Claim("X-1", "section", "text", rule, ("quote",), **where)
 
 
-CONSTANT = {
-    "steps": ["first", "last"],
-    "widths": [3, 3],
-    "trajectory": ["a → b", "stop"],
-    "n_possible": [3, 3],
-    "n_train": 3,
-    "n_test": 1,
-}
+CONSTANT = {"steps": ["first", "last"], "trajectory": ["a → b", "stop"]}
+CONSTANT |= {"widths": [3, 3], "n_possible": [3, 3], "n_train": 3, "n_test": 1}
 ONE_DRAW = {
-    "d_expansion": [10.0, 30.0],
-    "total_variation": [0.2, 0.1],
-    "total": [[0.8, 0.3], [0.2, 0.9]],
-    "mean_first": [[0.6, 0.1], [0.1, 0.7]],
+    **{"d_expansion": [10.0, 30.0], "total_variation": [0.2, 0.1], "q2": [0.1, None]},
+    **{"total": [[0.8, 0.3], [0.2, 0.9]], "mean_first": [[0.6, 0.1], [0.1, 0.7]]},
     "coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]],
-    "ks_passed": [1, 0],
-    "ks_pairs": [3, 3],
-    "bimodal": None,
-    "max_rho": 0.0,
-    "q2": [0.1, None],
-    "fit_seconds": 0.1,
-    "sample_seconds": 0.1,
+    **{"ks_passed": [1, 0], "ks_pairs": [3, 3], "bimodal": None, "max_rho": 0.0},
+    **{"fit_seconds": 0.1, "sample_seconds": 0.1},
 }
 OF_THE_INPUTS = ("d_expansion", "q2", "coverage", "total", "mean_first")
 OF_THE_INPUTS += ("ks_passed", "ks_pairs", "bimodal")
@@ -64,10 +51,8 @@ def measures_of(*draws, control=None):
     rows = [ONE_DRAW | draw for draw in draws]
     blind = [ONE_DRAW | (control or {})] * len(rows)
     columns = {key: [row[key] for row in rows] for key in ONE_DRAW}
-    return CONSTANT | {
-        "draws": columns,
-        "control": {key: [row[key] for row in blind] for key in OF_THE_INPUTS},
-    }
+    of_inputs = {key: [row[key] for row in blind] for key in OF_THE_INPUTS}
+    return CONSTANT | {"draws": columns, "control": of_inputs}
 
 
 def system_of(exact=None, trained=None):
