@@ -174,11 +174,12 @@ def test_the_frame_says_that_it_needs_pandas(monkeypatch):
 
 def test_numbers_are_brought_to_float64_and_names_to_tuples():
     arguments = make_arguments()
-    dataset = PolicyDataset(
-        **arguments
-        | {"X": arguments["X"].astype(np.float32), "members": np.arange(4, dtype="i2")}
-        | {"y": arguments["y"].astype(np.float32)}
-        | {"steps": list(STEPS), "feature_names": np.array(arguments["feature_names"])}
+    dataset = make_dataset(
+        X=arguments["X"].astype(np.float32),
+        y=arguments["y"].astype(np.float32),
+        members=np.arange(4, dtype="i2"),
+        steps=list(STEPS),
+        feature_names=np.array(arguments["feature_names"]),
     )
     assert dataset.X.dtype == dataset.y.dtype == np.float64
     assert dataset.members.dtype == np.int64
@@ -201,14 +202,12 @@ def changed_y(row, column, value):
     ("X", np.full((4, 6), "a"), "X has shape .* and dtype <U1"),
     ("X", np.ones((3, 6)), r"X has length 3; expected 4, as y has shape \(4, 5\)"),
     ("X", np.full((4, 6), np.nan), "X is nan in row 0, column 0; expected finite"),
-    ("y", np.ones((4, 4)) / 4, "steps sums to 5; expected 4"),
     ("y", changed_y(1, 3, np.inf), "y is inf in row 1, column 3"),
     ("y", changed_y(2, 0, -0.1), "y is -0.1 at member 12, step 'base', action 'a'"),
     ("y", changed_y(3, 1, 1e-9), "y is 1e-09 at member 13, step 'base', action 'b"),
     ("y", changed_y(3, 4, 1.5), "over step 'halide' for member 13; expected 1 wit"),
     ("steps", (3, 3), "steps sums to 6; expected 5"),
     ("steps", (5, 0), r"steps is \(5, 0\); expected positive integers"),
-    ("steps", (), r"steps is \(\); expected positive integers"),
     ("mask", np.ones(5), "mask has dtype float64; expected bool"),
     ("mask", np.ones(4, dtype=bool), "mask has length 4; expected 5"),
     ("step_names", ("one",), "step_names has length 1; expected 2"),
@@ -255,24 +254,21 @@ def test_policies_of_any_origin():
         lambda state, m=member: solution.log_policy(state).exp()[m].numpy()
         for member in range(4)
     ]
-    dataset = PolicyDataset.from_policies(
-        environment, policies, X, is_test=[False, False, False, True]
-    )
+    is_test = np.arange(4) == 3
+    dataset = PolicyDataset.from_policies(environment, policies, X, is_test=is_test)
     path = envs.greedy_trajectory(environment, envs.mean_policy(solution))
     along = envs.policies_along(environment, solution, path)
     assert_allclose(dataset.y, along.y, atol=1e-15)
     assert_array_equal(dataset.mask, along.mask)
-    assert dataset.trajectory == tuple(
-        environment.action_names[a] for a in path.actions
-    )
+    names = environment.action_names
+    assert dataset.trajectory == tuple(names[a] for a in path.actions)
     assert dataset.feature_names[:2] == ("x0", "x1")
     assert dataset.source == "trained"
     assert dataset.test.n_members == 1
     frame = pytest.importorskip("pandas").DataFrame(X).add_prefix("cell ")
     for actions in ([3, 4], ["right", "stop"]):
-        given = PolicyDataset.from_policies(
-            environment, policies, frame, trajectory=actions
-        )
+        given = {"X": frame, "trajectory": actions}
+        given = PolicyDataset.from_policies(environment, policies, **given)
         assert given.trajectory == ("right", "stop")
         assert given.feature_names[:2] == ("cell 0", "cell 1")
 

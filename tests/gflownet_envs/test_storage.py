@@ -275,9 +275,8 @@ def write_and_die(folder, n_seconds):
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "storage.os.fsync = die; storage.write_bytes(sys.argv[1], b'new')"
     )
-    writer = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder / "a")], stdout=subprocess.PIPE
-    )
+    command = [sys.executable, "-c", code, str(folder / "a")]
+    writer = subprocess.Popen(command, stdout=subprocess.PIPE)
     writer.stdout.readline()
     return writer
 

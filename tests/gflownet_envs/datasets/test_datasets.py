@@ -6,6 +6,7 @@ import io
 import socket
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -51,9 +52,8 @@ def synthetic(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     def install(url):
-        source = replace(
-            module.SOURCE, raw_url=url, raw_sha256=sha256(RAW), tidy_sha256=sha256(TIDY)
-        )
+        hashes = {"raw_sha256": sha256(RAW), "tidy_sha256": sha256(TIDY)}
+        source = replace(module.SOURCE, raw_url=url, **hashes)
         monkeypatch.setattr(module, "SOURCE", source)
 
     return install
@@ -127,9 +127,8 @@ def test_the_raw_table_becomes_the_table_of_components():
     table = module.convert_components(raw.encode()).decode()
     rows = list(csv.reader(io.StringIO(table)))
     assert rows[0] == ["factor", "number", "name", "smiles", "cas"]
-    assert [row[0] for row in rows[1:]] == [
-        component for component, names in module.LEVELS.items() for _ in names
-    ]
+    counts = {component: len(names) for component, names in module.LEVELS.items()}
+    assert Counter(row[0] for row in rows[1:]) == counts
     assert rows[7:9] == [
         ["base", "3", "MTBD", "C", "1-1"],
         ["aryl_halide", "0", "(no aryl halide)", "", ""],
@@ -237,16 +236,6 @@ def test_the_default_cache_is_the_user_s(tmp_path, closed_port, monkeypatch):
     (tmp_path / "skpce").mkdir()
     (tmp_path / "skpce" / TIDY_NAME).write_text(TIDY, encoding="utf-8")
     assert fetch_buchwald_hartwig().filename == str(tmp_path / "skpce" / TIDY_NAME)
-
-
-def test_a_cache_that_cannot_be_written_is_named(tmp_path, closed_port, monkeypatch):
-    def read_only(path, payload):
-        raise PermissionError(13, "Permission denied")
-
-    (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
-    monkeypatch.setattr("gflownet_envs.storage._write_and_sync", read_only)
-    with pytest.raises(PermissionError, match=rf"could not write .*{TIDY_NAME}: Perm"):
-        fetch_buchwald_hartwig(data_home=tmp_path)
 
 
 # Look-up order and what is found.
@@ -360,12 +349,6 @@ def test_molecules_come_with_the_levels(tidy_folder, monkeypatch):
     refuses(words, fetch_buchwald_hartwig, smiles=True, return_X_y=True)
 
 
-def test_without_molecules_the_message_names_their_file(tmp_path, tidy_folder):
-    cache = tmp_path / "empty"
-    with pytest.raises(OSError, match=f"to a folder that contains {COMPONENTS_NAME}"):
-        fetch_buchwald_hartwig(smiles=True, data_home=cache, download_if_missing=False)
-
-
 # Real data.
 
 
@@ -377,9 +360,8 @@ def test_a_raw_table_of_the_real_molecules_becomes_the_real_file(monkeypatch):
     tidy = module.convert_components(raw.encode())
     assert hashlib.sha256(tidy).hexdigest() == module.COMPONENTS.tidy_sha256
     smiles = fetch_buchwald_hartwig(smiles=True).smiles
-    assert [s or "" for part in smiles.values() for s in part] == [
-        row["smiles"] for row in rows
-    ]
+    found = [s or "" for part in smiles.values() for s in part]
+    assert found == [row["smiles"] for row in rows]
 
 
 def test_the_real_rows():

@@ -25,11 +25,10 @@ def robinson(n):
     """Return the number of acyclic graphs (Robinson 1973)."""
     counts = [1]
     for m in range(1, n + 1):
-        terms = [
-            (-1) ** (k + 1) * comb(m, k) * 2 ** (k * (m - k)) * counts[m - k]
-            for k in range(1, m + 1)
-        ]
-        counts.append(sum(terms))
+        counts.append(0)
+        for k in range(1, m + 1):
+            ways = comb(m, k) * 2 ** (k * (m - k)) * counts[m - k]
+            counts[m] += ways if k % 2 else -ways
     return counts[n]
 
 

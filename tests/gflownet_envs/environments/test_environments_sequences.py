@@ -29,10 +29,8 @@ def no_repeats():
 
 def test_sequences_in_order():
     env = TokenSequenceEnvironment(["end", "a", "b"], 3, end_token="end")
-    expected = [
-        " ".join(x) for length in range(4) for x in product("ab", repeat=length)
-    ]
-    assert env.object_names() == tuple(expected)
+    every = [x for length in range(4) for x in product("ab", repeat=length)]
+    assert env.object_names() == tuple(" ".join(x) for x in every)
     assert env.n_objects == 1 + 2 + 4 + 8
 
 
@@ -74,12 +72,8 @@ def test_encoding_by_position():
 
 def test_grammar_numbers_the_sequences_it_allows():
     env = no_repeats()
-    expected = [
-        " ".join(x)
-        for length in range(4)
-        for x in product("abc", repeat=length)
-        if len(set(x)) == length
-    ]
+    every = [x for length in range(4) for x in product("abc", repeat=length)]
+    expected = [" ".join(x) for x in every if len(set(x)) == len(x)]
     assert env.object_names() == tuple(expected)
     check_environment(env)
 

@@ -23,13 +23,10 @@ def test_grid_has_the_states_that_walks_reach():
     graph = StateGraph.from_environment(GridEnvironment())
     walks = {(0, 0, 0)}
     for step in range(5):
-        walks |= {
-            (r + dr, c + dc, step + 1)
-            for r, c, s in walks
-            if s == step
-            for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0))
-            if 0 <= r + dr < 5 and 0 <= c + dc < 5
-        }
+        here = [(r, c) for r, c, s in walks if s == step]
+        for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            walks |= {(r + dr, c + dc, step + 1) for r, c in here}
+        walks = {walk for walk in walks if min(walk) >= 0 and max(walk[:2]) < 5}
     assert {tuple(state[:3]) for state in graph.states.tolist()} == walks
 
 

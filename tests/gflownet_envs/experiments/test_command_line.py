@@ -105,14 +105,10 @@ def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     command = [Path(sys.executable).parent / "gflownet-envs"]
     if not command[0].exists():
         command = [sys.executable, "-m", "gflownet_envs"]
-    result = subprocess.run(
-        [*command, "run", "grid", "--preset", "smoke", "--out", "out"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    options["env"] = os.environ | {"PYTHONWARNINGS": "error"}
+    given = ["run", "grid", "--preset", "smoke", "--out", "out"]
+    result = subprocess.run([*command, *given], **options)
     assert result.returncode == 0, result.stderr
     out = tmp_path / "out"
     check_files(out)

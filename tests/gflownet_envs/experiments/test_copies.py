@@ -11,7 +11,6 @@ from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
-from gflownet_envs.training import train
 from skpce.inspection import variance_decomposition
 from tests.shared import cases, refuses
 
@@ -115,14 +114,11 @@ def test_noise_from_copies_by_hand(copies):
     share = control.var(axis=0, ddof=1).sum() / trained.var(axis=0, ddof=1).sum()
     assert noise.control.noise_share[0] == pytest.approx(share)
     shape = {"steps": train.steps, "mask": train.mask}
-    assert_array_equal(
-        noise.replicates.noise_share,
-        variance_decomposition(train.y, replicate=train.rewards, **shape).noise_share,
-    )
+    split = variance_decomposition(train.y, replicate=train.rewards, **shape)
+    assert_array_equal(noise.replicates.noise_share, split.noise_share)
     whole = variance_decomposition(train.y, control=policies.control, **shape)
-    assert_array_equal(
-        noise.control.noise_share_low, whole.aitchison_variance.noise_share_low
-    )
+    low = whole.aitchison_variance.noise_share_low
+    assert_array_equal(noise.control.noise_share_low, low)
     # Each trained member stands beside the exact policy of its own reward.
     exact = np.repeat(policies.exact.y[:12], N_REPLICATES, axis=0)
     distance = 0.5 * np.abs(train.y - exact)[:, columns].sum(axis=1).mean()
@@ -182,30 +178,6 @@ def test_the_files_record_the_copies(copies, tiny):
     assert seconds["control"] > 0
     dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
     assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
-
-
-def test_an_interrupted_control_goes_on_from_the_members(
-    copies, run_tiny, tmp_path, monkeypatch
-):
-    trained = []
-    original = train.train_block
-
-    def spy(job, report, *more):
-        trained.append(len(job.streams))
-        return original(job, report, *more)
-
-    def interrupt(stage, done, total):
-        if stage == "training the control":
-            raise KeyboardInterrupt
-
-    numbers = {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
-    with pytest.raises(KeyboardInterrupt):
-        run_tiny(tmp_path, progress=interrupt, **numbers)
-    monkeypatch.setattr(train, "train_block", spy)
-    run_tiny(tmp_path, **numbers)
-    assert trained == [N_CONTROL]
-    found, expected = (f / "results.json" for f in (tmp_path, copies[0]))
-    assert found.read_bytes() == expected.read_bytes()
 
 
 # Errors, before any work.

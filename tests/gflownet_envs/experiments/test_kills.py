@@ -22,13 +22,11 @@ pytestmark = pytest.mark.skipif(
 def failures(tmp_path_factory):
     """What went wrong, by scene; all of them in one process, which imports once."""
     module = "tests.gflownet_envs.experiments.killed_runs"
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", module, tmp_path_factory.mktemp("runs")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+    options = {"capture_output": True, "text": True, "check": False}
+    path = os.pathsep.join(filter(None, sys.path))
+    options["env"] = os.environ | {"PYTHONPATH": path}
+    command = [sys.executable, "-W", "ignore", "-m", module]
+    result = subprocess.run([*command, tmp_path_factory.mktemp("runs")], **options)
     assert result.returncode == 0, result.stdout + result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
     return {scene: text + result.stderr for scene, text in found.items()}

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -74,14 +73,10 @@ def test_inputs_are_the_covariances_of_the_rows(run, samples):
     assert len(study.levels["node"]["PKA"]) == 9
 
 
-def test_rewards_are_relative_to_no_edges_and_alike_for_equivalent_graphs(run):
+def test_rewards_are_relative_to_no_edges(run):
     study = run[0].study
-    names = study.environment.object_names()
-    table = study.reward.log_reward
-    assert (table[:, names.index("no edges")] == 0).all()
-    for i, j in combinations(NAMES, 2):
-        forth, back = names.index(f"{i} → {j}"), names.index(f"{j} → {i}")
-        torch.testing.assert_close(table[:, forth], table[:, back])
+    none = study.environment.object_names().index("no edges")
+    assert (study.reward.log_reward[:, none] == 0).all()
 
 
 def test_marginals_are_those_of_the_list_of_graphs(run):

@@ -59,11 +59,9 @@ def test_exact_policies_are_flows_of_the_rewards(smoke_runs, name):
         finals = graph.final_states()
         own = study.reward.select(np.array([member]))
         weights = own.of_states(finals[None])[0].double().exp()
-        behind = [
-            weights[(finals == environment.step(state, action))[:, 0]].sum()
-            for action in allowed
-        ]
-        expected = torch.stack(behind) / weights.sum()
+        after = environment.step(state.expand(len(allowed), -1), allowed)
+        is_behind = finals[:, 0] == after[:, :1]
+        expected = (is_behind * weights).sum(dim=1) / weights.sum()
     columns = results.policies.exact.step_slices[0]
     policy = torch.from_numpy(results.policies.exact.y[member, columns])
     torch.testing.assert_close(policy[policy > 0], expected, atol=2e-5, rtol=0)

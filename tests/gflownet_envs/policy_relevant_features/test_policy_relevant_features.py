@@ -143,16 +143,14 @@ def test_effects_of_parts_are_those_of_policies_solved_again(name, rng):
     fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_reward)
     exact = exact_policies(env, log_reward, fitted)
     names = exact.steps
+    settings = {"n_draws": 32, "steps": names, "mask": exact.mask, "random_state": 0}
     ours, theirs = (
-        part_effects(
-            model, parts, n_draws=32, steps=names, mask=exact.mask, random_state=0
-        )
+        part_effects(model, parts, **settings)
         for model in (fitted.predict_policy, lambda X: exact_policies(env, X, fitted).y)
     )
     for column in ("first", "total", "alone", "left", "variance_ratio"):
-        assert_allclose(
-            getattr(ours, column), getattr(theirs, column), rtol=0, atol=1e-10
-        )
+        found, expected = getattr(ours, column), getattr(theirs, column)
+        assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
 def test_policies_of_steps_without_a_choice_and_without_excluded_steps():
@@ -166,10 +164,8 @@ def test_policies_of_steps_without_a_choice_and_without_excluded_steps():
     assert found[:, -1].tolist() == [1.0] * len(X)
     less = clone(fitted).set_params(exclude_steps=env.step_names[1:2]).fit(X)
     first, second = list(exact.steps.values())[:2]
-    assert_array_equal(
-        less.predict_policy(X),
-        np.delete(found, np.arange(first, first + second), axis=1),
-    )
+    left = np.delete(found, np.arange(first, first + second), axis=1)
+    assert_array_equal(less.predict_policy(X), left)
 
 
 def test_policies_of_sampled_weights_and_of_a_trained_pilot_are_near():
@@ -292,9 +288,8 @@ def test_sampled_weights_are_near_the_exact_ones():
     sampled = clone(exact).set_params(n_samples=n_samples, random_state=0).fit(X)
     assert (exact.exact_weights_, sampled.exact_weights_) == (True, False)
     p = exact.components_
-    error = (sampled.components_ - p) / np.sqrt(
-        np.maximum(p * (1 - p), 1e-12) / n_samples
-    )
+    variance = np.maximum(p * (1 - p), 1e-12) / n_samples
+    error = (sampled.components_ - p) / np.sqrt(variance)
     reachable = p > 1e-9
     assert (sampled.components_[~reachable] == 0).all()
     assert np.abs(error[reachable & (p < 1 - 1e-9)]).max() < 4.5
@@ -307,20 +302,16 @@ def test_a_space_too_large_to_list_gets_a_trained_pilot_and_sampled_weights():
     env, _ = SPACES["sequences"]
     X = log_rewards(env, spread=0.3) / 2
     spec = TrainingSpec(n_iterations=400, hidden=(16,), check_every=0)
-    fitted = PolicyRelevantFeatures(
-        env, max_states=3, training=spec, scale=False, relative=True, random_state=0
-    ).fit(X)
+    features = PolicyRelevantFeatures(env, scale=False, relative=True, random_state=0)
+    fitted = clone(features).set_params(max_states=3, training=spec).fit(X)
     assert not fitted.exact_weights_
-    exact = PolicyRelevantFeatures(
-        env, trajectory=fitted.trajectory_, scale=False, relative=True
-    ).fit(X)
+    exact = features.set_params(trajectory=fitted.trajectory_).fit(X)
     assert exact.exact_weights_
-    ours, theirs = fitted.transform(X), exact.transform(X)
-    assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
+    pairs = [(fitted.transform(X), exact.transform(X))]
     for order in (2, None):
-        ours, theirs = (
-            features.log_policy_change(X, order=order) for features in (fitted, exact)
-        )
+        ours = fitted.log_policy_change(X, order=order)
+        pairs.append((ours, exact.log_policy_change(X, order=order)))
+    for ours, theirs in pairs:
         assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
 
 
@@ -332,9 +323,8 @@ def test_a_given_pilot_or_graph_is_used():
     listed = PolicyRelevantFeatures(graph, trajectory=actions).fit(X)
     assert_array_equal(listed.components_, plain.components_)
     uniform = solve_exact(graph, np.zeros((1, env.n_objects)))
-    given = PolicyRelevantFeatures(
-        graph, trajectory=actions, pilot=uniform, scale=False
-    )
+    settings = {"trajectory": actions, "pilot": uniform, "scale": False}
+    given = PolicyRelevantFeatures(graph, **settings)
     starts = graph.children[0, [1, 3, 4]]
     laws = exact_outcome_distributions(graph, uniform.log_policy_table[0], starts)
     assert_array_equal(given.fit(X).components_[:3], laws.numpy())

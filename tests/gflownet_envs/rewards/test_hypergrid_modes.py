@@ -20,10 +20,8 @@ def reward_of_cell(cell, side, r0, r1, r2):
 def test_formula(n_dims, side):
     env = HypergridEnvironment(n_dims, side)
     reward = hypergrid_mode_rewards(env, 0.01, 0.5, 2.0).exp()
-    expected = [
-        reward_of_cell(cell, side, 0.01, 0.5, 2.0)
-        for cell in env.object_cells().tolist()
-    ]
+    cells = env.object_cells().tolist()
+    expected = [reward_of_cell(cell, side, 0.01, 0.5, 2.0) for cell in cells]
     torch.testing.assert_close(reward, torch.tensor([expected], dtype=torch.float64))
 
 

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.rewards.gaussian_process import (
-    gaussian_process_modes,
     level_descriptors,
     level_features,
     one_hot_levels,
@@ -71,25 +70,6 @@ def test_rows_stand_side_by_side(rng):
     levels = np.indices((3, 4)).reshape(2, -1).T
     expected = [np.concatenate([tables[0][a], tables[1][b]]) for a, b in levels]
     assert_array_equal(level_features(levels, tables), expected)
-
-
-def test_a_level_never_seen_is_predicted_from_similar_ones():
-    """A truth that is linear in a descriptor: one-hot vectors cannot know the last."""
-    sizes = np.linspace(-1.5, 1.5, 12)
-    levels = np.indices((12, 3)).reshape(2, -1).T
-    truth = 10 + 4 * sizes[levels[:, 0]] + levels[:, 1]
-    truth += 0.05 * np.random.default_rng(0).normal(size=len(truth))
-    seen = ~np.isin(levels[:, 0], [2, 9])
-    error, deviation = {}, {}
-    for name, table in {"one-hot": np.eye(12), "described": sizes[:, None]}.items():
-        X = level_features(levels, [table, np.eye(3)])
-        modes = gaussian_process_modes(
-            X[seen], truth[seen], X, n_modes=2, random_state=0
-        )
-        error[name] = np.abs(modes.mean - truth)[~seen].mean()
-        deviation[name] = np.sqrt(np.diag(modes.covariance)[~seen]).mean()
-    assert error["described"] < 0.2 < 2 < error["one-hot"]
-    assert deviation["described"] < deviation["one-hot"] / 3
 
 
 @cases(

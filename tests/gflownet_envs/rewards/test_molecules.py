@@ -45,14 +45,10 @@ def test_descriptors_are_rdkit_s():
     assert_allclose(toy_descriptors().std(axis=0), 1)
     for smiles, values in TOY_FRAGMENTS.values():
         molecule = chem.MolFromSmiles(smiles)
-        found = (
-            round(descriptors.MolWt(molecule), 2),
-            round(crippen.MolLogP(molecule), 2),
-            counts.CalcNumHBD(molecule),
-            counts.CalcNumHBA(molecule),
-            counts.CalcNumAromaticRings(molecule),
-        )
-        assert found == values, smiles
+        weight, log_p = descriptors.MolWt(molecule), crippen.MolLogP(molecule)
+        bonds = counts.CalcNumHBD(molecule), counts.CalcNumHBA(molecule)
+        found = (round(weight, 2), round(log_p, 2), *bonds)
+        assert (*found, counts.CalcNumAromaticRings(molecule)) == values, smiles
 
 
 def score_by_hand(names):
@@ -100,9 +96,7 @@ def test_proxies_are_those_of_the_yields_on_one_hot_inputs(rng):
     yields = rng.uniform(0, 100, size=80)
 
     def one_hot(levels):
-        return np.concatenate(
-            (np.eye(3)[levels[:, 0]], np.eye(4)[levels[:, 1]]), axis=1
-        )
+        return np.hstack([np.eye(3)[levels[:, 0]], np.eye(4)[levels[:, 1]]])
 
     expected = train_yield_proxies(rows, yields, combinations, SPEC, members=range(3))
     found = train_feature_proxies(one_hot(rows), yields, SPEC, members=range(3))
@@ -123,9 +117,8 @@ def test_proxies_do_not_depend_on_blocks_and_resume(tmp_path):
     assert_array_equal(first.predict(features), again.predict(features))
     assert seen == [(4, 8), (8, 8)]  # nothing between the ends of two blocks
     alone = train_feature_proxies(features, features[:, 0], SPEC, members=[2], seed=5)
-    assert_allclose(
-        alone.predict(features)[0], first.predict(features)[2], rtol=1e-5, atol=1e-6
-    )
+    found, expected = alone.predict(features)[0], first.predict(features)[2]
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 # Rewards of chains.
@@ -180,13 +173,9 @@ def test_the_toy_environment():
 
 
 def test_molecule_rewards_by_hand():
-    found = molecule_log_reward(
-        [[5.0, 7.0], [6.0, 6.5]], [0.5, 0.9], temperature=0.5, exponent=2.0
-    )
-    expected = [
-        [10 + 2 * np.log(0.5), 14 + 2 * np.log(0.9)],
-        [12 + 2 * np.log(0.5), 13 + 2 * np.log(0.9)],
-    ]
+    activity, quality = [[5.0, 7.0], [6.0, 6.5]], [0.5, 0.9]
+    found = molecule_log_reward(activity, quality, temperature=0.5, exponent=2.0)
+    expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + 2 * np.log(quality)
     assert_allclose(found, expected)
     without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
     assert_allclose(without, [[20.0, 28.0]])

@@ -80,18 +80,6 @@ def test_gradient_is_that_of_autograd(env, batch_size, hidden, has_flow, dtype):
         assert (one - other).abs().max() <= tolerance * scale
 
 
-def test_closed_actions_have_no_probability_and_no_gradient():
-    network = network_for((4, 6, 3))
-    tape = PolicyTape(network, n_rows=2)
-    log_mask = torch.tensor([[0.0, -torch.inf, 0.0], [0.0, 0.0, 0.0]])
-    table = tape.add(torch.rand(2, 4).double(), slice(0, 3), log_mask)
-    assert (table.policy[:, 0, 1] == 0).all()
-    torch.testing.assert_close(table.policy.sum(-1), torch.ones(3, 2).double())
-    tape.pick(torch.tensor([0, 6, 12]))[0].sum().backward()  # row 0 of each member
-    assert (network.biases[-1].grad[..., 1] == 0).all()
-    assert (network.biases[-1].grad[..., 0] > 0).all()
-
-
 def test_parameters_that_changed_meanwhile_are_refused():
     network = network_for((4, 6, 3))
     tape = PolicyTape(network, n_rows=2)

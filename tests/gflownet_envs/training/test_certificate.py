@@ -73,9 +73,8 @@ def test_listed_trajectories_by_hand(environment):
         assert found.bound[member] == pytest.approx(by_hand, abs=2e-9)
         graph = StateGraph.from_environment(environment)
         one = ensemble.subset([member])
-        summed = certificate._summed_distance(
-            graph, one.log_policy_table(graph), ensemble.reward.log_reward[[member]]
-        )
+        own = one.log_policy_table(graph), ensemble.reward.log_reward[[member]]
+        summed = certificate._summed_distance(graph, *own)
         coefficient = np.sqrt(policy * target).sum()
         assert float(summed[0]) == pytest.approx(np.sqrt(1 - coefficient**2), abs=1e-7)
         assert float(summed[0]) >= by_hand

@@ -92,9 +92,8 @@ def test_members_stop_one_by_one():
     # the parameters are those of the policy at that moment, not of a later one
     graph = StateGraph.from_environment(GRID)
     table = stopped.log_policy_table(graph)
-    assert_allclose(
-        distance_to_exact(graph, table, rewards), diagnostics.distance, atol=1e-9
-    )
+    distance = distance_to_exact(graph, table, rewards)
+    assert_allclose(distance, diagnostics.distance, atol=1e-9)
     for row in np.flatnonzero(early):
         history = diagnostics.history["distance"][row]
         n_checks = at[row] // 50
