@@ -154,7 +154,7 @@ def test_train_and_test_share_out_the_members():
     refuses("rows has length 2; expected 4", dataset.select, np.array([True, False]))
 
 
-def test_the_frame_has_steps_and_actions():
+def test_the_frame_has_steps_and_actions(monkeypatch):
     pandas = pytest.importorskip("pandas")
     dataset = make_dataset()
     frame = dataset.to_frame()
@@ -164,12 +164,9 @@ def test_the_frame_has_steps_and_actions():
     assert_array_equal(frame.to_numpy(), dataset.y)
     assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
     assert isinstance(frame, pandas.DataFrame)
-
-
-def test_the_frame_says_that_it_needs_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="to_frame needs pandas"):
-        make_dataset().to_frame()
+        dataset.to_frame()
 
 
 def test_numbers_are_brought_to_float64_and_names_to_tuples():
@@ -188,6 +185,8 @@ def test_numbers_are_brought_to_float64_and_names_to_tuples():
     assert dataset.trajectory == ("c", "a")
     assert dataset.step_slices == (slice(0, 3), slice(3, 5))
     assert (dataset.n_members, dataset.n_steps) == (4, 2)
+    with pytest.raises(AttributeError, match="cannot assign to field 'X'"):
+        dataset.X = np.ones(1)
 
 
 def changed_y(row, column, value):
@@ -229,11 +228,6 @@ def changed_y(row, column, value):
 )
 def test_what_does_not_fit_is_refused(name, value, message):
     refuses(message, make_dataset, **{name: value})
-
-
-def test_a_frozen_data_set_stays_as_it_is():
-    with pytest.raises(AttributeError, match="cannot assign to field 'X'"):
-        make_dataset().X = np.ones(1)
 
 
 def test_metadata_that_json_cannot_hold_write_nothing(tmp_path):

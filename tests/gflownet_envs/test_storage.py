@@ -60,9 +60,10 @@ def failing(error):
 
 def test_arrays_come_back_as_they_were(tmp_path, arrays):
     path = tmp_path / "a.safetensors"
-    write_arrays(path, arrays, {"task": "grid", "nested": {"n": [1, 2.5, None]}})
+    given = {"nested": {"n": [1, 2.5, None]}, "q2": float("nan"), "t": (1,)}
+    write_arrays(path, arrays, given | {"n": np.int64(3), "x": np.arange(2)})
     found, metadata = read_arrays(path)
-    assert metadata == {"task": "grid", "nested": {"n": [1, 2.5, None]}}
+    assert metadata == given | {"q2": None, "n": 3, "x": [0, 1], "t": [1]}
     assert set(found) == set(arrays)
     for name, array in arrays.items():
         assert_array_equal(found[name], array)
@@ -80,12 +81,6 @@ def test_equal_contents_give_equal_bytes(tmp_path, arrays):
     write_arrays(tmp_path / "b", backwards, {"a": 2, "b": 1})
     assert read_arrays(tmp_path / "a")[1] == read_arrays(tmp_path / "b")[1]
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_metadata_follow_json(tmp_path):
-    metadata = {"q2": float("nan"), "n": np.int64(3), "x": np.arange(2), "t": (1,)}
-    write_arrays(tmp_path / "a", {}, metadata)
-    assert read_arrays(tmp_path / "a")[1] == {"q2": None, "n": 3, "x": [0, 1], "t": [1]}
 
 
 @cases(
@@ -144,11 +139,13 @@ def test_a_pickle_is_refused_and_not_run(tmp_path):
     assert names_in(tmp_path) == ["a"]
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="/none does not exist or is not a"):
         read_arrays(tmp_path / "none")
     with pytest.raises(FileNotFoundError, match="does not exist or is not a file"):
         read_arrays(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"could not write .*/no/a: No such"):
+        write_bytes(tmp_path / "no" / "a", b"new")
 
 
 # Atomic writing.
@@ -172,11 +169,6 @@ def test_a_failing_write_leaves_the_old_file(
     assert getattr(info.value, "errno", None) == getattr(error, "errno", None)
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["a"]
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"could not write .*/no/a: No such"):
-        write_bytes(tmp_path / "no" / "a", b"new")
 
 
 # JSON.
@@ -213,21 +205,17 @@ def test_json_has_null_for_nan_and_refuses_infinity(tmp_path):
 # Versions.
 
 
-def test_versions_do_not_import_torch():
+def test_versions_name_what_is_in_use_and_do_not_import_torch(monkeypatch):
     code = (
         "import sys, gflownet_envs.storage as s; v = s.environment_versions();"
         "assert 'torch' not in sys.modules and 'torch' not in v, v;"
         "assert 'safetensors' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_versions_name_what_is_in_use(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", type("Torch", (), {"__version__": "9"}))
     versions = environment_versions()
     assert versions["torch"] == "9"
     assert versions["numpy"] == np.__version__
-    assert versions["python"].split(".")[0] == "3"
 
 
 OURS = '"format": "gflownet_envs.arrays"'

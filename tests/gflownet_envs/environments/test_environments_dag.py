@@ -143,6 +143,7 @@ def test_names_of_objects_are_their_edges():
         state = env.step(state, torch.tensor(env.action_names.index(name)))
     assert env.object_name(int(env.object_index(state))) == "0 → 1, 2 → 0"
     assert env.object_name(0) == "no edges"
+    refuses(r"index must be in \[0, 25\).*got 25", env.object_name, 25)
 
 
 def test_objects_above_five_nodes_have_no_numbers():
@@ -166,7 +167,3 @@ def test_objects_above_five_nodes_have_no_numbers():
 )
 def test_bad_sizes(arguments, message):
     refuses(message, DagEnvironment, **arguments)
-
-
-def test_bad_object_numbers():
-    refuses(r"index must be in \[0, 25\).*got 25", DagEnvironment(3).object_name, 25)

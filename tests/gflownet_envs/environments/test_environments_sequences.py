@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +10,6 @@ from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnviron
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import check_environment
 from tests.shared import cases, refuses
-
-GRAMMAR_LENGTH = 4
 
 
 class NoRepeats(TokenSequenceEnvironment):
@@ -24,7 +21,7 @@ class NoRepeats(TokenSequenceEnvironment):
 
 
 def no_repeats():
-    return NoRepeats(["a", "b", "c", "end"], GRAMMAR_LENGTH, "end", name="no-repeats")
+    return NoRepeats(["a", "b", "c", "end"], 4, "end", name="no-repeats")
 
 
 def test_sequences_in_order():
@@ -32,12 +29,10 @@ def test_sequences_in_order():
     every = [x for length in range(4) for x in product("ab", repeat=length)]
     assert env.object_names() == tuple(" ".join(x) for x in every)
     assert env.n_objects == 1 + 2 + 4 + 8
-
-
-def test_sequences_without_an_end_are_in_c_order():
     env = TokenSequenceEnvironment(["a", "b", "c"], 2)
-    expected = [f"{x} {y}" for x, y in product("abc", repeat=2)]
-    assert env.object_names() == tuple(expected)
+    assert env.object_names() == tuple(f"{x} {y}" for x, y in product("abc", repeat=2))
+    encoding = env.encode(torch.tensor([1, -1]))
+    assert encoding.tolist() == [0, 1, 0, 0, 1]  # by position; the step
 
 
 @settings(max_examples=15, deadline=None)
@@ -62,12 +57,6 @@ def test_finished_by_the_end_token_or_at_the_largest_length():
     states = torch.tensor([[-1, -1, -1], [0, 0, -1], [0, 1, -1], [0, 0, 0], [0, 0, 1]])
     assert env.is_terminal(states).tolist() == [False, False, True, True, True]
     assert env.object_index(states[2:]).tolist() == [1, 3, 2]
-
-
-def test_encoding_by_position():
-    env = TokenSequenceEnvironment(["a", "b"], 3)
-    state = torch.tensor([1, -1, -1])
-    assert env.encode(state).tolist() == [0, 1, 0, 0, 0, 1, 0]
 
 
 def test_grammar_numbers_the_sequences_it_allows():
@@ -108,11 +97,11 @@ def test_bad_token_spaces(arguments, message):
     refuses(message, TokenSequenceEnvironment, **arguments)
 
 
-@pytest.mark.parametrize("index", [-1, 8])
-def test_bad_object_numbers(index):
+def test_bad_object_numbers():
     env = TokenSequenceEnvironment(["a", "b"], 3)
-    refuses(r"in \[0, 8\)", env.object_states, torch.tensor([0, index]))
-    refuses(rf"in \[0, 8\).*got {index}", env.object_name, index)
+    for index in (-1, 8):
+        refuses(r"in \[0, 8\)", env.object_states, torch.tensor([0, index]))
+        refuses(rf"in \[0, 8\).*got {index}", env.object_name, index)
 
 
 @settings(max_examples=10, deadline=None)

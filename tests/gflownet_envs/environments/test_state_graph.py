@@ -39,13 +39,10 @@ def test_numbers_of_states():
     refuses("not a reachable non-terminal state", graph.state_ids, unreachable)
 
 
-def test_too_many_states():
-    with pytest.raises(TooManyStatesError, match="more than max_states=4"):
-        StateGraph.from_environment(GridEnvironment(), max_states=4)
-
-
-def test_not_enumerable_gives_the_reason():
+def test_spaces_that_are_not_listed_are_refused():
     env = GridEnvironment()
+    with pytest.raises(TooManyStatesError, match="more than max_states=4"):
+        StateGraph.from_environment(env, max_states=4)
     env.is_enumerable, env.enumeration_reason = False, "it goes on for ever"
     refuses("not enumerable: it goes on for ever", StateGraph.from_environment, env)
 

@@ -57,6 +57,9 @@ def is_expression(tokens):
 @pytest.mark.parametrize("max_length", [1, 2, 3, 5, 9])
 def test_the_contract(max_length):
     check_environment(SymbolicExpressionEnvironment(max_length))
+    env = SymbolicExpressionEnvironment(min(max_length, 4), encoding="tokens")
+    assert env.encoding_size == (env.max_length - 1) * 7 + env.max_length
+    check_environment(env)
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 5])
@@ -126,17 +129,6 @@ def test_encodings_differ_where_one_number_does_not_hold_all_digits():
     assert (states[:, 8] >= 0).any()
 
 
-def test_the_contract_with_tokens_alone():
-    env = SymbolicExpressionEnvironment(4, encoding="tokens")
-    assert env.encoding_size == 3 * 7 + 4
-    check_environment(env)
-
-
-def test_values_of_unfinished_expressions():
-    states = nine().initial_state((2,))
-    refuses("finished expressions, got", nine().values, states, torch.zeros(1))
-
-
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, SymbolicExpressionEnvironment(5).n_objects - 1),
@@ -197,5 +189,6 @@ def test_bad_arguments(arguments, message):
     env = SymbolicExpressionEnvironment(2)
     arguments = {"scores": [[0.0, 0.0]]} | arguments
     refuses(message, wiener_regression_rewards, env, **arguments)
+    refuses("finished expressions", env.values, env.initial_state((2,)), torch.zeros(1))
     words = "encoding must be one of .*, got 'value'"
     refuses(words, SymbolicExpressionEnvironment, 3, encoding="value")

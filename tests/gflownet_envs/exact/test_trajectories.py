@@ -51,11 +51,6 @@ def test_greedy_trajectory_takes_the_likeliest_action():
     assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
 
 
-def test_mean_reward_is_the_mean_of_the_logarithms():
-    log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
-    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
-
-
 @cases(
     ("actions", "message"),
     ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
@@ -110,3 +105,5 @@ def test_the_mean_policy_is_the_mean_of_probabilities():
     mean = mean_policy(source)(env.initial_state()).exp()
     expected = source.log_policy(env.initial_state()).exp().mean(dim=0)
     torch.testing.assert_close(mean, expected)
+    log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))  # of logarithms for rewards
+    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)

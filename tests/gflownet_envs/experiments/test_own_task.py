@@ -10,6 +10,7 @@ from click import testing
 
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
+from gflownet_envs.experiments.answers import answers
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Study, Task
@@ -37,12 +38,9 @@ def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
     result = testing.CliRunner().invoke(main, [*command, "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "Which part of the reward drives which choice" in result.output
-    record, expected = (
-        json.loads((tmp_path / name / "results.json").read_text())
-        for name in ("path", "object")
-    )
+    record = json.loads((out / "results.json").read_text())
     assert record["task"] == "level_task:LevelTask"
-    assert record["answers"] == expected["answers"]
+    assert record["answers"] == answers(found)
     assert found.task is task
     again = testing.CliRunner().invoke(main, ["report", str(out), "--import-task"])
     assert again.exit_code == 0, again.output

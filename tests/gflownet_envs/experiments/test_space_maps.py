@@ -76,12 +76,6 @@ def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree
     assert f"early ({share:.0%})" in labels
 
 
-def test_shares_of_steps_add_up_to_one(tree):
-    shares = shares_of_steps(tree)
-    assert len(shares) == 3
-    assert sum(shares) == pytest.approx(1.0)
-
-
 def test_boards_have_a_disc_for_each_state():
     space = space_of(GridEnvironment(size=3, max_moves=2))
     graph = space.graph
@@ -93,7 +87,14 @@ def test_boards_have_a_disc_for_each_state():
     assert discs[0].get_markersize() == max(disc.get_markersize() for disc in discs)
 
 
-def test_wrong_lengths_are_named(tree):
+def test_a_tree_has_names_shares_and_one_reason_a_state(tree):
+    names = names_of_states(tree.graph)
+    assert names[:3] == ["all walks", "x", "y"]
+    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
+    assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}
+    shares = shares_of_steps(tree)
+    assert len(shares) == 3
+    assert sum(shares) == pytest.approx(1.0)
     refuses("reasons must be 9, one a state, got 1", space_map, tree, ["a"])
     words = "names must be 9, one a state, got 2"
     refuses(words, space_map, tree, ["a"] * 9, names=["b", "c"])
@@ -128,10 +129,3 @@ def test_reasons_have_the_colours_of_other_pictures(tree):
         for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
     }
     assert [found["a"], found["b"]] == [color(2), color(1)]
-
-
-def test_states_of_a_tree_have_the_name_of_the_last_choice(tree):
-    names = names_of_states(tree.graph)
-    assert names[:3] == ["all walks", "x", "y"]
-    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
-    assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}

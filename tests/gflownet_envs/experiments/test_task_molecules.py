@@ -1,7 +1,6 @@
 """Molecules: toy chains and real fragments, against direct computation."""
 
 import json
-import sys
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -177,13 +176,6 @@ def test_an_unknown_variant_is_named():
     preset = replace(MoleculesTask.presets["smoke"], variant="both")
     words = r"one of \('toy', 'real'\), got 'both'"
     refuses(words, MoleculesTask().prepare, preset, **SILENT)
-
-
-def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):
-    give_few_data(monkeypatch)
-    monkeypatch.setitem(sys.modules, "rdkit", None)
-    with pytest.raises(ImportError, match=r'needs rdkit: pip install "\.\[chem\]"'):
-        run_task("molecules", preset="smoke-real", out=tmp_path / "run")
 
 
 def test_figures_of_a_task_have_a_place_in_the_report(toy):

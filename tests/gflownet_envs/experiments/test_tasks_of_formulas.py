@@ -11,7 +11,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments import claims
 from gflownet_envs.experiments.files import verdict_words
 from gflownet_envs.experiments.tables import paper_table
@@ -40,31 +39,6 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
     rows = paper_table(replace(results, preset_name="paper")).rows
     for row, claim in zip(rows, results.task.paper_claims, strict=True):
         assert row[:2] == (claim.text, claim.paper)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_exact_policies_are_flows_of_the_rewards(smoke_runs, name):
-    """The policy of the first step, from the total reward behind each action."""
-    results, _ = smoke_runs(name)
-    study = results.study
-    graph = results.policies.solution.graph
-    environment = study.environment
-    member = 3
-    state = study.trajectory.states[0]
-    allowed = environment.valid_mask(state).nonzero()[:, 0]
-    if name == "continuous-grid":  # no tree: counted by the solver of another reward
-        alone = solve_exact(graph, study.reward.log_reward[[member]])
-        expected = alone.log_policy(state)[0, allowed].exp()
-    else:
-        finals = graph.final_states()
-        own = study.reward.select(np.array([member]))
-        weights = own.of_states(finals[None])[0].double().exp()
-        after = environment.step(state.expand(len(allowed), -1), allowed)
-        is_behind = finals[:, 0] == after[:, :1]
-        expected = (is_behind * weights).sum(dim=1) / weights.sum()
-    columns = results.policies.exact.step_slices[0]
-    policy = torch.from_numpy(results.policies.exact.y[member, columns])
-    torch.testing.assert_close(policy[policy > 0], expected, atol=2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["continuous-grid", "symbolic-regression"])

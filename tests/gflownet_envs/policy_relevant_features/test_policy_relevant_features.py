@@ -6,9 +6,6 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import (
     DagEnvironment,
@@ -332,17 +329,6 @@ def test_a_given_pilot_or_graph_is_used():
     refuses("pilot must have one member, got one with 12", given.fit, X)
 
 
-def test_in_a_pipeline():
-    X = log_rewards(SELECTION, 60, spread=0.1)
-    solution = solve_exact(SELECTION, X)
-    trajectory = trajectory_of_actions(SELECTION, [1, 3, 7])
-    first = policies_along(SELECTION, solution, trajectory).y[:, :3]
-    y = np.log(first[:, 1:] / first[:, :1])
-    features = PolicyRelevantFeatures(SELECTION, trajectory=trajectory)
-    pipeline = make_pipeline(features, LinearRegression())
-    assert cross_val_score(pipeline, X, y).min() > 0.95
-
-
 @cases(
     ("parameters", "message"),
     ({"environment": "grid"}, "environment must be an Environment or a State"),
@@ -362,16 +348,12 @@ def test_bad_parameters(parameters, message):
     refuses(message, features.set_params(**parameters).fit, log_rewards(SELECTION))
 
 
-def test_bad_rewards():
-    features = PolicyRelevantFeatures(SELECTION)
-    refuses(r"one column per object of .*, 18, got 5", features.fit, np.zeros((3, 5)))
-    refuses("NaN", features.fit, np.full((3, 18), np.nan))
-
-
-def test_bad_changes():
+def test_bad_rewards_and_changes():
     features = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7])
     with pytest.raises(NotFittedError):
         features.log_policy_change(log_rewards(SELECTION))
+    refuses(r"one column per object of .*, 18, got 5", features.fit, np.zeros((3, 5)))
+    refuses("NaN", features.fit, np.full((3, 18), np.nan))
     features.fit(log_rewards(SELECTION))
     X, words = log_rewards(SELECTION), r"order must be one of \(1, 2, None\), got 3"
     refuses(words, features.log_policy_change, X, order=3)

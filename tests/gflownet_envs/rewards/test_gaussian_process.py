@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -18,7 +18,6 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from skpce.inspection import input_tests
 from tests.shared import cases, refuses, ridge_pce
 
 SIZES = (3, 4, 5)
@@ -137,21 +136,6 @@ def test_samples_have_the_posterior_covariance():
     assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
 
 
-@pytest.mark.slow
-def test_rewards_drawn_by_another_way_have_the_same_inputs():
-    """Functions from numpy's sampler of the posterior, projected on the modes."""
-    modes = fitted()
-    drawn = np.random.default_rng(2).multivariate_normal(
-        modes.mean, modes.covariance, size=4000, method="eigh"
-    )
-    inputs = modes.inputs(drawn)
-    tests = input_tests(inputs)
-    assert tests.normality_p_values.min() > 0.01
-    assert abs(tests.largest("pearson")) < 4.5 / np.sqrt(len(inputs))
-    assert_allclose(inputs.mean(axis=0), 0, atol=4 / np.sqrt(len(inputs)))
-    assert_allclose(inputs.var(axis=0), 1, atol=0.1)
-
-
 def test_modes_stand_in_a_pipeline():
     """Nothing is learned from members, so that no fold sees another's."""
     modes = fitted()
@@ -180,12 +164,6 @@ def test_without_a_remainder_functions_are_those_of_the_inputs():
     again = modes.sample(4, remainder=False, random_state=0)
     assert_array_equal(again[1], values)
     assert not np.array_equal(modes.sample(4, random_state=1)[0], inputs)
-
-
-def test_another_kernel():
-    kernel = ConstantKernel(2.0) * RBF([1.0] * CANDIDATES.shape[1], "fixed")
-    modes = fitted(kernel=kernel)
-    assert_array_equal(modes.kernel.k2.length_scale, 1.0)
 
 
 @cases(

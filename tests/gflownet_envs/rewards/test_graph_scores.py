@@ -102,11 +102,6 @@ def test_markov_equivalent_graphs_score_alike():
     assert (np.diff(scores) > 1e-9).mean() > 0.99
 
 
-def test_a_matrix_that_is_not_positive_definite_is_refused():
-    matrices = [np.eye(2), [[1.0, 2.0], [2.0, 1.0]]]
-    refuses("positive definite.*-3 in matrix 1", log_principal_minors, matrices)
-
-
 # Members.
 
 
@@ -126,18 +121,14 @@ def test_rows_are_drawn_without_replacement_and_by_member():
 def test_standardised_by_member_covariances_are_correlations():
     data = correlated_rows((50, 3)) * [1.0, 10.0, 100.0]
     own = subsample_rows(data, 20, members=range(3), standardize="member")
+    expected = np.stack([np.cov(rows.T).ravel() for rows in own])
+    assert_allclose(sample_covariances(own), expected)
     covariance = sample_covariances(own).reshape(3, 3, 3) * 19 / 20
     assert covariance.diagonal(axis1=1, axis2=2) == pytest.approx(1.0)
     shared = subsample_rows(data, 20, members=range(3))
     for member in range(3):
         expected = np.corrcoef(shared[member].T)
         assert covariance[member] == pytest.approx(expected)
-
-
-def test_sample_covariances_are_numpy_s():
-    samples = correlated_rows((3, 20, 4))
-    expected = np.stack([np.cov(rows.T).ravel() for rows in samples])
-    assert_allclose(sample_covariances(samples), expected)
 
 
 ROWS = correlated_rows((2, 20, 3))
@@ -162,3 +153,5 @@ def test_bad_input(call, arguments, message):
     given = {"data": ROWS[0], "n_rows": 5, "members": [0]}
     given = given if call is subsample_rows else {"samples": ROWS}
     refuses(message, call, **given | arguments)
+    matrices = [np.eye(2), [[1.0, 2.0], [2.0, 1.0]]]
+    refuses("positive definite.*-3 in matrix 1", log_principal_minors, matrices)

@@ -150,11 +150,8 @@ def test_bad_specifications(arguments, message):
 )
 def test_bad_rows(rows, yields, message):
     refuses(message, train_yield_proxies, rows, yields, ALL, SMALL, members=[0])
-
-
-@pytest.mark.parametrize("members", [[], [1, 1]])
-def test_bad_members(members):
-    refuses("distinct and not empty", proxies, members=members)
+    for members in ([], [1, 1]):
+        refuses("distinct and not empty", proxies, members=members)
 
 
 def test_log_reward_is_the_yield_over_the_temperature():

@@ -156,26 +156,18 @@ def test_bad_parameters(parameters, message):
     refuses(message, FunctionReward, token_counts, parameters)
 
 
-@cases(
-    "reward",
-    LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
-    RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
-    ids=["larger", "fewer edges"],
-)
-def test_rewards_of_another_space_are_refused(reward):
+def test_rewards_of_another_space_are_refused():
     words = "reward was made for dag-.*, not for dag-3-3"
-    refuses(words, train_ensemble, DAG, reward, SPEC)
+    larger = LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16)))
+    fewer_edges = RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19)))
+    for reward in (larger, fewer_edges):
+        refuses(words, train_ensemble, DAG, reward, SPEC)
 
 
-@cases(
-    "function",
-    lambda weights, states: weights,
-    partial(token_counts),
-    ids=["lambda", "partial"],
-)
-def test_functions_without_a_name_have_no_checksum(function):
-    reward = FunctionReward(function, [[0.5]])
-    refuses("function must be one of a module", reward.digest)
+def test_functions_without_a_name_have_no_checksum():
+    for function in (lambda weights, states: weights, partial(token_counts)):
+        reward = FunctionReward(function, [[0.5]])
+        refuses("function must be one of a module", reward.digest)
 
 
 # The mean reward.

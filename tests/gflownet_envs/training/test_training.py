@@ -58,9 +58,8 @@ def test_member_three_of_five_is_member_three_alone(env, objective):
     together = train_ensemble(env, log_reward, spec, seed=0)
     alone = train_ensemble(env, log_reward[3:4], spec, seed=0, members=[3])
     assert_same_parameters(together.subset([3]), alone, tolerance=1e-10)
-    assert_allclose(
-        together.diagnostics.log_z[3], alone.diagnostics.log_z[0], atol=1e-10
-    )
+    found, expected = together.diagnostics.log_z[3], alone.diagnostics.log_z[0]
+    assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -172,12 +171,6 @@ def test_objects_with_many_paths_are_not_too_likely():
     assert 0.5 * (law - 1 / env.n_objects).abs().sum() < 0.01
 
 
-def test_one_trajectory_an_iteration_for_trajectory_balance():
-    spec = replace(SHORT, objective="trajectory_balance", batch_size=1)
-    ensemble = train_ensemble(GRID, random_log_reward(GRID), spec)
-    assert np.isfinite(ensemble.diagnostics.final_loss).all()
-
-
 @cases(
     ("spec", "start", "tolerance"),
     (replace(PAPER_TRAINING, n_iterations=10), 5.0, 0.02),  # five, and slow
@@ -188,13 +181,6 @@ def test_where_log_z_starts(spec, start, tolerance):
     spec = spec if tolerance else replace(spec, n_iterations=1)
     ensemble = train_ensemble(GRID, random_log_reward(GRID), spec)
     assert ensemble.diagnostics.log_z[0] == pytest.approx(start, abs=tolerance)
-
-
-def test_one_object_has_nothing_to_learn():
-    env = SequentialSelectionEnvironment({"a": ["x"], "b": ["p"]})
-    ensemble = train_ensemble(env, [[3.0]], SHORT)
-    assert ensemble.diagnostics.log_z[0] == pytest.approx(3.0)
-    assert ensemble.diagnostics.final_loss[0] == pytest.approx(0.0)
 
 
 def test_an_interrupted_run_resumes():
@@ -306,9 +292,15 @@ def test_a_member_spoilt_by_its_last_step_is_left_out():
     assert ensemble.members == (0,)
 
 
-def test_threads_are_restored():
+def test_batches_and_spaces_of_one():
     before = torch.get_num_threads()
-    train_ensemble(GRID, random_log_reward(GRID), replace(SHORT, n_iterations=1))
+    spec = replace(SHORT, objective="trajectory_balance", batch_size=1)
+    ensemble = train_ensemble(GRID, random_log_reward(GRID), spec)
+    assert np.isfinite(ensemble.diagnostics.final_loss).all()
+    env = SequentialSelectionEnvironment({"a": ["x"], "b": ["p"]})
+    ensemble = train_ensemble(env, [[3.0]], SHORT)
+    assert ensemble.diagnostics.log_z[0] == pytest.approx(3.0)
+    assert ensemble.diagnostics.final_loss[0] == pytest.approx(0.0)
     assert torch.get_num_threads() == before
 
 

@@ -216,15 +216,6 @@ def test_rows_near_a_limit_are_likely_to_change():
     assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
 
 
-@pytest.mark.slow
-def test_policies_of_another_seed_are_made_again(tiny_grid, tmp_path):
-    make_paper(tmp_path, preset="quick")
-    one = tiny_grid["grid-paper"]["sources"]["exact"]["draws"]["total_variation"]
-    make_paper(tmp_path, preset="quick", seed=1)
-    other = tiny_grid["grid-paper"]["sources"]["exact"]["draws"]["total_variation"]
-    assert one != other
-
-
 def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
     changes = {"episodes": ("n_iterations", 3000 // 32), "log-z": ("log_z_init", 0.0)}
     for name, (changed, value) in changes.items():
