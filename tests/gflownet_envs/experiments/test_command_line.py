@@ -269,15 +269,6 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     assert (out / "results.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("content", [None, "no json", "{}", "[]"])
-def test_a_report_needs_a_run(tmp_path, content):
-    if content is not None:
-        (tmp_path / "results.json").write_text(content, encoding="utf-8")
-    result = invoke("report", tmp_path)
-    assert result.exit_code == 1
-    assert "results.json" in result.output
-
-
 @pytest.fixture
 def compared(smoke, tmp_path):
     """Folders of two runs with the paper's settings, and their claims."""
@@ -322,11 +313,12 @@ def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
 
 @pytest.mark.slow
 def test_comparing_needs_different_runs(smoke, tmp_path):
-    for folders, message in (
-        ([smoke[0], smoke[0]], "must be different"),
-        ([tmp_path], "holds no results.json"),
+    for command, message in (
+        (["compare", smoke[0], smoke[0]], "must be different"),
+        (["compare", tmp_path], "holds no results.json"),
+        (["report", tmp_path], "results.json"),
     ):
-        result = invoke("compare", *folders)
+        result = invoke(*command)
         assert result.exit_code == 1
         assert message in result.output
 
@@ -343,7 +335,7 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
 @pytest.mark.parametrize("command", ["report", "compare"])
 @cases(
     "content",
-    "3",
+    *("no json", "{}", "[]", "3"),
     '{"policies": 3}',
     '{"seed": null}',
     '{"seed": Infinity}',
@@ -358,7 +350,7 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
     RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
     RECORD.replace("[]", '[{"paper": "p"}]'),
     RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
-    ids=range(15),
+    ids=range(18),
 )
 def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):
     (tmp_path / "results.json").write_text(content, encoding="utf-8")

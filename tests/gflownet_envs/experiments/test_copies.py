@@ -1,7 +1,6 @@
 """Replicates of each reward and a control on the mean reward, as parts of a run."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,15 +199,3 @@ def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, me
 
 
 # Cells.
-
-
-def test_a_share_of_noise_that_is_not_known_is_a_dash(copies):
-    source = copies[1].sources["trained"]
-    columns = source.main.verdict.columns
-    for text, share in {"–": np.nan, "20%": 0.2}.items():
-        noise = {"noise_share": np.full_like(columns["noise_share"], share)}
-        found = replace(source.main.verdict, columns={**columns, **noise})
-        main_analysis = replace(source.main, verdict=found)
-        sources = {"trained": replace(source, analyses=(main_analysis,))}
-        results = replace(copies[1], sources=copies[1].sources | sources)
-        assert tables.verdict_table(results).rows[0][-1] == text

@@ -122,6 +122,7 @@ def test_log_rewards_of_all_methods_agree():
     torch.testing.assert_close(some, expected[1:3])
     two = reward.select(np.array([4, 0]))
     torch.testing.assert_close(two.scores(states), reward.scores(states)[[4, 0]])
+    assert reward.to("cpu", torch.float32).features is reward.features
     double = reward.to("cpu", torch.float64).of_states(states.expand(5, -1, -1))
     assert double.dtype == torch.float64
     torch.testing.assert_close(double.float(), expected)

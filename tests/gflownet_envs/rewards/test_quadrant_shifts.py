@@ -13,15 +13,11 @@ from tests.shared import refuses
 GRID = GridEnvironment()
 
 
-def test_all_combinations_of_shifts():
+def test_a_shift_moves_its_quadrant_alone():
     log_reward, shifts = quadrant_shift_rewards(GRID)
     assert log_reward.shape == (625, 19)
     assert len(torch.unique(shifts, dim=0)) == 625
     assert set(shifts.flatten().tolist()) == {-1, -0.5, 0, 0.5, 1}
-
-
-def test_a_shift_moves_its_quadrant_alone():
-    log_reward, shifts = quadrant_shift_rewards(GRID)
     base = mean_log_reward(log_reward, GRID)
     difference = log_reward - base
     for index, cell in enumerate(GRID.cells):
