@@ -20,6 +20,11 @@ SILENT: dict[str, Any] = {"seed": 0, "store": None, "options": {}}
 SILENT["progress"] = lambda *done: None
 
 
+def never(*arguments: Any, **options: Any) -> None:
+    """Stand in for work that must not be done again."""
+    raise AssertionError("done again")
+
+
 def exact_dataset(X: Any, y: Any, steps: tuple[int, ...], **more: Any) -> Any:
     """Make a data set of exact policies whose steps and actions have some names."""
     first = np.cumsum([0, *steps])[:-1]

@@ -22,6 +22,7 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
+from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases, refuses
 
 
@@ -92,10 +93,7 @@ def work_for(seconds):
 
 @pytest.mark.slow
 def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError("something was trained")
-
-    monkeypatch.setattr(train, "train_block", refuse)
+    monkeypatch.setattr(train, "train_block", never)
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
@@ -248,11 +246,8 @@ def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeyp
     def read_only(path, payload):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    def work(*args, **kwargs):
-        raise AssertionError("work before the folder was tried")
-
     monkeypatch.setattr(storage, "_write_and_sync", read_only)
-    monkeypatch.setattr(run, "make_policies", work)
+    monkeypatch.setattr(run, "make_policies", never)
     with pytest.raises(OSError, match=r"could not write .*Read-only file system"):
         run_tiny(tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +36,15 @@ from gflownet_envs.experiments.paper.systems import (
     sources_of,
 )
 from gflownet_envs.experiments.tasks.grid import GridTask
-from tests.gflownet_envs.experiments import conftest as tiny
+from tests.gflownet_envs.experiments.conftest import TINY as GRID_TINY
+from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases, refuses
 
 ROOT = Path(__file__).parents[4]
 PIECES = ROOT / "benchmarks" / "paper" / "pieces"
 PAPER_PAGE = ROOT / "docs" / "paper.md"
 
-TINY = replace(tiny.TINY, degrees=(2,), solver="paper")
+TINY = replace(GRID_TINY, degrees=(2,), solver="paper")
 
 
 @pytest.fixture
@@ -75,10 +77,6 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     assert piece["sources"]["trained"]["n_train"] == 12
     assert len(piece["sources"]["trained"]["draws"]["q2"]) == 2
     assert json.loads(json.dumps(piece)) == piece
-
-    def never(*arguments, **options):
-        raise AssertionError("made again")
-
     monkeypatch.setattr(make, "find_system", never)
     tiny_grid.clear()
     make_paper(tmp_path / "out", preset="quick")
@@ -104,21 +102,20 @@ def test_the_preset_is_that_of_the_finished_pieces(tmp_path, monkeypatch):
     assert len(list(pieces.iterdir())) == len(list(PIECES.iterdir()))
 
 
-@pytest.mark.parametrize("other", [{"preset": "quick"}, {"seed": 3}])
-def test_finished_pieces_of_another_call_are_named(other, tmp_path):
-    message = r"none of the \d+ .* one of \[\"preset='full', seed=0\"\]"
-    with pytest.raises(ValueError, match=message):
-        make_paper(tmp_path / "out", runs=[PIECES], finished=True, **other)
+def test_finished_pieces_of_another_call_or_none_are_named(tmp_path):
+    finish = partial(make_paper, tmp_path / "out", finished=True)
+    words = r"none of the \d+ .* one of \[\"preset='full', seed=0\"\]"
+    refuses(words, finish, runs=[PIECES], preset="quick")
+    refuses(words, finish, runs=[PIECES], seed=3)
+    refuses("no finished pieces in '.*pieces'", finish)
+    words = r"or \['.*'\]; expected a call without fini"
+    refuses(words, finish, runs=[tmp_path])
     assert not (tmp_path / "out").exists()
 
 
 def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch):
     make_paper(tmp_path, preset="quick")
     (tmp_path / "pieces" / "grid-paper.json").unlink()
-
-    def never(*arguments, **options):
-        raise AssertionError("trained again")
-
     monkeypatch.setattr(systems, "make_policies", never)
     make_paper(tmp_path, preset="quick")
     assert (tmp_path / "pieces" / "grid-paper.json").exists()
@@ -141,9 +138,7 @@ def test_a_call_interrupted_anywhere_goes_on_to_the_same_piece(tiny_grid, tmp_pa
     calls = []
     make_paper(tmp_path / "whole", preset="quick", progress=lambda *c: calls.append(c))
     wanted = without_times(tiny_grid["grid-paper"])
-    stops = (len(calls) // 3, len(calls) - 3)
-
-    for stop in stops:
+    for stop in (len(calls) // 3, len(calls) - 3):
         left = [stop]
 
         def interrupting(stage, done, total, left=left):
@@ -189,10 +184,6 @@ def test_runs_of_other_settings_are_not_read(tmp_path):
 def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeypatch):
     make_paper(tmp_path, preset="quick")
     first = tiny_grid["grid-paper"]["sources"]["trained"]["draws"]
-
-    def never(*arguments, **options):
-        raise AssertionError("trained again")
-
     monkeypatch.setattr(systems, "make_policies", never)
     found = measured(tmp_path, "quick", seed=0, draws=1)
     assert set(found) == {"grid-paper"}
@@ -231,8 +222,8 @@ def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
     assert fractions.variant == "yields as fractions"
     member, _ = preset_of("sachs", "member", quick=False)
     assert member.proxy.standardize == "member"
-    with pytest.raises(ValueError, match=r"reading must be one of .*'fractions'"):
-        preset_of("grid", "fractions", quick=False)
+    words = "reading must be one of .*'fractions'"
+    refuses(words, preset_of, "grid", "fractions", quick=False)
 
 
 def test_quick_solves_what_would_take_too_long_to_train():
@@ -290,10 +281,8 @@ def rebuilt(reading, folder):
 def assert_alike(ours, kept, keys, rtol):
     assert ours["steps"] == kept["steps"]
     for key in keys:
-        found, recorded = (
-            np.array(some["draws"][key][:2], float) for some in (ours, kept)
-        )
-        assert_allclose(found, recorded, rtol=rtol, atol=rtol, err_msg=key)
+        both = [np.array(some["draws"][key][:2], float) for some in (ours, kept)]
+        assert_allclose(*both, rtol=rtol, atol=rtol, err_msg=key)
 
 
 def test_an_exact_piece_of_the_repository_is_what_the_code_makes(tmp_path, monkeypatch):
@@ -349,13 +338,6 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
         "have no power and {cannot be compared} cannot be compared"
     ).format(**counts)
     assert sentence in " ".join(PAPER_PAGE.read_text(encoding="utf-8").split())
-
-
-def test_a_page_of_nothing_finished_is_refused(tmp_path):
-    out, words = tmp_path / "out", r"or \['.*'\]; expected a call without fini"
-    refuses("no finished pieces in '.*pieces'", make_paper, out, finished=True)
-    refuses(words, make_paper, out, finished=True, runs=[tmp_path])
-    assert not (tmp_path / "out").exists()
 
 
 @cases(

@@ -7,14 +7,11 @@ import json
 import pytest
 
 from gflownet_envs.experiments.paper.pieces import FORMAT, Pieces
+from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases
 
 KEY = {"preset": "quick", "seed": 0}
 WHOLE_KEY = {**KEY, "format": FORMAT, "settings": ""}
-
-
-def never():
-    raise AssertionError("made again")
 
 
 def test_a_finished_piece_is_read_and_one_of_another_call_is_made_again(tmp_path):
