@@ -21,11 +21,11 @@ ARRAYS = ("X", "y", "mask", "members", "rewards", "seeds", "is_test")
 def make_arguments(n_members=4, n_reward_features=6):
     rng = np.random.default_rng(0)
     weights = rng.random((n_members, 5)) * MASK
-    first = weights[:, :3] / weights[:, :3].sum(axis=1, keepdims=True)
-    second = weights[:, 3:] / weights[:, 3:].sum(axis=1, keepdims=True)
+    blocks = weights[:, :3], weights[:, 3:]
+    y = np.hstack([block / block.sum(axis=1, keepdims=True) for block in blocks])
     return {
         "X": rng.normal(size=(n_members, n_reward_features)),
-        "y": np.hstack([first, second]),
+        "y": y,
         "steps": STEPS,
         "mask": MASK,
         "step_names": ("base", "halide"),
@@ -49,9 +49,8 @@ def assert_same(found, expected):
     for name in ARRAYS:
         assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
-    for name in ("steps", "step_names", "action_names", "feature_names"):
-        assert getattr(found, name) == getattr(expected, name)
-    for name in ("trajectory", "source", "metadata"):
+    names = ("steps", "step_names", "action_names", "feature_names")
+    for name in (*names, "trajectory", "source", "metadata"):
         assert getattr(found, name) == getattr(expected, name)
 
 

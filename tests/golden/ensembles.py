@@ -20,6 +20,8 @@ from skpce.decision import ThompsonPolicy
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from tests.shared import ridge_pce, ridge_surrogate
 
+Results = dict[str, Any]
+
 WIDTHS = (3, 2, 4)
 STEPS = {"first": 3, "second": 2, "third": 4}
 SHORT = {"max_epochs": 3, "random_state": 0}

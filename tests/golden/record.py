@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.against_commit import checkout
-from tests.golden.ensembles import FITTED
+from tests.golden.ensembles import FITTED, Results
 from tests.golden.numbers import SAME_MACHINE, difference, flatten, read
 from tests.golden.surface import PUBLIC_PACKAGES, fitted_names, surface_of
-from tests.golden.trips import TRIPS, Results
+from tests.golden.trips import TRIPS
 
 FOLDER = Path(__file__).parent
 SURFACE = FOLDER / "public_surface.json"

@@ -20,13 +20,12 @@ from tests.golden.ensembles import (
     SHOWN,
     STEPS,
     WIDTHS,
+    Results,
     policies,
     policies_with_zeros,
     targets,
 )
 from tests.shared import ridge_pce, ridge_surrogate
-
-Results = dict[str, Any]
 
 SOLVERS = ("ridge", "ols", "lars", "subspace_pursuit", "paper")
 

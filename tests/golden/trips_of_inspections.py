@@ -26,6 +26,7 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result
 from tests.golden.ensembles import (
     STEPS,
+    Results,
     behind_pca,
     policies,
     replicates,
@@ -33,8 +34,6 @@ from tests.golden.ensembles import (
     wide_policies,
 )
 from tests.shared import ridge_pce, ridge_surrogate
-
-Results = dict[str, Any]
 
 
 def verdicts() -> Results:

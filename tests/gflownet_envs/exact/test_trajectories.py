@@ -69,12 +69,11 @@ def test_what_is_no_trajectory_or_one_policy_is_refused():
 
 
 def test_policies_in_all_states_are_those_along_each_trajectory():
-    env = TREE
-    source = solve_exact(env, random_log_reward(env, 4))
+    source = solve_exact(TREE, random_log_reward(TREE, 4))
     everywhere = policies_everywhere(source.graph, source)
     assert list(everywhere.steps.values()) == [2, 3, 3]
     for level, name in enumerate(("a: x", "a: y")):
-        along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
+        along = policies_along(TREE, source, trajectory_of_actions(TREE, [level, 2]))
         step = everywhere.step_names.index(name)
         assert_allclose(everywhere.y[:, :2], along.y[:, :2])
         columns = slice(2 + 3 * (step - 1), 5 + 3 * (step - 1))

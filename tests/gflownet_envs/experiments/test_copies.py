@@ -81,16 +81,13 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 # The verdict and the noise.
 
 
-def test_the_verdict_keeps_replicates_together(copies):
+def test_the_verdict_keeps_replicates_together_and_has_the_noise_beside_exact(copies):
+    """They see a bias that depends on the reward; replicates do not."""
     given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
     assert_array_equal(given["trained"]["replicate"], train.rewards)
     assert given["exact"]["replicate"] is None
-
-
-def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(copies):
-    """They see a bias that depends on the reward; replicates do not."""
     noise = copies[1].noise
     steps = copies[1].sources["trained"].main.verdict.steps
     found = [step.noise_share for step in steps]
@@ -169,10 +166,9 @@ def test_the_files_record_the_copies(copies, tiny):
     plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
     assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
     assert plain["training_noise"]["replicates"] is None
-    assert read_settings(copies[0]) == {
-        **{"task": "grid", "preset": "tiny", "solver": "train", "seed": 0},
-        **{"n_replicates": N_REPLICATES, "n_control": N_CONTROL},
-    }
+    expected = {"task": "grid", "preset": "tiny", "solver": "train", "seed": 0}
+    expected |= {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
+    assert read_settings(copies[0]) == expected
     seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
     assert seconds["control"] > 0
     dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")

@@ -99,7 +99,7 @@ def test_the_grid_against_all_its_rewards(grid):
         assert row.supported
 
 
-def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
+def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward):
     named = factorial_parts(space, log_reward, FACTORS, phrases={}, order=1)
     assert list(named.parts) == ["base", "ligand", REST]
     again = named.reward(named.parts).log_reward.numpy()
@@ -108,9 +108,6 @@ def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
     labels = named.entries["ligand"].labels
     assert [named.entries["ligand"].names[i] for i in labels[1]] == ["p", "q", "r"]
     assert named.entries[REST].names[labels.size - 1] == "b | r"
-
-
-def test_level_parts_add_up_but_for_a_constant(space, log_reward):
     named = level_parts(space, log_reward, FACTORS, "ligand")
     assert list(named.parts) == ["all levels of ligand alike", "p", "q", "r"]
     difference = log_reward - named.reward(named.parts).log_reward.numpy()
@@ -141,9 +138,8 @@ def test_entries_of_the_leading_part_are_solved_again(space, log_reward):
     trajectory = trajectory_of_actions(space, [0, 2])
 
     def policies(parts):
-        return policies_along(
-            space, solve_exact(space, named.reward(parts)), trajectory
-        ).y
+        solution = solve_exact(space, named.reward(parts))
+        return policies_along(space, solution, trajectory).y
 
     known = {"combine": dict, "steps": {"base": 2, "ligand": 3}}
     effects = part_effects(policies, named.parts, random_state=0, **known)
@@ -266,13 +262,6 @@ def test_training_noise_stands_beside_what_rewards_imply(tiny):
     assert "70% (± 10%) is training noise: to train longer" in text
 
 
-def test_a_task_without_named_parts_says_so(tiny):
-    _, results = tiny
-    bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
-    (sentence,) = answers(bare)
-    assert sentence == "No part of the reward is named in the preset 'tiny' of grid."
-
-
 def test_pairs_that_interact_are_listed(grid):
     _, _, found = grid
     for step, pair, text in tables.pairs_table(found).rows:
@@ -292,3 +281,6 @@ def test_policies_that_cannot_be_solved_have_no_effects_of_parts(grid, tiny):
     _, results = tiny
     (sentence,) = answers(replace(results, parts=()))
     assert "cannot be solved again" in sentence
+    bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
+    (sentence,) = answers(bare)
+    assert sentence == "No part of the reward is named in the preset 'tiny' of grid."

@@ -297,10 +297,7 @@ def test_levels_of_steps_that_are_not_supported_say_so(tiny):
         *(step.step + notes[step.attributable] for step in steps),
         f"{last.step} (no choice)",
     )
-
-
-def test_what_is_zero_but_for_rounding_is_shown_as_zero(tiny):
-    source = tiny[1].sources["exact"]
+    # what is zero but for rounding is shown as zero
     shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
     source = replace(source, level_shares={"quadrant": shares})
     ((_, *shown),) = tables.level_table(source, "quadrant").rows

@@ -35,13 +35,11 @@ def claim_of(rule, task="grid", kind="finding", **values):
 
 CONSTANT = {"steps": ["first", "last"], "trajectory": ["a → b", "stop"]}
 CONSTANT |= {"widths": [3, 3], "n_possible": [3, 3], "n_train": 3, "n_test": 1}
-ONE_DRAW = {
-    **{"d_expansion": [10.0, 30.0], "total_variation": [0.2, 0.1], "q2": [0.1, None]},
-    **{"total": [[0.8, 0.3], [0.2, 0.9]], "mean_first": [[0.6, 0.1], [0.1, 0.7]]},
-    "coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]],
-    **{"ks_passed": [1, 0], "ks_pairs": [3, 3], "bimodal": None, "max_rho": 0.0},
-    **{"fit_seconds": 0.1, "sample_seconds": 0.1},
-}
+ONE_DRAW = {"d_expansion": [10.0, 30.0], "total_variation": [0.2, 0.1]}
+ONE_DRAW |= {"total": [[0.8, 0.3], [0.2, 0.9]], "mean_first": [[0.6, 0.1], [0.1, 0.7]]}
+ONE_DRAW |= {"coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]]}
+ONE_DRAW |= {"ks_passed": [1, 0], "ks_pairs": [3, 3], "bimodal": None, "max_rho": 0.0}
+ONE_DRAW |= {"q2": [0.1, None], "fit_seconds": 0.1, "sample_seconds": 0.1}
 OF_THE_INPUTS = ("d_expansion", "q2", "coverage", "total", "mean_first")
 OF_THE_INPUTS += ("ks_passed", "ks_pairs", "bimodal")
 
