@@ -104,17 +104,6 @@ def test_a_float32_table_is_not_copied_and_solved_in_float64():
     assert solve_exact(env, array).n_members == 3
 
 
-@pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
-def test_a_function_gives_what_its_table_gives(env):
-    log_reward = log_rewards(env, 4)
-    from_a_table = solve_exact(env, log_reward)
-    solution = solve_exact(env, from_table(log_reward), n_members=4)
-    assert torch.equal(solution.log_flow, from_a_table.log_flow)
-    assert torch.equal(solution.log_policy_table, from_a_table.log_policy_table)
-    law = solution.target_distribution()
-    assert torch.equal(law, from_a_table.target_distribution())
-
-
 def test_members_in_chunks_give_the_same(monkeypatch):
     env = HypergridEnvironment(n_dims=2, side=4)
     log_reward = log_rewards(env, 5)
@@ -135,6 +124,8 @@ def test_members_in_chunks_give_the_same(monkeypatch):
     asked_before = [(0, 1), (0, 1)]  # whether it is the same twice
     assert requested == [*asked_before, (0, 2), (2, 4), (4, 5)]
     assert torch.equal(parts.log_flow, whole.log_flow)
+    assert torch.equal(parts.log_policy_table, whole.log_policy_table)
+    assert torch.equal(parts.target_distribution(), whole.target_distribution())
     again = distance_to_exact(whole.graph, table, log_reward)
     torch.testing.assert_close(again, distance, rtol=0, atol=1e-15)
 

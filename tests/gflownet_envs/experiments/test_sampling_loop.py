@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     TokenSequenceEnvironment,
@@ -28,16 +27,6 @@ def test_only_available_objects_are_chosen(env, rule):
     assert {loop.choose(available, n_tries=1) for _ in range(8)} <= {1, 3}
 
 
-def test_a_walk_ends_in_the_object_of_its_actions():
-    env = SPACES[1]
-    loop = SamplingLoop(env, members_of(env), random_state=0)
-    # one action in the start, and in the states after x and after y
-    for first in (0, 1):
-        for second in (0, 1, 2):
-            found = loop._walk(np.array([first, second, second]))
-            assert found == 3 * first + second
-
-
 def test_beliefs_follow_rewards_and_lose_less_than_at_random():
     env, first, last, chance = SPACES[0], [], [], []
     for seed in range(4):
@@ -54,22 +43,6 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
         chance.append(truth.max() - truth.mean())
     assert np.mean(last) < 0.5 * np.mean(chance)
     assert np.mean(last) < np.mean(first)
-
-
-def test_learning_is_the_update_of_a_normal_belief():
-    # Kalman's mean, against the particles' moments before the update
-    env = SPACES[1]
-    members = members_of(env)
-    loop = SamplingLoop(env, members, n_components=3, random_state=0)
-    belief = loop.policy.belief_
-    centred = belief.particles - belief.mean
-    covariance = (belief.weights[:, None] * centred).T @ centred
-    slope, noise = loop._slopes[:, 2], 0.3
-    variance = slope @ covariance @ slope + noise**2 + loop._left[2]
-    predicted = members.mean(axis=0)[2] + belief.mean @ slope
-    expected = belief.mean + covariance @ slope * (1.5 - predicted) / variance
-    loop.learn(2, 1.5, noise_sd=noise)
-    assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
 
 
 @cases(

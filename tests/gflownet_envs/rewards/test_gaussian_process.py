@@ -95,12 +95,6 @@ def test_an_optimum_up_to_rounding_is_one(monkeypatch, status, message, warns):
     assert_array_equal(found.mean, expected.mean)
 
 
-def test_correlation_falls_by_one_factor_a_component():
-    kernel = RBF(1.7)(CANDIDATES)
-    differ = (LEVELS[:, None] != LEVELS[None]).sum(axis=2)
-    assert_allclose(kernel, np.exp(-1 / 1.7**2) ** differ)
-
-
 def test_modes_are_those_of_the_covariance():
     modes = fitted()
     V, variances = modes.components, modes.variances

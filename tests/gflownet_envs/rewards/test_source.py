@@ -71,13 +71,6 @@ def test_bad_scores(values, message):
     refuses(message, LocalScoreReward, DAG, values)
 
 
-def test_scores_of_a_node_as_its_own_parent_are_never_read():
-    values = scores(1, 3)
-    for node in range(3):
-        values[:, node, [s for s in range(8) if s >> node & 1]] = np.nan
-    assert torch.isfinite(table_of(LocalScoreReward(DAG, values), DAG)).all()
-
-
 def test_a_function_of_states_trains_like_its_table():
     reward = LocalScoreReward(DAG, scores(2, 3))
     table = table_of(reward, DAG)
