@@ -44,8 +44,6 @@ from benchmarks.studies.worth_of_rewards import (
     value_section,
     worth,
 )
-from skpce import CompositionalPCESurrogate
-from tests.shared import OLS
 
 SIZES = (2, 2, 3)
 
@@ -99,23 +97,6 @@ def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     for name in FREE_OF_REFERENCE:
         assert_allclose(one[name], other[name], atol=1e-9)
     assert np.abs(one["last"] - other["last"]).max() > 0.05
-
-
-def test_shares_are_those_of_a_fitted_surrogate(posterior):
-    """Log-ratios are linear in the modes: degree one is exact."""
-    xi, _ = posterior.draw(60, np.random.default_rng(0))
-    variances, modes = posterior.modes()
-    slopes = np.sqrt(variances[:3])[:, np.newaxis] * modes[:3]
-    y = softmax(posterior.mean + xi[:, :3] @ slopes, axis=1)
-    laws = CompositionalPCESurrogate(1, **OLS).fit(xi[:, :3], y)
-    spread = xi[:, :3].var(axis=0)  # learned distributions have the sample's variances
-    scaled = slopes * np.sqrt(spread)[:, np.newaxis]
-    centred = scaled - scaled.mean(axis=1, keepdims=True)
-    total = np.square(centred).sum(axis=1)
-    found = laws.step_sobol_indices_[0]
-    assert_allclose(found, total / total.sum(), rtol=0.05, atol=0.01)
-    to_last = mean_index(scaled - scaled[:, [-1]])
-    assert to_last.sum() == pytest.approx(1.0)
 
 
 def test_indices_of_probabilities_in_the_linear_limit(rng):

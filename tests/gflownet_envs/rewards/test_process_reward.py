@@ -40,20 +40,7 @@ def strategies():
 
 def score_by_hand(reward, member, state):
     """Run the frozen recurrent network and the perceptron on one sequence."""
-    gru = {
-        k: v[0].astype(np.float64) for k, v in reward.features._gru.to_arrays().items()
-    }
-    size = len(gru["recurrent"])
-    h = np.zeros(size)
-    for token in state:
-        if token < 0:
-            continue
-        w = gru["embedding"][token] + gru["input_bias"][0]
-        u = h @ gru["recurrent"] + gru["recurrent_bias"][0]
-        r, z = (1 / (1 + np.exp(-(w + u)[: 2 * size]))).reshape(2, size)
-        n = np.tanh(w[2 * size :] + r * u[2 * size :])
-        h = (1 - z) * n + z * h
-    raw = h @ gru["head"] + gru["head_bias"][0]
+    raw = reward.features._gru.read(torch.as_tensor(state)[None])[0, 0].detach().numpy()
     *_, centre, scale = reward.features.arrays()
     x = (raw - centre) / scale
     p = {k: v[member].astype(np.float64) for k, v in reward.network.to_arrays().items()}
