@@ -24,9 +24,8 @@ from gflownet_envs.rewards.closed_form import (
     wiener_modes,
 )
 from gflownet_envs.rewards.problems import right_equations
-from gflownet_envs.rewards.source import member_inputs
 from gflownet_envs.storage import environment_versions
-from tests.shared import cases, refuses
+from tests.shared import cases
 
 CELLS = torch.tensor([[1, 1], [0, 2], [4, 0], [2, 3]])
 LEVELS = columns_of_levels(np.array([[0, 1], [0, 0]]), ("a", "b"), ["C", "O"])
@@ -58,8 +57,3 @@ VERSIONS = ["numpy", "python", "scikit-learn", "scipy", "skpce"]
 )  # fmt: skip
 def test_values(found, expected):
     assert found == expected
-
-
-def test_member_inputs():
-    words = r"amplitudes must have shape \(n_members, 3\), got \(1, 2\)"
-    refuses(words, member_inputs, "amplitudes", [[0.5, 1.0]], n_inputs=3)

@@ -49,9 +49,6 @@ def test_vargrad_value_and_gradient():
         assert losses[e].item() == pytest.approx(variance)
         for b, estimate in enumerate(estimates):
             assert log_pf.grad[e, b].tolist() == pytest.approx([mean - estimate] * 2)
-
-
-def test_vargrad_needs_two_trajectories():
     one = [x[:, :1] for x in tensors()]
     refuses("at least 2 trajectories, got 1", vargrad_loss, *one)
 

@@ -158,7 +158,7 @@ def test_a_state_of_several_layers(gfn):
     torch.testing.assert_close(law, torch.softmax(torch.arange(3.0).double(), 0))
 
 
-def trained_estimator(env, n_iterations):
+def trained_estimator(env):
     from gfn.estimators import DiscretePolicyEstimator
     from gfn.gflownet import TBGFlowNet
     from gfn.utils.modules import MLP
@@ -172,7 +172,7 @@ def trained_estimator(env, n_iterations):
     rates = [{"params": network.parameters(), "lr": 1e-2}]
     rates += [{"params": [model.logZ], "lr": 1e-1}]
     optimizer = torch.optim.Adam(rates)
-    for _ in range(n_iterations):
+    for _ in range(500):
         sampled = model.sample_trajectories(env, n=64, save_logprobs=False)
         loss = model.loss(env, sampled, recalculate_all_logprobs=True)
         optimizer.zero_grad()
@@ -186,7 +186,7 @@ def test_what_torchgfn_trains_is_close_to_our_exact_solution(gfn):
     environment = GRID
     reward = random_log_reward(environment)
     env = to_torchgfn(environment, reward[0])
-    policy = torchgfn_policy(trained_estimator(env, n_iterations=500), env)
+    policy = torchgfn_policy(trained_estimator(env), env)
     graph = StateGraph.from_environment(environment)
     table = torch.from_numpy(policy(graph.states)).log()
     assert table.shape == graph.mask.shape

@@ -45,9 +45,6 @@ def test_a_place_is_the_sum_of_the_moves():
     for actions, alive, place in zip(sample.actions, sample.alive, places, strict=True):
         taken = [moves[PLANE.action_names[a]] for a in actions[alive]]
         assert place.tolist() == (np.sum(taken, axis=0) / 4).tolist()
-
-
-def test_names_are_places():
     names = PLANE.object_names()
     assert len(set(names)) == PLANE.n_objects == 41
     assert (names[0], names[20]) == ("(0, 1)", "(0, 0)")

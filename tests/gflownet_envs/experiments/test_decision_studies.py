@@ -231,7 +231,7 @@ def test_curves_end_at_nothing_without_noise():
 # The closed loop
 
 
-def test_policies_of_a_tree_multiply_to_the_target():
+def test_policies_of_a_tree_multiply_to_the_target_and_walks_reach_their_leaf():
     log_reward = np.random.default_rng(0).normal(size=(2, 12))
     policies = policies_of_tree(log_reward, SIZES)
     assert policies.shape == (2, sum(node_widths(SIZES)))
@@ -242,10 +242,6 @@ def test_policies_of_a_tree_multiply_to_the_target():
         second, third = np.concatenate(second), np.concatenate(third)
         product = np.repeat(np.repeat(first, 2) * second, 3) * third
         assert_allclose(product, target)
-
-
-def test_a_walk_reaches_its_leaf():
-    ends = np.cumsum(node_widths(SIZES))[:-1]
     for leaf, policy in enumerate(policies_of_tree(50.0 * np.eye(12), SIZES)):
         actions = [block.argmax() for block in np.split(policy, ends)]
         assert walk(np.array(actions), SIZES) == leaf

@@ -104,9 +104,13 @@ def test_common_random_numbers_make_equal_rewards_equal():
 
 @pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
 @pytest.mark.parametrize("batch_size", [2, 64], ids=["sampled", "shared"])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_tables_agree_with_the_environment(env, batch_size, epsilon):
-    spec = replace(SHORT, batch_size=batch_size, exploration_epsilon=epsilon)
+@pytest.mark.parametrize("objective", ["vargrad", "detailed_balance"])
+@pytest.mark.parametrize("exploration", [(0.0, 1.0), (0.3, 1.5)])
+def test_tables_agree_with_the_environment(env, batch_size, objective, exploration):
+    epsilon, temperature = exploration
+    spec = replace(SHORT, batch_size=batch_size, objective=objective)
+    spec = replace(spec, exploration_epsilon=epsilon)
+    spec = replace(spec, exploration_temperature=temperature)
     log_reward = random_log_reward(env, 3)
     tables = train_ensemble(env, log_reward, spec)
     plain = train_ensemble(env, log_reward, replace(spec, max_table_states=0))

@@ -191,14 +191,6 @@ def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
     assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
 
 
-def test_theorem_a_is_as_printed():
-    setting = {"noise_variance": 0.1, "signal_variance": 2.0, "n_features": 5}
-    setting |= {"tolerance": 0.1, "confidence_level": 0.9}
-    found = theorem_a_size(56, n_actions=24, **setting)
-    by_hand = 56 + 4 * 56 * 0.1 * math.log(23 * 5 / 0.1) / (2.0 * 0.1**2)
-    assert found == math.ceil(by_hand)
-
-
 @pytest.mark.parametrize("n_terms", [56, 252])
 def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
     """L* = 57 and 253 are P + 1 (degrees 3 and 5 of five inputs)."""
@@ -207,3 +199,7 @@ def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
     assert size(noise_variance=tiny * 0.999, signal_variance=1.0) == n_terms + 1
     assert size(noise_variance=tiny * 1.01, signal_variance=1.0) > n_terms + 1
     assert size(noise_variance=0.0, signal_variance=1.0) == n_terms
+    setting = {"noise_variance": 0.1, "signal_variance": 2.0, "tolerance": 0.1}
+    found = size(**setting, confidence_level=0.9)
+    apart = 4 * n_terms * 0.1 * math.log(3 * 5 / 0.1) / (2.0 * 0.1**2)
+    assert found == math.ceil(n_terms + apart)
