@@ -188,7 +188,6 @@ def test_the_real_cells():
     data = fetch_sachs().data
     assert data.shape == (853, 11)
     assert len(np.unique(data, axis=0)) == 853
-    assert data.min() >= 1
 
 
 def test_the_consensus_edges_are_the_real_file():
@@ -214,13 +213,12 @@ def test_fragments_with_enough_attachments(given):
 
 
 def test_the_real_fragments():
-    path = real_file("fragments_72.json")
+    content = json.loads(real_file("fragments_72.json").read_text(encoding="utf-8"))
     bunch = fetch_fragments()
-    assert len(bunch.smiles) == len(set(bunch.smiles)) == 72
+    assert len(set(bunch.smiles)) == 72
     assert len(fetch_fragments(min_attachments=2).smiles) == 30
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert list(bunch.smiles) == [smiles for smiles, _ in content]
-    assert [list(atoms) for atoms in bunch.attachments] == [a for _, a in content]
+    found = zip(bunch.smiles, map(list, bunch.attachments), strict=True)
+    assert [list(pair) for pair in found] == content
 
 
 def test_inhibitors_are_medians_of_the_retained_records(given):
@@ -252,8 +250,6 @@ def test_the_real_inhibitors():
     real_file("seh_ic50.csv")
     bunch = fetch_seh()
     assert bunch.data.shape == bunch.target.shape == (1786,)
-    assert len(set(bunch.data)) > 1700
-    assert 2 < bunch.target.min() < bunch.target.max() < 12
     assert bunch.n_measurements.sum() == 2139
 
 

@@ -65,12 +65,10 @@ def test_the_contract(max_length):
 @pytest.mark.parametrize("max_length", [1, 2, 5])
 def test_the_expressions_are_those_that_python_reads(max_length):
     env = SymbolicExpressionEnvironment(max_length)
-    expected = {
-        " ".join(tokens)
-        for length in range(1, max_length + 1)
-        for tokens in product(TOKENS, repeat=length)
-        if is_expression(tokens)
-    }
+    expected = set()
+    for length in range(1, max_length + 1):
+        every = product(TOKENS, repeat=length)
+        expected |= {" ".join(tokens) for tokens in every if is_expression(tokens)}
     assert set(env.object_names()) == expected
     assert env.n_objects == len(expected)
 

@@ -92,12 +92,9 @@ def test_statistics_against_sums():
     target = solution.target_distribution().numpy()
     worth = np.arange(16.0)
     reward = np.abs(random_log_reward(env, 5, seed=1))
-    found = space.statistics(
-        n_leading=2,
-        names=[f"o{i}" for i in range(16)],
-        classes={"even": np.arange(0, 16, 2)},
-        values={"worth": worth, "reward": reward},
-    )
+    names, even = [f"o{i}" for i in range(16)], {"even": np.arange(0, 16, 2)}
+    values = {"worth": worth, "reward": reward}
+    found = space.statistics(n_leading=2, names=names, classes=even, values=values)
     leading = np.argsort(-target.mean(axis=0))[:2]
     assert list(found) == [
         *(f"probability of o{i}" for i in leading),

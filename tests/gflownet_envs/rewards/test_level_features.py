@@ -45,14 +45,12 @@ def test_distances_are_near_those_of_one_hot_vectors_on_average(chem, absent):
         assert row.mean() == pytest.approx(2)
 
 
-def test_the_absent_level_is_an_indicator(chem):
+def test_absent_levels_and_descriptors(chem):
     table = level_descriptors(["CCO", None, "CCN", None])
     assert_array_equal(table[:, -1], [0, 1, 0, 1])
     assert_array_equal(table[[1, 3], :-1], 0)
     assert np.abs(table[[0, 2], :-1]).min() > 0
-
-
-def test_what_a_level_does_not_have_is_left_out(chem):
+    # what a level does not have is left out
     with_salt = level_descriptors(["CCO", "[Na+].[Cl-]"], names=["BCUT2D_MWHI", "TPSA"])
     assert_allclose(with_salt, [[1], [-1]])
     without = level_descriptors(["CCO", "CCN"], names=["BCUT2D_MWHI", "TPSA"])
