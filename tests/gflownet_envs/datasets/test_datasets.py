@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import socket
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -275,16 +274,6 @@ def test_arrays_need_no_extra(tidy_folder, monkeypatch):
     needs = r'SKPCE_DATA.* needs pooch: pip install "\.\[data\]"'
     with pytest.raises(ImportError, match=needs):
         fetch_buchwald_hartwig()
-
-
-@pytest.mark.slow
-def test_importing_the_fetcher_imports_no_extra():
-    code = (
-        "import sys, gflownet_envs.datasets;"
-        "extras = {'torch', 'pooch', 'requests', 'safetensors', 'skpce'};"
-        "assert not extras & set(sys.modules), extras & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_retries_are_a_count(tidy_folder):
