@@ -77,12 +77,9 @@ def describe_class(name: str, cls: type) -> Iterator[tuple[str, str]]:
     """Yield the class, its own methods and attributes, and those of scikit-learn."""
     is_warning = issubclass(cls, Exception)
     yield name, "class" if is_warning else f"class {signature_text(cls)}"
-    fields = (
-        {f.name for f in dataclasses.fields(cls)}
-        if dataclasses.is_dataclass(cls)
-        else set()
-    )
-    fields |= set(getattr(cls, "_fields", ()))
+    fields = set(getattr(cls, "_fields", ()))
+    if dataclasses.is_dataclass(cls):
+        fields |= {field.name for field in dataclasses.fields(cls)}
     for attribute in sorted(fields | set(dir(cls))):
         if attribute.startswith("_"):
             continue
