@@ -296,13 +296,10 @@ def test_zeros_of_policies_stay_zeros():
 
     environment = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
 
-    def member(share):
-        def policy(state):
-            own = [share, 1.0 - share]
-            return [*own, 0.0, 0.0] if state[0] < 0 else [0.0, 0.0, *own]
+    def policy(state, share):
+        own = [share, 1.0 - share]
+        return [*own, 0.0, 0.0] if state[0] < 0 else [0.0, 0.0, *own]
 
-        return policy
-
-    policies = [member(share) for share in (1.0, 0.5, 0.25)]
+    policies = [partial(policy, share=share) for share in (1.0, 0.5, 0.25)]
     found = PolicyDataset.from_policies(environment, policies, np.eye(3))
     assert found.y[:, :2].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]]

@@ -171,7 +171,7 @@ def test_a_failing_write_leaves_the_old_file(
     assert names_in(tmp_path) == ["a"]
 
 
-# JSON.
+# Folders and JSON.
 
 
 def test_many_may_try_a_folder_at_once(tmp_path):
@@ -198,7 +198,7 @@ def test_json_is_the_same_for_equal_payloads_and_finite(tmp_path):
     assert json.loads((tmp_path / "a").read_text()) == {"q2": [0.5, None]}
 
 
-# Versions.
+# Versions and hostile headers.
 
 
 def test_versions_name_what_is_in_use(monkeypatch):

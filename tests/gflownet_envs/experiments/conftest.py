@@ -46,14 +46,8 @@ def exact_dataset(X: Any, y: Any, steps: tuple[int, ...], **more: Any) -> Any:
 
 
 #: 12 + 6 members, in four blocks.
-TINY = Preset(
-    n_train=12,
-    n_test=6,
-    training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5),
-    n_components=2,
-    degrees=(1,),
-    n_part_draws=16,
-)
+_SHORT = TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5)
+TINY = Preset(12, 6, _SHORT, n_components=2, degrees=(1,), n_part_draws=16)
 
 
 def prepare_tiny(patch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,3 @@ def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, me
     out = tmp_path / "out"
     refuses(message, run.run_task, "grid", out=out, **arguments)
     assert not out.exists()
-
-
-# Cells.

@@ -128,13 +128,13 @@ def test_pictures_of_a_run_are_copied_and_old_ones_removed(tmp_path):
     made, images = tmp_path / "run" / "figures", tmp_path / "images"
     made.mkdir(parents=True)
     (images / "tasks").mkdir(parents=True)
-    (made / "overview.png").write_bytes(b"overview")
-    (made / "parts_1.png").write_bytes(b"parts")
+    for name in ("overview", "parts_1"):
+        (made / f"{name}.png").write_bytes(name.encode())
     copied = copy_pictures("grid", made.parent, images)
     names = [str(path.relative_to(images)) for path in copied]
     assert names == ["tasks/grid.png", "tasks/grid-parts.png", "demo.png"]
     contents = [path.read_bytes() for path in copied]
-    assert contents == [b"overview", b"parts", b"parts"]
+    assert contents == [b"overview", b"parts_1", b"parts_1"]
     (made / "parts_1.png").unlink()
     copied = copy_pictures("grid", made.parent, images)
     assert [path.name for path in copied] == ["grid.png"]

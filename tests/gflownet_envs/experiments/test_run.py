@@ -66,18 +66,13 @@ def test_the_stages_add_up_to_the_time_of_the_run(run_tiny, tmp_path, monkeypatc
         work_for(0.3)
         return ()
 
-    def slow_shares(*args):
-        work_for(0.2)
-        return {}
-
     monkeypatch.setattr(GridTask, "findings", slow_findings)
-    monkeypatch.setattr(run, "level_shares", slow_shares)
     monkeypatch.setattr(run, "write_run", lambda *args: None)
     started = time.process_time()
     seconds = run_tiny(tmp_path, solver="exact").cpu_seconds
     spent = time.process_time() - started
     assert seconds["findings"] >= 0.3
-    assert seconds["calibration"] >= 0.2
+    assert seconds["calibration"] > 0
     assert seconds["rest of the study"] > 0
     assert 0.8 * spent < sum(seconds.values()) <= spent
 

@@ -19,8 +19,10 @@ from gflownet_envs import (
     TrainingSpec,
     distance_to_exact,
     log_reward_table,
+    policies_along,
     solve_exact,
     train_ensemble,
+    trajectory_of_actions,
 )
 from gflownet_envs.training import certificate
 from tests.gflownet_envs.spaces import GRID, HYPERGRID, all_paths, random_log_reward
@@ -105,16 +107,16 @@ def test_noise_is_at_most_its_bound(n_iterations):
         ensemble = trained(environment, spec=replace(SPEC, n_iterations=n_iterations))
         exact = solve_exact(environment, ensemble.reward.log_reward)
         found = ensemble.distance_bound()
+        policies = [
+            lambda state, m=m, e=ensemble: e.log_policy(state)[m].exp()
+            for m in range(4)
+        ]
         for edges, _ in list(all_paths(environment))[::13]:
-            sources = (
-                [lambda state, m=m, s=s: s.log_policy(state)[m].exp() for m in range(4)]
-                for s in (ensemble, exact)
-            )
-            along = {"X": np.zeros((4, 1)), "trajectory": [int(a) for _, a in edges]}
-            learned, solved = (
-                PolicyDataset.from_policies(environment, source, **along)
-                for source in sources
-            )
+            actions = [int(action) for _, action in edges]
+            along = {"X": np.zeros((4, 1)), "trajectory": actions}
+            learned = PolicyDataset.from_policies(environment, policies, **along)
+            path = trajectory_of_actions(environment, actions)
+            solved = policies_along(environment, exact, path)
             noise = (learned.y - solved.y).var(axis=0)
             shares = found.noise_share(learned)
             for share, columns in zip(shares, learned.step_slices, strict=True):

@@ -309,6 +309,8 @@ def test_batches_and_spaces_of_one():
     ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
     ({"block_size": 0}, "block_size must be an int of at least 1"),
     ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
+    ({"max_gradient_norm": 0}, "max_gradient_norm must be None or a positive"),
+    ({"max_gradient_norm": True}, "max_gradient_norm must be None or a positive"),
     ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
     ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
     ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
