@@ -60,22 +60,6 @@ def test_chains_by_hand(chem, chain, expected):
     assert found == chem.CanonSmiles(expected)
 
 
-def test_atoms_are_conserved_and_hydrogens_pay_for_bonds(chem, rng):
-    """Every bond costs each of its two fragments one hydrogen."""
-
-    def counts(smiles):
-        molecule = chem.AddHs(chem.MolFromSmiles(smiles))
-        symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
-        return {s: symbols.count(s) for s in ("C", "N", "O", "H")}
-
-    chains = rng.integers(4, size=(60, 4))
-    alone = [counts(smiles) for smiles, _ in FRAGMENTS]
-    for chain, smiles in zip(chains, assemble_chains(FRAGMENTS, chains), strict=True):
-        expected = {s: sum(alone[i][s] for i in chain) for s in alone[0]}
-        expected["H"] -= 2 * 3
-        assert counts(smiles) == expected
-
-
 def test_real_chains_are_valid_molecules(chem):
     fragments = real_fragments()
     assert len(fragments) == 29
@@ -101,6 +85,8 @@ def test_a_fragment_with_one_attachment_or_a_charge_makes_no_chain(chem):
 def test_drug_likeness_and_its_properties(chem):
     smiles = ["CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "C1CNCCN1"]
     quality, values = drug_likeness_properties(smiles)
+    # of aspirin and ibuprofen, as RDKit's documentation and papers print
+    assert quality[:2] == pytest.approx([0.55, 0.82], abs=0.005)
     assert_array_equal(quality, drug_likeness(smiles))
     names = ["MolWt", "MolLogP", "NumHDonors", "NumAromaticRings", "TPSA"]
     expected, _ = molecular_descriptors(smiles, names)
@@ -108,12 +94,6 @@ def test_drug_likeness_and_its_properties(chem):
     columns = [PROPERTIES.index(name) for name in (*places, "polar surface area")]
     assert_allclose(values[:, columns], expected, rtol=1e-6)
     assert values.shape == (3, len(PROPERTIES))
-
-
-def test_drug_likeness_of_known_drugs(chem):
-    """The values that RDKit's documentation and papers print."""
-    aspirin, ibuprofen = "CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O"
-    assert drug_likeness([aspirin, ibuprofen]) == pytest.approx([0.55, 0.82], abs=0.005)
 
 
 def test_fingerprints_do_not_depend_on_how_a_molecule_is_written(chem):
@@ -131,9 +111,8 @@ def test_similarities_are_rdkit_s(chem):
     smiles = ["CCO", "c1ccccc1O", "CC(=O)Nc1ccccc1", "C1CCNCC1"]
     generator = generators.GetMorganGenerator(radius=2, fpSize=256)
     bits = [generator.GetFingerprint(chem.MolFromSmiles(s)) for s in smiles]
-    expected = [
-        max(structs.TanimotoSimilarity(bits[i], b) for b in bits[2:]) for i in range(2)
-    ]
+    similar = structs.TanimotoSimilarity
+    expected = [max(similar(bits[i], b) for b in bits[2:]) for i in range(2)]
     prints = morgan_fingerprints(smiles, n_bits=256)
     assert nearest_similarities(prints[:2], prints[2:]) == pytest.approx(expected)
     assert nearest_similarities(prints, prints) == pytest.approx(1.0)
@@ -146,10 +125,8 @@ def test_a_drawing_has_its_molecules_and_legends(chem):
     assert root.attrib["width"] == "720px"
     assert root.attrib["height"] == "400px"
     plain = ElementTree.fromstring(draw_molecules(["CCO"] * 5, n_columns=3))
-    n_paths = [
-        sum(1 for e in r.iter() if e.tag.endswith("path")) for r in (root, plain)
-    ]
-    assert n_paths[0] > n_paths[1] > 10
+    tags, fewer = ([e.tag[-4:] for e in r.iter()] for r in (root, plain))
+    assert tags.count("path") > fewer.count("path") > 10
 
 
 def test_without_rdkit_the_message_names_the_extra(monkeypatch):
@@ -165,7 +142,6 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
     (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
     (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
-    (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
     (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
     (lambda: draw_molecules([]), "must not be empty"),
     (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),

@@ -33,18 +33,13 @@ STEPS = {"base": 2, "solvent": 3}
 #: Rows are parts; columns are a-c, a-d, b-c, b-d, each with three solvents. The last
 #: two lie behind ligand b, which the explained choices of base and solvent, after
 #: ligand a, do not depend on.
-PARTS = np.array(
-    [
-        [2.0, 0, 0, -2.0, 0, 0, 0, 0, 0, 0, 0, 0],
-        [0, 1.5, -1.0, 0, -2.0, 1.0, 0, 0, 0, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 8.0, -6.0, 7.0, 0, 0, 0],
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, -7.0, 6.0, 5.0],
-    ]
-)
-ENTRIES = {
-    name: np.flatnonzero(part)
-    for name, part in zip(("polar", "apolar", "b, c", "b, d"), PARTS, strict=True)
-}
+PARTS = np.zeros((4, 12))
+PARTS[0, [0, 3]] = 2.0, -2.0
+PARTS[1, [1, 2, 4, 5]] = 1.5, -1.0, -2.0, 1.0
+PARTS[2, 6:9] = 8.0, -6.0, 7.0
+PARTS[3, 9:] = -7.0, 6.0, 5.0
+NAMES = ("polar", "apolar", "b, c", "b, d")
+ENTRIES = dict(zip(NAMES, map(np.flatnonzero, PARTS), strict=True))
 N_MEMBERS, SEED, TOLERANCE = 100, 0, 0.05
 
 
@@ -135,12 +130,11 @@ def test_groups_of_entries_have_their_shares(truth, members):
 def test_parts_with_given_laws_have_their_shares(truth, members):
     z, X, y = members
     fitted = pipeline(features()).fit(X, y)
-    found = sobol_indices(
-        lambda rows: log_ratios(fitted.predict(log_reward(np.asarray(rows)))),
-        z,
-        distribution=norm(0, 1),
-        random_state=0,
-    )
+
+    def model(rows):
+        return log_ratios(fitted.predict(log_reward(np.asarray(rows))))
+
+    found = sobol_indices(model, z, distribution=norm(0, 1), random_state=0)
     variance = found.total_variance[:, None]
     for shares, expected in zip((found.first_order, found.shapley), truth, strict=True):
         ours = by_step(shares * variance) / by_step(variance)

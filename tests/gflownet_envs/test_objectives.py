@@ -1,5 +1,7 @@
 """Values and gradients of the objectives, by hand."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -7,7 +9,6 @@ from gflownet_envs.objectives import (
     OBJECTIVES,
     BalanceTerms,
     detailed_balance_loss,
-    log_z_estimates,
     sub_trajectory_balance_loss,
     trajectory_balance_loss,
     vargrad_loss,
@@ -29,15 +30,8 @@ def test_trajectory_balance_value_and_gradient():
     losses = trajectory_balance_loss(log_pf, log_pb, log_reward, log_z)
     losses.sum().backward()
     for e in range(2):
-        residuals = [
-            log_z[e].item()
-            + log_pf[e, b, 0].item()
-            + log_pf[e, b, 1].item()
-            - log_reward[e, b].item()
-            - log_pb[e, b, 0].item()
-            - log_pb[e, b, 1].item()
-            for b in range(3)
-        ]
+        passed = (log_pf - log_pb)[e].sum(dim=1)
+        residuals = (log_z[e] + passed - log_reward[e]).tolist()
         assert losses[e].item() == pytest.approx(sum(r * r for r in residuals) / 3)
         assert log_z.grad[e].item() == pytest.approx(sum(2 * r for r in residuals) / 3)
         for b, residual in enumerate(residuals):
@@ -49,38 +43,14 @@ def test_vargrad_value_and_gradient():
     losses = vargrad_loss(log_pf, log_pb, log_reward)
     losses.sum().backward()
     for e in range(2):
-        estimates = [
-            (log_reward[e, b] + (log_pb - log_pf)[e, b].sum()).item() for b in range(3)
-        ]
+        estimates = (log_reward[e] + (log_pb - log_pf)[e].sum(dim=1)).tolist()
         mean = sum(estimates) / 3
         variance = sum((x - mean) ** 2 for x in estimates) / 2
         assert losses[e].item() == pytest.approx(variance)
         for b, estimate in enumerate(estimates):
             assert log_pf.grad[e, b].tolist() == pytest.approx([mean - estimate] * 2)
-
-
-def test_vargrad_gradient_is_that_of_trajectory_balance_at_the_best_log_z():
-    log_pf, log_pb, log_reward = tensors()
-    log_z = log_z_estimates(log_pf, log_pb, log_reward).mean(dim=1).detach()
-    balance = trajectory_balance_loss(log_pf, log_pb, log_reward, log_z).sum()
-    (from_balance,) = torch.autograd.grad(balance, log_pf)
-    (from_variance,) = torch.autograd.grad(
-        vargrad_loss(log_pf, log_pb, log_reward).sum(), log_pf
-    )
-    torch.testing.assert_close(from_variance, from_balance * 3 / 2)
-
-
-def test_vargrad_does_not_depend_on_a_constant_of_the_reward():
-    log_pf, log_pb, log_reward = tensors()
-    torch.testing.assert_close(
-        vargrad_loss(log_pf, log_pb, log_reward + 5),
-        vargrad_loss(log_pf, log_pb, log_reward),
-    )
-
-
-def test_vargrad_needs_two_trajectories():
-    log_pf, log_pb, log_reward = (x[:, :1] for x in tensors())
-    refuses("at least 2 trajectories, got 1", vargrad_loss, log_pf, log_pb, log_reward)
+    one = [x[:, :1] for x in tensors()]
+    refuses("at least 2 trajectories, got 1", vargrad_loss, *one)
 
 
 def flow_tensors():
@@ -117,12 +87,11 @@ def test_detailed_balance_by_hand():
         assert losses[e].item() == pytest.approx(sum(squares).item() / 6)
 
 
-@pytest.mark.parametrize("decay", [0.3, 0.9, 1.0, 2.0])
+@pytest.mark.parametrize("decay", [0.3, 1.0, 2.0, 1e-60, 1e60])
 def test_sub_trajectory_balance_by_hand(decay):
-    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
-    losses = sub_trajectory_balance_loss(
-        log_pf, log_pb, log_flow, log_reward, log_z, alive, decay
-    )
+    flows = flow_tensors()
+    log_pf, log_pb, log_flow, log_reward, log_z, _ = flows
+    losses = sub_trajectory_balance_loss(*flows, decay)
     for e in range(2):
         per_trajectory = []
         for b, length in enumerate((3, 2, 1)):
@@ -136,48 +105,21 @@ def test_sub_trajectory_balance_by_hand(decay):
                     weights += decay ** (j - i)
             per_trajectory.append(total / weights)
         assert losses[e].item() == pytest.approx(sum(per_trajectory) / 3)
-
-
-def test_sub_trajectory_balance_ends_in_the_two_other_objectives():
-    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
-    flows = (log_pf, log_pb, log_flow, log_reward, log_z, alive)
-    long = sub_trajectory_balance_loss(*flows, decay=1e12)
-    whole = trajectory_balance_loss(log_pf, log_pb, log_reward, log_z)
-    torch.testing.assert_close(long, whole)
-    full = [x[:, :1] for x in (log_pf, log_pb, log_flow, log_reward)]
-    single = (*full, log_z, alive[:, :1])
-    short = sub_trajectory_balance_loss(*single, decay=1e-12)
-    torch.testing.assert_close(short, detailed_balance_loss(*single))
+    single = [x.float() if x.is_floating_point() else x for x in flows]
+    of_single = sub_trajectory_balance_loss(*single, decay)
+    torch.testing.assert_close(of_single.double(), losses, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
-def test_members_are_independent(objective):
+def test_members_are_independent_and_steps_after_the_end_do_not_count(objective):
     log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
     terms = BalanceTerms(log_pf, log_pb, log_reward, log_z, alive, log_flow)
     losses = objective.loss(terms)
     (gradient,) = torch.autograd.grad(losses[0], log_pf)
     assert (gradient[0] != 0).any()
     assert (gradient[1] == 0).all()
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
-def test_steps_after_the_end_do_not_count(objective):
-    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
-    terms = BalanceTerms(log_pf, log_pb, log_reward, log_z, alive, log_flow)
     noise = torch.randn(2, 3, 2, dtype=torch.float64)
-    longer = BalanceTerms(
-        torch.nn.functional.pad(log_pf, (0, 2)),
-        torch.nn.functional.pad(log_pb, (0, 2)),
-        log_reward,
-        log_z,
-        torch.nn.functional.pad(alive, (0, 2)),
-        torch.cat((log_flow, noise), dim=-1),
-    )
-    torch.testing.assert_close(objective.loss(longer), objective.loss(terms))
-
-
-@pytest.mark.parametrize("decay", [1e-60, 1e60])
-def test_extreme_weights_of_sub_trajectories_stay_finite(decay):
-    flows = [x.float() if x.is_floating_point() else x for x in flow_tensors()]
-    losses = sub_trajectory_balance_loss(*flows, decay=decay)
-    assert torch.isfinite(losses).all()
+    pad = partial(torch.nn.functional.pad, pad=(0, 2))
+    ended = (pad(log_pf), pad(log_pb), log_reward, log_z, pad(alive))
+    longer = BalanceTerms(*ended, torch.cat((log_flow, noise), dim=-1))
+    torch.testing.assert_close(objective.loss(longer), losses)

@@ -5,10 +5,9 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from gflownet_envs import GridEnvironment, HypergridEnvironment, to_gymnasium
+from gflownet_envs import to_gymnasium
+from tests.gflownet_envs.spaces import GRID, HYPERGRID, random_log_reward
 from tests.shared import refuses
-
-GRID = GridEnvironment(size=3, max_moves=3)
 
 
 @pytest.fixture
@@ -16,21 +15,18 @@ def gymnasium():
     return pytest.importorskip("gymnasium")
 
 
-def reward(environment):
-    return np.random.default_rng(0).normal(size=environment.n_objects)
-
-
-@pytest.mark.parametrize("environment", [GRID, HypergridEnvironment(2, 3)])
+@pytest.mark.parametrize("environment", [GRID, HYPERGRID])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_their_own_check(gymnasium, environment):
     from gymnasium.utils.env_checker import check_env
 
-    check_env(to_gymnasium(environment, reward(environment)), skip_render_check=True)
+    values = random_log_reward(environment)[0]
+    check_env(to_gymnasium(environment, values), skip_render_check=True)
 
 
-@pytest.mark.parametrize("environment", [GRID, HypergridEnvironment(2, 3)])
+@pytest.mark.parametrize("environment", [GRID, HYPERGRID])
 def test_episodes_are_trajectories(gymnasium, environment):
-    values = reward(environment)
+    values = random_log_reward(environment)[0]
     env = to_gymnasium(environment, values)
     n_states = env.graph.n_states
     rng = np.random.default_rng(1)
@@ -52,7 +48,7 @@ def test_episodes_are_trajectories(gymnasium, environment):
 
 
 def test_an_action_that_is_not_allowed_changes_nothing(gymnasium):
-    env = to_gymnasium(GRID, reward(GRID))
+    env = to_gymnasium(GRID, random_log_reward(GRID)[0])
     _, info = env.reset()
     closed = int(np.flatnonzero(info["action_mask"] == 0)[0])
     assert env.step(closed)[:4] == (0, 0.0, False, False)

@@ -11,7 +11,6 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from skpce import (
-    CompositionalPCESurrogate,
     LogRatioTransformer,
     NatafTransformer,
     PolynomialChaosFeatures,
@@ -19,6 +18,9 @@ from skpce import (
 )
 from skpce.decision import ThompsonPolicy
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
+from tests.shared import ridge_pce, ridge_surrogate
+
+Results = dict[str, Any]
 
 WIDTHS = (3, 2, 4)
 STEPS = {"first": 3, "second": 2, "third": 4}
@@ -87,9 +89,7 @@ def wide_policies() -> tuple[np.ndarray, np.ndarray]:
 
 def behind_pca(degree: int = 1) -> Any:
     """The usual pipeline: whitened components, then a surrogate."""
-    surrogate = CompositionalPCESurrogate(
-        degree, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    )
+    surrogate = ridge_surrogate(degree, steps=STEPS, random_state=0)
     return make_pipeline(PCA(3, whiten=True, random_state=0), surrogate)
 
 
@@ -97,15 +97,9 @@ def _fit_on_targets(estimator: Any) -> Any:
     return estimator.fit(*targets())
 
 
-def _fit_on_policies(estimator: Any) -> Any:
-    return estimator.fit(*policies())
-
-
-def _fit_thompson(**parameters: Any) -> Any:
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(*policies())
-    return ThompsonPolicy(surrogate, random_state=0, **parameters).fit()
+def _fit_thompson() -> Any:
+    surrogate = ridge_surrogate(1, steps=STEPS).fit(*policies())
+    return ThompsonPolicy(surrogate, random_state=0).fit()
 
 
 def _fit_policy_relevant() -> Any:
@@ -122,27 +116,23 @@ FITTED: dict[str, Callable[[], Any]] = {
     "PolynomialChaosFeatures": lambda: _fit_on_targets(
         PolynomialChaosFeatures(distribution="normal")
     ),
-    "PolynomialChaosRegressor": lambda: _fit_on_targets(
-        PolynomialChaosRegressor(solver="ridge", distribution="normal")
-    ),
+    "PolynomialChaosRegressor": lambda: _fit_on_targets(ridge_pce()),
     "PolynomialChaosRegressor of sums": lambda: _fit_on_targets(
-        PolynomialChaosRegressor(criterion="gcv", solver="ridge", distribution="normal")
+        ridge_pce(criterion="gcv")
     ),
     "PolynomialChaosRegressor that learns its terms": lambda: _fit_on_targets(
         PolynomialChaosRegressor()
     ),
     "marginal of PolynomialChaosRegressor": lambda: _fit_on_targets(
-        PolynomialChaosRegressor(solver="ridge", distribution="normal")
+        ridge_pce()
     ).marginal([0, 1]),
-    "CompositionalPCESurrogate": lambda: _fit_on_policies(
-        CompositionalPCESurrogate(steps=WIDTHS, solver="ridge", distribution="normal")
-    ),
+    "CompositionalPCESurrogate": lambda: ridge_surrogate(steps=WIDTHS).fit(*policies()),
     "LogRatioTransformer": lambda: LogRatioTransformer(steps=WIDTHS).fit(policies()[1]),
     "NatafTransformer": lambda: NatafTransformer().fit(targets()[0]),
     "PLSTransformer": lambda: _fit_on_targets(PLSTransformer(2)),
     "BetaVAE": lambda: BetaVAE(2, **SHORT).fit(targets()[0]),
     "NormalizingFlow": lambda: NormalizingFlow(2, **SHORT).fit(targets()[0]),
-    "ThompsonPolicy": lambda: _fit_thompson(),
+    "ThompsonPolicy": _fit_thompson,
     "PolicyRelevantFeatures": _fit_policy_relevant,
 }
 """How each estimator is fitted to see which attributes it learns."""

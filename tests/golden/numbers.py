@@ -107,10 +107,9 @@ def _is_result(value: Any) -> bool:
 #: Records that methods return, whose classes are not public.
 OF_METHODS = frozenset(
     {
-        *("DerivativeSensitivity", "ExpansionMoments", "InteractionIndices"),
-        *("NoiseCorrectedIndices", "PredictionInterval", "ProbabilitySobolIndices"),
-        *("SobolIndices", "SobolInterval", "SurrogateDiagnostics"),
-        *("Decision", "RequiredEnsembleSize"),
+        *("ExpansionMoments", "InteractionIndices", "PredictionInterval"),
+        *("ProbabilitySobolIndices", "SobolIndices", "SobolInterval"),
+        *("SurrogateDiagnostics", "Decision", "RequiredEnsembleSize"),
     }
 )
 

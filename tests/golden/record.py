@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.against_commit import checkout
-from tests.golden.ensembles import FITTED
+from tests.golden.ensembles import FITTED, Results
 from tests.golden.numbers import SAME_MACHINE, difference, flatten, read
 from tests.golden.surface import PUBLIC_PACKAGES, fitted_names, surface_of
-from tests.golden.trips import TRIPS, Results
+from tests.golden.trips import TRIPS
 
 FOLDER = Path(__file__).parent
 SURFACE = FOLDER / "public_surface.json"
@@ -93,12 +93,9 @@ def _value_at(results: Results, path: str) -> Any:
 def compare_with(commit: str) -> int:
     """List what differs from another commit on this machine; return how much does."""
     with checkout(commit) as folder:
-        subprocess.run(
-            [sys.executable, "-m", "tests.golden.record", "numbers"],
-            check=True,
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(folder)},
-        )
+        command = [sys.executable, "-m", "tests.golden.record", "numbers"]
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        subprocess.run(command, check=True, cwd=folder, env=environment)
         path = folder / NUMBERS.relative_to(FOLDER.parents[1])
         before = json.loads(path.read_text(encoding="utf-8"))
     n_different = 0

@@ -15,27 +15,14 @@ from sklearn.base import BaseEstimator
 
 OURS = ("skpce", "gflownet_envs")
 PUBLIC_PACKAGES = (
-    "skpce",
-    "skpce.decision",
-    "skpce.embedding",
-    "skpce.ensembles",
-    "skpce.inspection",
-    "skpce.metrics",
-    "skpce.plotting",
-    "skpce.sample_size",
-    "gflownet_envs",
-    "gflownet_envs.block_store",
-    "gflownet_envs.datasets",
-    "gflownet_envs.environments",
-    "gflownet_envs.objectives",
-    "gflownet_envs.policies",
-    "gflownet_envs.policy_dataset",
-    "gflownet_envs.policy_relevant_features",
-    "gflownet_envs.rewards",
-    "gflownet_envs.sampling",
-    "gflownet_envs.storage",
-    "gflownet_envs.testing",
-    "gflownet_envs.training",
+    *("skpce", "skpce.decision", "skpce.embedding", "skpce.ensembles"),
+    *("skpce.inspection", "skpce.metrics", "skpce.plotting", "skpce.sample_size"),
+    *("gflownet_envs", "gflownet_envs.block_store", "gflownet_envs.datasets"),
+    *("gflownet_envs.environments", "gflownet_envs.objectives"),
+    *("gflownet_envs.policies", "gflownet_envs.policy_dataset"),
+    *("gflownet_envs.policy_relevant_features", "gflownet_envs.rewards"),
+    *("gflownet_envs.sampling", "gflownet_envs.storage"),
+    *("gflownet_envs.testing", "gflownet_envs.training"),
 )
 """Every module with ``__all__`` whose name has no leading underscore."""
 
@@ -65,18 +52,12 @@ def signature_text(function: Any) -> str:
     except ValueError:
         return "(...)"  # classes of C, such as warnings
     empty = inspect.Parameter.empty
-    parameters = [
-        parameter.replace(
-            annotation=empty,
-            default=parameter.default
-            if parameter.default is empty
-            else _Default(parameter.default),
-        )
-        for parameter in signature.parameters.values()
-    ]
-    bare = signature.replace(
-        parameters=parameters, return_annotation=inspect.Signature.empty
-    )
+    parameters = []
+    for parameter in signature.parameters.values():
+        default = parameter.default
+        shown = default if default is empty else _Default(default)
+        parameters.append(parameter.replace(annotation=empty, default=shown))
+    bare = signature.replace(parameters=parameters, return_annotation=signature.empty)
     return str(bare)
 
 
@@ -96,8 +77,9 @@ def describe_class(name: str, cls: type) -> Iterator[tuple[str, str]]:
     """Yield the class, its own methods and attributes, and those of scikit-learn."""
     is_warning = issubclass(cls, Exception)
     yield name, "class" if is_warning else f"class {signature_text(cls)}"
-    fields = {f.name for f in dataclasses.fields(cls)} if _is_record(cls) else set()
-    fields |= set(getattr(cls, "_fields", ()))
+    fields = set(getattr(cls, "_fields", ()))
+    if dataclasses.is_dataclass(cls):
+        fields |= {field.name for field in dataclasses.fields(cls)}
     for attribute in sorted(fields | set(dir(cls))):
         if attribute.startswith("_"):
             continue
@@ -119,10 +101,6 @@ def describe_class(name: str, cls: type) -> Iterator[tuple[str, str]]:
             and not issubclass(cls, BaseEstimator)  # there, marks of a base class
         ):
             yield address, "attribute"
-
-
-def _is_record(cls: type) -> bool:
-    return dataclasses.is_dataclass(cls)
 
 
 def _comes_from_sklearn(cls: type, attribute: str) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tests.golden import trips_of_fits, trips_of_inspections, trips_to_pages
-
-Results = dict[str, Any]
+from tests.golden.ensembles import Results
 
 TRIPS: dict[str, Callable[[], Results]] = {
     trip.__name__: trip

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm, uniform
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -19,25 +20,24 @@ from tests.golden.ensembles import (
     SHOWN,
     STEPS,
     WIDTHS,
+    Results,
     policies,
     policies_with_zeros,
     targets,
 )
+from tests.shared import ridge_pce, ridge_surrogate
 
-Results = dict[str, Any]
-
-SOLVERS = (
-    "ridge",
-    "ols",
-    "lars",
-    "subspace_pursuit",
-    "paper",
-)
+SOLVERS = ("ridge", "ols", "lars", "subspace_pursuit", "paper")
 
 
 def frequencies(n_samples: int) -> np.ndarray:
     """Weights 0, 1 and 2 in turn."""
     return np.arange(n_samples) % 3.0
+
+
+def unit_interval(X: np.ndarray) -> np.ndarray:
+    """The inputs, each from 0 to 1."""
+    return (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
 
 
 # The regressor.
@@ -48,77 +48,47 @@ def solvers_of_the_regressor() -> Results:
     X, y = targets()
     found: Results = {}
     for name in SOLVERS:
-        fitted = PolynomialChaosRegressor(2, solver=name, distribution="normal").fit(
-            X, y
-        )
-        found[name] = fitted
-        found[f"{name} predicts"] = fitted.predict(SHOWN)
-    found["linear"] = PolynomialChaosRegressor(
-        2, regressor=LinearRegression(), distribution="normal"
-    ).fit(X, y)
+        found[name] = ridge_pce(2, solver=name).fit(X, y)
+        found[f"{name} predicts"] = found[name].predict(SHOWN)
+    linear = LinearRegression()
+    found["linear"] = ridge_pce(2, regressor=linear, solver=None).fit(X, y)
     return found
 
 
 def kinds_of_regressor() -> Results:
     """Laws, truncations, weights, sums, and choices by cross-validation."""
     X, y = targets()
-    unit = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    kinds = {
-        "uniform": PolynomialChaosRegressor(3, distribution="uniform", solver="ridge"),
-        "empirical": PolynomialChaosRegressor(distribution="empirical", solver="ridge"),
-        "beta": PolynomialChaosRegressor(distribution="beta", solver="ridge"),
-        "frozen": PolynomialChaosRegressor(distribution=norm(0, 1), solver="ridge"),
-        "hyperbolic": PolynomialChaosRegressor(
-            4, truncation="hyperbolic", q=0.6, solver="ridge", distribution="normal"
-        ),
-        "order one": PolynomialChaosRegressor(
-            3, interaction_order=1, solver="ridge", distribution="normal"
-        ),
-        "sums": PolynomialChaosRegressor(
-            distribution=norm(0, 1), criterion="gcv", solver="ridge"
-        ),
-    }
-    found: Results = {name: kind.fit(X, y) for name, kind in kinds.items()}
-    positive = {"gamma": "gamma", "exponential": "exponential"}
-    for name, law in positive.items():
-        found[name] = PolynomialChaosRegressor(distribution=law, solver="ridge").fit(
-            unit, y
-        )
-    found["bounded"] = PolynomialChaosRegressor(
-        distribution=uniform(0, 1), solver="ridge"
-    ).fit(unit, y)
+    unit = unit_interval(X)
     levels = np.column_stack([np.arange(40) % 3, X[:, 1:]])
     laws = ["categorical", "normal", "normal"]
-    found["categorical"] = PolynomialChaosRegressor(
-        distribution=laws, solver="ridge"
-    ).fit(levels, y)
-    weighted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y, frequencies(len(X))
-    )
-    found["weighted"] = weighted
-    found["weighted score"] = weighted.score(X, y)
-    found["one target"] = PolynomialChaosRegressor(
-        2, solver="ridge", distribution="normal"
-    ).fit(X, y[:, 0])
-    learned = PolynomialChaosRegressor(
-        2, distribution=norm(0, 1), criterion="gcv", solver="ridge"
-    )
+    sums = {"distribution": norm(0, 1), "criterion": "gcv"}
+    found: Results = {
+        "uniform": ridge_pce(3, distribution="uniform").fit(X, y),
+        "empirical": ridge_pce(distribution="empirical").fit(X, y),
+        "beta": ridge_pce(distribution="beta").fit(X, y),
+        "frozen": ridge_pce(distribution=norm(0, 1)).fit(X, y),
+        "hyperbolic": ridge_pce(4, truncation="hyperbolic", q=0.6).fit(X, y),
+        "order one": ridge_pce(3, interaction_order=1).fit(X, y),
+        "sums": ridge_pce(**sums).fit(X, y),
+        "gamma": ridge_pce(distribution="gamma").fit(unit, y),
+        "exponential": ridge_pce(distribution="exponential").fit(unit, y),
+        "bounded": ridge_pce(distribution=uniform(0, 1)).fit(unit, y),
+        "categorical": ridge_pce(distribution=laws).fit(levels, y),
+        "weighted": ridge_pce(2).fit(X, y, frequencies(len(X))),
+        "one target": ridge_pce(2).fit(X, y[:, 0]),
+        "partial fits": ridge_pce(2, **sums),
+    }
+    found["weighted score"] = found["weighted"].score(X, y)
     for rows in np.array_split(np.arange(len(X)), 3):
-        learned.partial_fit(X[rows], y[rows])
-    found["partial fits"] = learned
+        found["partial fits"].partial_fit(X[rows], y[rows])
     return found
 
 
 def what_an_expansion_says() -> Results:
     """Every method of a fitted regressor."""
     X, y = targets()
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y
-    )
+    fitted = ridge_pce(2).fit(X, y)
     marginal = fitted.marginal([0, 2])
-    frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ridge").fit(
-        X, y
-    )
     return {
         "std": fitted.predict(SHOWN, return_std=True),
         "design": fitted.transform(SHOWN),
@@ -132,7 +102,7 @@ def what_an_expansion_says() -> Results:
         "weighted": fitted.aggregated_sobol_indices([1.0, 3.0]),
         "frame": fitted.sobol_frame(order=2),
         "columns with intervals": list(fitted.sobol_frame(ci=0.9)),  # no seed
-        "moments": frozen.moments(),
+        "moments": ridge_pce(2, distribution=norm(0, 1)).fit(X, y).moments(),
         "gradient": fitted.gradient(SHOWN),
         "main effects": fitted.main_effects(SHOWN),
         "conditional": fitted.conditional_expectation(SHOWN, [0, 1]),
@@ -146,25 +116,19 @@ def what_an_expansion_says() -> Results:
 def intervals_of_the_regressor() -> Results:
     """Both methods, for laws that are learned again in each resample and frozen."""
     X, y = targets()
-    found: Results = {}
+    kinds: Results = {}
     for solver in ("ridge", "ols", "subspace_pursuit"):
-        for name, law in {"learned": "normal", "frozen": norm(0, 1)}.items():
-            fitted = PolynomialChaosRegressor(2, solver=solver, distribution=law)
-            fitted.fit(X, y)
-            for method in ("residual", "bootstrap"):
-                found[f"{solver} {name} {method}"] = fitted.sobol_interval(
-                    method=method, n_resamples=30, random_state=0
-                )
+        kinds[f"{solver} learned"] = ridge_pce(2, solver=solver)
+        kinds[f"{solver} frozen"] = ridge_pce(2, solver=solver, distribution=norm(0, 1))
     for law in ("uniform", "empirical", "beta"):
-        fitted = PolynomialChaosRegressor(2, distribution=law, solver="ridge").fit(X, y)
-        for method in ("residual", "bootstrap"):
-            found[f"{law} {method}"] = fitted.sobol_interval(
-                method=method, n_resamples=30, random_state=0
-            )
-    fitted = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, y
-    )
-    return found
+        kinds[law] = ridge_pce(2, distribution=law)
+    return {
+        f"{name} {method}": kind.fit(X, y).sobol_interval(
+            method=method, n_resamples=30, random_state=0
+        )
+        for name, kind in kinds.items()
+        for method in ("residual", "bootstrap")
+    }
 
 
 # The surrogate.
@@ -173,77 +137,43 @@ def intervals_of_the_regressor() -> Results:
 def kinds_of_surrogate() -> Results:
     """Log-ratios, solvers, regressors, masks and weights: all that a fit learns."""
     X, y = policies()
+    to_the_first = LogRatioTransformer("alr", reference=0)
+    linear, neighbours = Ridge(), KNeighborsRegressor()
     surrogates = {
-        "ilr": CompositionalPCESurrogate(
-            2, steps=STEPS, solver="ridge", distribution="normal"
+        "ilr": ridge_surrogate(2, steps=STEPS),
+        "alr": ridge_surrogate(2, steps=STEPS, log_ratio="alr"),
+        "alr to the first": ridge_surrogate(2, steps=STEPS, log_ratio=to_the_first),
+        "clr": ridge_surrogate(2, steps=STEPS, log_ratio="clr"),
+        "linear": ridge_surrogate(2, steps=STEPS, regressor=linear, solver=None),
+        "neighbours": ridge_surrogate(
+            1, steps=STEPS, regressor=neighbours, solver=None, random_state=0
         ),
-        "alr": CompositionalPCESurrogate(
-            2, steps=STEPS, log_ratio="alr", solver="ridge", distribution="normal"
-        ),
-        "alr to the first": CompositionalPCESurrogate(
-            2,
-            steps=STEPS,
-            log_ratio=LogRatioTransformer("alr", reference=0),
-            solver="ridge",
-            distribution="normal",
-        ),
-        "clr": CompositionalPCESurrogate(
-            2, steps=STEPS, log_ratio="clr", solver="ridge", distribution="normal"
-        ),
-        "linear": CompositionalPCESurrogate(
-            2, steps=STEPS, regressor=Ridge(), distribution="normal"
-        ),
-        "neighbours": CompositionalPCESurrogate(
-            1,
-            steps=STEPS,
-            regressor=KNeighborsRegressor(),
-            random_state=0,
-            distribution="normal",
-        ),
-        "uniform": CompositionalPCESurrogate(
-            2, steps=STEPS, distribution="uniform", solver="ridge"
-        ),
+        "uniform": ridge_surrogate(2, steps=STEPS, distribution="uniform"),
     }
     for solver in ("subspace_pursuit", "paper", "ols"):
-        surrogates[solver] = CompositionalPCESurrogate(
-            2, steps=STEPS, solver=solver, distribution="normal"
-        )
+        surrogates[solver] = ridge_surrogate(2, steps=STEPS, solver=solver)
     found: Results = {}
     for name, surrogate in surrogates.items():
         found[name] = surrogate.fit(X, y)
         found[f"{name} predicts"] = surrogate.predict(SHOWN)
         found[f"{name} scores"] = surrogate.score(X, y)
-    weighted = CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    )
+    weighted = ridge_surrogate(2, steps=STEPS)
     found["weighted"] = weighted.fit(X, y, frequencies(len(X)))
-    inferred = CompositionalPCESurrogate(
-        2, steps=WIDTHS, solver="ridge", distribution="normal"
-    )
+    inferred = ridge_surrogate(2, steps=WIDTHS)
     found["inferred mask"] = inferred.fit(*policies_with_zeros())
     mask = np.array([True] * 6 + [False] + [True] * 2)
-    given = CompositionalPCESurrogate(
-        2,
-        steps=WIDTHS,
-        mask=mask,
-        log_ratio=LogRatioTransformer(zero_replacement=1e-6),
-        solver="ridge",
-        distribution="normal",
-    )
+    replacing = LogRatioTransformer(zero_replacement=1e-6)
+    given = ridge_surrogate(2, steps=WIDTHS, mask=mask, log_ratio=replacing)
     found["given mask"] = given.fit(*policies_with_zeros())
     found["given mask predicts"] = given.predict(SHOWN)
-    found["one step"] = CompositionalPCESurrogate(
-        1, solver="ridge", distribution="normal"
-    ).fit(X, y[:, :3])
+    found["one step"] = ridge_surrogate(1).fit(X, y[:, :3])
     return found
 
 
 def what_a_surrogate_says() -> Results:
     """Indices at every level, frames, and what it says of probabilities."""
     X, y = policies()
-    fitted = CompositionalPCESurrogate(
-        2, steps=STEPS, random_state=0, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    fitted = ridge_surrogate(2, steps=STEPS, random_state=0).fit(X, y)
     found: Results = {
         "transformed": fitted.transform(SHOWN),
         "back": fitted.inverse_transform(fitted.transform(SHOWN)),
@@ -271,9 +201,7 @@ def draws_of_the_surrogate() -> Results:
     X, y = policies()
     found: Results = {}
     for solver in ("ridge", "ols"):
-        fitted = CompositionalPCESurrogate(
-            2, steps=STEPS, solver=solver, distribution="normal"
-        ).fit(X, y)
+        fitted = ridge_surrogate(2, steps=STEPS, solver=solver).fit(X, y)
         found[f"{solver} sample"] = fitted.sample(3, SHOWN, random_state=0)
         found[f"{solver} sample of inputs"] = fitted.sample(4, random_state=0)
         found[f"{solver} gaussian sample"] = fitted.sample(
@@ -292,15 +220,10 @@ def maps_of_inputs() -> Results:
     """Log-ratios, and maps of dependent inputs to independent ones."""
     X, _ = targets()
     dependent = X @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]])
-    maps = {
-        "nataf": NatafTransformer(),
-        "symmetric": NatafTransformer("normal", root="symmetric"),
-    }
-    found: Results = {}
-    for name, transformer in maps.items():
-        values = np.exp(dependent) if name == "gamma" else dependent
-        scores = transformer.fit(values).transform(values[:5])
-        found[name] = transformer
+    symmetric = NatafTransformer("normal", root="symmetric")
+    found: Results = {"nataf": NatafTransformer(), "symmetric": symmetric}
+    for name, transformer in list(found.items()):
+        scores = transformer.fit(dependent).transform(dependent[:5])
         found[f"{name} scores"] = scores
         found[f"{name} back"] = transformer.inverse_transform(scores)
         found[f"{name} sample"] = transformer.sample(3, random_state=0)
@@ -336,10 +259,6 @@ def _said(fitted: Any, at: Any) -> Results:
     }
 
 
-def _each(found: dict[str, Results]) -> Results:
-    return {f"{fit} {name}": said[name] for fit, said in found.items() for name in said}
-
-
 def learned_regressors() -> Results:
     """One output and several, with NaN and weights, and terms cut at a degree."""
     X, y = targets()
@@ -349,7 +268,7 @@ def learned_regressors() -> Results:
     rng = np.random.default_rng(9)
     noise = rng.normal(size=len(X))
     slices = (np.column_stack([y[:, 0], noise]) > 0).astype(float)
-    unit = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    unit = unit_interval(X)
     mixed = np.column_stack([X[:, 0] > 0, np.arange(40) % 3, np.exp(X[:, 2])])
     fits = {
         "one": PolynomialChaosRegressor().fit(X, y[:, 0]),
@@ -365,31 +284,32 @@ def learned_regressors() -> Results:
         "levels": PolynomialChaosRegressor().fit(mixed, y[:, 0]),
     }
     shown = {"bounded": unit[:3], "levels": mixed[:3]}
-    return _each(
-        {name: _said(fit, shown.get(name, SHOWN)) for name, fit in fits.items()}
-    )
+    return {
+        f"{name} {what}": said
+        for name, fit in fits.items()
+        for what, said in _said(fit, shown.get(name, SHOWN)).items()
+    }
 
 
 def learned_surrogates() -> Results:
     """Policies of three steps, of one, and with parts that are never chosen."""
     X, y = policies()
+    by_step = CompositionalPCESurrogate(steps=STEPS)
     surrogates = {
-        "three steps": CompositionalPCESurrogate(steps=STEPS).fit(X, y),
+        "three steps": clone(by_step).fit(X, y),
         "one step": CompositionalPCESurrogate().fit(X, y[:, :3]),
         "zeros": CompositionalPCESurrogate(steps=WIDTHS).fit(*policies_with_zeros()),
-        "weighted": CompositionalPCESurrogate(steps=STEPS).fit(
-            X, y, frequencies(len(X))
-        ),
+        "weighted": clone(by_step).fit(X, y, frequencies(len(X))),
     }
     found: Results = {}
     for name, fitted in surrogates.items():
-        found[f"{name} predicts"] = fitted.predict(SHOWN)
         found[f"{name} first"] = fitted.step_sobol_indices_
         found[f"{name} total"] = fitted.step_total_sobol_indices_
         found[f"{name} variance"] = fitted.step_total_variance_
         found[f"{name} alpha"] = fitted.alpha_
         found[f"{name} fidelity"] = fitted.fidelity_
         found[f"{name} unexplained"] = fitted.step_unexplained_share_
+        found[f"{name} predicts"] = fitted.predict(SHOWN)
         found[f"{name} interval"] = fitted.predict_interval(
             SHOWN, n_samples=200, random_state=0
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections import namedtuple
 from typing import Any
@@ -13,10 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 
 from skpce import (
-    CompositionalPCESurrogate,
     LogRatioTransformer,
     NatafTransformer,
-    PolynomialChaosRegressor,
     inspection,
     metrics,
     sample_size,
@@ -27,14 +26,14 @@ from skpce.embedding import PLSTransformer
 from skpce.inspection import Result
 from tests.golden.ensembles import (
     STEPS,
+    Results,
     behind_pca,
     policies,
     replicates,
     targets,
     wide_policies,
 )
-
-Results = dict[str, Any]
+from tests.shared import ridge_pce, ridge_surrogate
 
 
 def verdicts() -> Results:
@@ -43,30 +42,23 @@ def verdicts() -> Results:
     wide, _ = wide_policies()
     repeated, policy, reward = replicates()
     neighbours = KNeighborsRegressor()  # rounding decides between splits of trees
-    direct = CompositionalPCESurrogate(
-        2, steps=STEPS, solver="ridge", distribution="normal"
-    )
-    pls = make_pipeline(
-        PLSTransformer(2, target_transformer=LogRatioTransformer(steps=STEPS)),
-        CompositionalPCESurrogate(
-            1, steps=STEPS, solver="ridge", distribution="normal"
-        ),
-    )
-    pursuit = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="subspace_pursuit", distribution="normal"
-    )
+    direct = ridge_surrogate(2, steps=STEPS)
+    log_ratio = LogRatioTransformer(steps=STEPS)
+    linear = ridge_surrogate(1, steps=STEPS)
+    pls = make_pipeline(PLSTransformer(2, target_transformer=log_ratio), linear)
+    pursuit = ridge_surrogate(1, steps=STEPS, solver="subspace_pursuit")
+    shares = [0.1, 0.6, np.nan]
     verdict = inspection.verdict
-    return {
-        "direct": said_by(verdict(direct, X, y)),
-        "behind pca": said_by(verdict(behind_pca(2), wide, y)),
-        "replicates": said_by(verdict(direct, repeated, policy, replicate=reward)),
-        "noise given": said_by(
-            verdict(direct, X, y, noise_share=[0.1, 0.6, np.nan], cv=4)
-        ),
-        "behind pls": said_by(verdict(pls, wide, y)),
-        "subspace pursuit": said_by(verdict(pursuit, X, y)),
-        "neighbours": said_by(verdict(neighbours, X, y, steps=STEPS)),
+    found = {
+        "direct": verdict(direct, X, y),
+        "behind pca": verdict(behind_pca(2), wide, y),
+        "replicates": verdict(direct, repeated, policy, replicate=reward),
+        "noise given": verdict(direct, X, y, noise_share=shares, cv=4),
+        "behind pls": verdict(pls, wide, y),
+        "subspace pursuit": verdict(pursuit, X, y),
+        "neighbours": verdict(neighbours, X, y, steps=STEPS),
     }
+    return {name: said_by(answer) for name, answer in found.items()}
 
 
 def said_by(found: Answer) -> Results:
@@ -82,20 +74,13 @@ def noise_of_training() -> Results:
     """Shares of training noise, from replicates, a control, and exact policies."""
     _, policy, reward = replicates()
     _, other = policies(30)
+    split = functools.partial(inspection.variance_decomposition, policy, steps=STEPS)
     return {
-        "replicates": inspection.variance_decomposition(policy, reward, steps=STEPS),
-        "control": inspection.variance_decomposition(
-            policy, control=other[:10], steps=STEPS
-        ),
-        "share of replicates": inspection.variance_decomposition(
-            policy, replicate=reward, steps=STEPS
-        ).noise_share,
-        "share of exact": inspection.variance_decomposition(
-            policy, exact=other, steps=STEPS
-        ).noise_share,
-        "share of control": inspection.variance_decomposition(
-            policy, control=other[:10], steps=STEPS
-        ).noise_share,
+        "replicates": split(reward),
+        "control": split(control=other[:10]),
+        "share of replicates": split(replicate=reward).noise_share,
+        "share of exact": split(exact=other).noise_share,
+        "share of control": split(control=other[:10]).noise_share,
         "fragility": metrics.policy_fragility(policy, steps=STEPS),
     }
 
@@ -106,51 +91,35 @@ def inspections() -> Results:
     X, values = targets()
     pipeline = behind_pca(2).fit(wide, y)
     linear = behind_pca(1).fit(wide, y)
-    plain = make_pipeline(
-        PCA(3), PolynomialChaosRegressor(2, solver="ridge", distribution="normal")
-    ).fit(X, values)
-    regressor = PolynomialChaosRegressor(2, solver="ridge", distribution="normal").fit(
-        X, values
-    )
+    plain = make_pipeline(PCA(3), ridge_pce(2)).fit(X, values)
+    regressor = ridge_pce(2).fit(X, values)
     dependent = X @ np.array([[1.0, 0.7, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    on_dependent = PolynomialChaosRegressor(
-        2, solver="ridge", distribution="normal"
-    ).fit(dependent, values)
+    on_dependent = ridge_pce(2).fit(dependent, values)
     model = SVR(C=10).fit(X, values[:, 0])
-    seeded = {"random_state": 0}
+    original = functools.partial(
+        inspection.original_space_indices, n_samples=4096, random_state=0
+    )
     sampled = {"n_samples": 300, "random_state": 0}
-    joint = {"n_samples": 2048, "random_state": 0}
+    joint = functools.partial(
+        inspection.dependent_sobol_indices, n_samples=2048, random_state=0
+    )
+    scores = pipeline[:-1].transform(wide)
+    nataf = NatafTransformer().fit(scores)
+    halves = {"a": [0, 1], "b": [2]}
     return {
         "input tests": inspection.input_tests(dependent),
-        "original": inspection.original_space_indices(
-            pipeline, wide, n_samples=4096, **seeded
-        ),
-        "original of degree one": inspection.original_space_indices(
-            linear, wide, n_samples=4096, **seeded
-        ),
-        "original of a regressor": inspection.original_space_indices(
-            plain, X, n_samples=4096, **seeded
-        ),
+        "original": original(pipeline, wide),
+        "original of degree one": original(linear, wide),
+        "original of a regressor": original(plain, X),
         "back to reward": inspection.back_to_reward(pipeline, wide),
         "back to reward in groups": inspection.back_to_reward(
             linear, wide, groups={"a": [0, 1], "b": [2, 3, 4]}
         ),
-        "dependent": inspection.dependent_sobol_indices(
-            on_dependent, dependent, **joint
+        "dependent": joint(on_dependent, dependent),
+        "dependent in groups": joint(
+            on_dependent, dependent, groups=halves, n_resamples=5
         ),
-        "dependent in groups": inspection.dependent_sobol_indices(
-            on_dependent,
-            dependent,
-            groups={"a": [0, 1], "b": [2]},
-            n_resamples=5,
-            **joint,
-        ),
-        "dependent under nataf": inspection.dependent_sobol_indices(
-            pipeline[-1],
-            pipeline[:-1].transform(wide),
-            distribution=NatafTransformer().fit(pipeline[:-1].transform(wide)),
-            **joint,
-        ),
+        "dependent under nataf": joint(pipeline[-1], scores, distribution=nataf),
         "shapley": inspection.shapley_effects(regressor.predict, X, **sampled),
         "dependent shapley": inspection.shapley_effects(
             model, dependent, dependence="gaussian", **sampled
@@ -167,69 +136,55 @@ def embeddings_compared() -> Results:
         "PCA": PCA(random_state=0),
         "PLS": PLSTransformer(target_transformer=LogRatioTransformer(steps=STEPS)),
     }
-    surrogate = CompositionalPCESurrogate(
-        steps=STEPS, solver="ridge", distribution="normal"
+    compare = functools.partial(
+        inspection.compare_embeddings,
+        candidates,
+        dimensions=(1, 2),
+        degrees=(1,),
+        surrogate=ridge_surrogate(steps=STEPS),
+        cv=3,
+        inner_cv=3,
     )
-    choices: Results = {
-        "dimensions": (1, 2),
-        "degrees": (1,),
-        "surrogate": surrogate,
-        "cv": 3,
-        "inner_cv": 3,
-    }
     repeated, policy, _ = replicates()
-    return {
-        "members": inspection.compare_embeddings(candidates, wide, y, **choices),
-        "replicates": inspection.compare_embeddings(
-            candidates, repeated, policy, **choices
-        ),
-    }
+    return {"members": compare(wide, y), "replicates": compare(repeated, policy)}
 
 
 def sizes() -> Results:
     """Bounds and required sizes of an ensemble."""
-    X, y = policies()
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    inputs, values = targets()
-    regressor = PolynomialChaosRegressor(1, solver="ridge", distribution="normal").fit(
-        inputs, values
-    )
+    surrogate = ridge_surrogate(1, steps=STEPS).fit(*policies())
+    regressor = ridge_pce(1).fit(*targets())
+    required = sample_size.required_ensemble_size
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return {
-            "surrogate": sample_size.required_ensemble_size(surrogate),
-            "regressor": sample_size.required_ensemble_size(regressor, tolerance=0.3),
-            "chi2": sample_size.required_ensemble_size(regressor, method="chi2"),
+            "surrogate": required(surrogate),
+            "regressor": required(regressor, tolerance=0.3),
+            "chi2": required(regressor, method="chi2"),
         }
 
 
-def _columns(found: Result, *left_out: str) -> Any:
+def _columns(found: Result) -> Any:
     """Return columns and figures of a table by their names."""
     values = {**found.columns, **found.figures}
-    values = {name: v for name, v in values.items() if name not in left_out}
     return namedtuple("Columns", values)(**values)
 
 
 def metrics_of_predictions() -> Results:
     """Every metric, on predictions of members that were not fitted."""
     X, y = policies()
-    fitted = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X[:25], y[:25])
+    fitted = ridge_surrogate(1, steps=STEPS).fit(X[:25], y[:25])
     truth, predicted = y[25:], fitted.predict(X[25:])
     interval = fitted.predict_interval(X[25:], n_samples=100, random_state=0)
-    lower, upper = interval.lower, interval.upper
     draws = fitted.sample(50, X[25:], random_state=0)
     steps: Results = {"steps": STEPS}
+    covered = functools.partial(
+        metrics.coverage_interval, truth, interval.lower, interval.upper, **steps
+    )
     return {
         "crps": metrics.crps_score(truth, draws, **steps),
-        "width": metrics.coverage_interval(truth, lower, upper, **steps).width,
-        "coverage": _columns(metrics.coverage_interval(truth, lower, upper, **steps)),
-        "joint coverage": _columns(
-            metrics.coverage_interval(truth, lower, upper, kind="joint", **steps)
-        ),
+        "width": covered().width,
+        "coverage": _columns(covered()),
+        "joint coverage": _columns(covered(kind="joint")),
         "fragility": _columns(metrics.policy_fragility(y, **steps)),
         "total variation": metrics.total_variation_distance(truth, predicted, **steps),
         "scorer": metrics.aitchison_scorer(STEPS)(fitted, X[25:], truth),
@@ -239,10 +194,7 @@ def metrics_of_predictions() -> Results:
 
 def decisions() -> Results:
     """What a policy chooses, and what it believes after an observation."""
-    X, y = policies()
-    surrogate = CompositionalPCESurrogate(
-        1, steps=STEPS, solver="ridge", distribution="normal"
-    ).fit(X, y)
+    surrogate = ridge_surrogate(1, steps=STEPS).fit(*policies())
     found: Results = {}
     for rule in ("draw", "mean"):
         for method in ("weights", "kalman"):

@@ -10,10 +10,8 @@ from typing import Any
 
 import skpce
 from skpce import inspection
-from tests.golden.ensembles import behind_pca, wide_policies
+from tests.golden.ensembles import Results, behind_pca, wide_policies
 from tests.golden.numbers import numbers_in
-
-Results = dict[str, Any]
 
 
 def report_page() -> Results:

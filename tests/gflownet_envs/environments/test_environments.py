@@ -37,15 +37,12 @@ ENVIRONMENTS = {
     "one step": SequentialSelectionEnvironment({"a": ["x", "y"]}),
     "one object": SequentialSelectionEnvironment({"a": ["x"]}),
     "hypergrid": HypergridEnvironment(),
-    "smallest hypergrid": HypergridEnvironment(n_dims=1, side=2),
-    "hypergrid in 3-d": HypergridEnvironment(n_dims=3, side=3),
-    "tokens": TokenSequenceEnvironment(["a", "b", "c"], 3),
     "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
-    "one token": TokenSequenceEnvironment(["a"], 1),
     "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
     "dag": DagEnvironment(4),
     "dag with few edges": DagEnvironment(4, max_edges=2),
     "one node": DagEnvironment(1),
+    "dag by its adjacency": DagEnvironment(3, encoding="adjacency"),
     "large dag": DagEnvironment(7, max_edges=8),
 }
 CASES = [
@@ -93,27 +90,7 @@ def test_grid_reaches_nineteen_cells():
     assert env.n_objects == 19
     assert (4, 4) not in env.cells
     assert (2, 2) in env.cells
-
-
-def test_grid_without_bound_on_moves_reaches_every_cell():
     assert GridEnvironment(size=5, max_moves=8).n_objects == 25
-
-
-def test_grid_moves_off_the_board_are_masked():
-    env = GridEnvironment()
-    assert env.valid_mask(env.initial_state()).tolist() == [
-        False,
-        True,
-        False,
-        True,
-        True,
-    ]
-
-
-def test_grid_only_stop_is_left_after_the_last_move():
-    env = GridEnvironment()
-    state = torch.tensor([2, 3, 5, 0])
-    assert env.valid_mask(state).tolist() == [False] * 4 + [True]
 
 
 def test_grid_object_forgets_the_step_and_counts_all_its_parents():
@@ -124,22 +101,6 @@ def test_grid_object_forgets_the_step_and_counts_all_its_parents():
     # the cell (1, 0) can be reached in 1, 3 and 5 moves
     expected = -torch.tensor(3.0, dtype=torch.float64).log()
     torch.testing.assert_close(env.log_backward_policy(early), expected)
-
-
-def test_grid_parents_are_reachable_neighbours_only():
-    env = GridEnvironment()
-    # (1, 1) after 2 moves: from (0, 1) and (1, 0), not from (2, 1) or (1, 2)
-    state = torch.tensor([1, 1, 2, 0])
-    assert env.backward_mask(state)[:4].tolist() == [False, True, False, True]
-
-
-@cases(
-    ("arguments", "message"),
-    ({"size": 1}, "size must be at least 2, got 1"),
-    ({"max_moves": 0}, "max_moves"),
-)
-def test_grid_refuses_sizes(arguments, message):
-    refuses(message, GridEnvironment, **arguments)
 
 
 def test_selection_has_the_sizes_of_the_paper():
@@ -153,26 +114,10 @@ def test_selection_has_the_sizes_of_the_paper():
     assert (env.n_actions, env.encoding_size, env.n_objects) == (47, 51, 4608)
     assert env.step_actions(2) == tuple(range(7, 23))
     assert env.object_names()[24] == env.object_name(24) == "c0 | b0 | h1 | a0"
-
-
-def test_selection_objects_are_in_c_order():
-    env = ENVIRONMENTS["selection"]
     index = env.object_index(env.object_levels())
     assert torch.equal(index, torch.arange(env.n_objects))
-
-
-def test_selection_encoding_is_one_hot_levels_and_step():
     env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
     assert env.encode(torch.tensor([1, -1])).tolist() == [0, 1, 0, 0, 0, 1]
-
-
-@pytest.mark.parametrize("levels", [{}, {"a": []}, {"a": "xyz"}])
-def test_selection_refuses_levels(levels):
-    refuses("levels", SequentialSelectionEnvironment, levels)
-
-
-def test_step_actions_refuses_steps_out_of_range():
-    refuses(r"step must be in \[0, 6\), got 6", GridEnvironment().step_actions, 6)
 
 
 class OtherNumbers(GridEnvironment):
@@ -183,5 +128,18 @@ class OtherNumbers(GridEnvironment):
 def test_objects_of_numbers_that_no_object_has_are_refused():
     environment = OtherNumbers(size=3, max_moves=3)
     log_reward = np.zeros((2, environment.n_objects))
-    with pytest.raises(ValueError, match=r"object_index of .* is \d+ for the state"):
-        solve_exact(environment, log_reward)
+    words = r"object_index of .* is \d+ for the state"
+    refuses(words, solve_exact, environment, log_reward)
+
+
+@cases(
+    ("call", "arguments", "message"),
+    (GridEnvironment, {"size": 1}, "size must be at least 2, got 1"),
+    (GridEnvironment, {"max_moves": 0}, "max_moves"),
+    (SequentialSelectionEnvironment, {"levels": {}}, "levels"),
+    (SequentialSelectionEnvironment, {"levels": {"a": []}}, "levels"),
+    (SequentialSelectionEnvironment, {"levels": {"a": "xyz"}}, "levels"),
+    (GridEnvironment().step_actions, {"step": 6}, r"step must be in \[0, 6\), got 6"),
+)
+def test_bad_arguments(call, arguments, message):
+    refuses(message, call, **arguments)

@@ -4,16 +4,15 @@ import torch
 from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
-    SequentialSelectionEnvironment,
     StateGraph,
 )
 from gflownet_envs.environments.state_graph import TooManyStatesError
-from tests.shared import refuses
+from tests.gflownet_envs.spaces import TREE
+from tests.shared import cases, refuses
 
 
 def test_selection_has_one_state_a_prefix():
-    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
-    graph = StateGraph.from_environment(env)
+    graph = StateGraph.from_environment(TREE)
     assert graph.layer_offsets == (0, 1, 3)
     assert graph.steps.tolist() == [0, 1, 1]
     assert graph.children[0].tolist() == [1, 2, -1, -1, -1]
@@ -23,41 +22,27 @@ def test_selection_has_one_state_a_prefix():
 def test_grid_has_the_states_that_walks_reach():
     graph = StateGraph.from_environment(GridEnvironment())
     walks = {(0, 0, 0)}
-    for row, column, step in sorted(walks):
-        assert (row, column, step) in walks
     for step in range(5):
-        walks |= {
-            (r + dr, c + dc, step + 1)
-            for r, c, s in walks
-            if s == step
-            for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0))
-            if 0 <= r + dr < 5 and 0 <= c + dc < 5
-        }
+        here = [(r, c) for r, c, s in walks if s == step]
+        for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+            walks |= {(r + dr, c + dc, step + 1) for r, c in here}
+        walks = {walk for walk in walks if min(walk) >= 0 and max(walk[:2]) < 5}
     assert {tuple(state[:3]) for state in graph.states.tolist()} == walks
 
 
-def test_unknown_states_are_refused():
-    graph = StateGraph.from_environment(GridEnvironment())
-    with pytest.raises(ValueError, match="not a reachable non-terminal state"):
-        graph.state_ids(torch.tensor([4, 4, 2, 0]))
-
-
-def test_state_ids_keep_leading_axes():
+def test_numbers_of_states():
     graph = StateGraph.from_environment(GridEnvironment())
     assert graph.state_ids(graph.states[3]).item() == 3
-    assert graph.state_ids(graph.states[:4].reshape(2, 2, 4)).tolist() == [
-        [0, 1],
-        [2, 3],
-    ]
+    pairs = graph.states[:4].reshape(2, 2, 4)
+    assert graph.state_ids(pairs).tolist() == [[0, 1], [2, 3]]
+    unreachable = torch.tensor([4, 4, 2, 0])
+    refuses("not a reachable non-terminal state", graph.state_ids, unreachable)
 
 
-def test_too_many_states():
-    with pytest.raises(TooManyStatesError, match="more than max_states=4"):
-        StateGraph.from_environment(GridEnvironment(), max_states=4)
-
-
-def test_not_enumerable_gives_the_reason():
+def test_spaces_that_are_not_listed_are_refused():
     env = GridEnvironment()
+    with pytest.raises(TooManyStatesError, match="more than max_states=4"):
+        StateGraph.from_environment(env, max_states=4)
     env.is_enumerable, env.enumeration_reason = False, "it goes on for ever"
     refuses("not enumerable: it goes on for ever", StateGraph.from_environment, env)
 
@@ -71,23 +56,13 @@ class NoStepCounter(GridEnvironment):
         return after
 
 
-def test_spaces_that_are_not_graded_are_refused():
-    with pytest.raises(ValueError, match=r"not graded|more than max_steps"):
-        StateGraph.from_environment(NoStepCounter(size=2, max_moves=2))
-
-
 class MaskOfNumPy(GridEnvironment):
     def valid_mask(self, states):
         return super().valid_mask(states).numpy()
 
 
-def test_a_mask_that_is_no_tensor_is_refused():
-    with pytest.raises(ValueError, match=r"tensor of torch\.bool, .* got ndarray of b"):
-        StateGraph.from_environment(MaskOfNumPy(size=2, max_moves=1))
-
-
 class OneParent(GridEnvironment):
-    """Every action into a state is said to be the only one."""
+    """As one that forgets that the order of actions does not matter."""
 
     def log_backward_policy(self, states):
         return torch.zeros(states.shape[:-1], dtype=torch.float64)
@@ -96,22 +71,20 @@ class OneParent(GridEnvironment):
 class OneMore(GridEnvironment):
     """Counts an object that no walk reaches."""
 
-    def __init__(self):
-        super().__init__(size=2, max_moves=1)
+    def __init__(self, size, max_moves):
+        super().__init__(size, max_moves)
         self.n_objects += 1
 
 
-def test_backward_policies_that_are_no_distributions_are_refused():
-    """As of an environment that forgets that the order of actions does not matter."""
-    with pytest.raises(ValueError, match=r"add up to 2 over the edges into the state"):
-        StateGraph.from_environment(OneParent(size=3, max_moves=2))
-
-
-def test_objects_that_are_not_reached_are_refused():
-    with pytest.raises(
-        ValueError, match=r"object 3 of .* is not reached by any action"
-    ):
-        StateGraph.from_environment(OneMore())
+@cases(
+    ("environment", "message"),
+    (NoStepCounter(2, 2), "not graded|more than max_steps"),
+    (MaskOfNumPy(2, 1), r"tensor of torch\.bool, .* got ndarray of b"),
+    (OneParent(3, 2), "add up to 2 over the edges into the state"),
+    (OneMore(2, 1), "object 3 of .* is not reached by any action"),
+)
+def test_what_is_no_graph_is_refused(environment, message):
+    refuses(message, StateGraph.from_environment, environment)
 
 
 @pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])

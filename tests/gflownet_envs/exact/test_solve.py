@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     DagEnvironment,
@@ -15,78 +16,38 @@ from gflownet_envs import (
     solve_exact,
     terminating_distribution,
 )
+from tests.gflownet_envs.spaces import SPACES, all_paths, random_log_reward
 from tests.shared import cases, refuses
 
 
-def random_log_reward(n_members, n_objects, seed=0):
-    rng = np.random.default_rng(seed)
-    return torch.from_numpy(2 * rng.normal(size=(n_members, n_objects)))
+def log_rewards(env, n_members=1):
+    return torch.from_numpy(2 * random_log_reward(env, n_members))
 
 
-def all_paths(env, state):
-    """Yield every path from a state as its (state, action) pairs and its end."""
-    if env.is_terminal(state):
-        yield [], state
-        return
-    for action in env.valid_mask(state).nonzero()[:, 0]:
-        for edges, end in all_paths(env, env.step(state, action)):
-            yield [(state, action), *edges], end
-
-
-@cases(
-    "env",
-    GridEnvironment(size=3, max_moves=3),
-    HypergridEnvironment(n_dims=2, side=3),
-    TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
-    DagEnvironment(3),
-    ids=lambda env: env.name,
-)
+@cases("env", *SPACES, DagEnvironment(3), ids=lambda env: env.name)
 def test_against_enumeration_of_paths(env):
     # P_F(s′|s) must be the share of the backward measure R(x) Π P_B of the paths
     # through s that go on to s′
-    log_reward = random_log_reward(1, env.n_objects)
+    log_reward = log_rewards(env)
     solution = solve_exact(env, log_reward)
     through = torch.zeros(solution.graph.n_states, env.n_actions, dtype=torch.float64)
-    for edges, end in all_paths(env, env.initial_state()):
+    for edges, end in all_paths(env):
         later = [state for state, _ in edges[1:]] + [end]
         log_measure = log_reward[0, env.object_index(end)]
         log_measure = log_measure + sum(env.log_backward_policy(s) for s in later)
         for state, action in edges:
             through[solution.graph.state_ids(state), action] += log_measure.exp()
     policy = through / through.sum(dim=1, keepdim=True)
-    torch.testing.assert_close(
-        solution.log_policy_table[0].exp(), policy, rtol=0, atol=1e-12
-    )
-    torch.testing.assert_close(
-        solution.log_flow[0].exp(), through.sum(dim=1), rtol=1e-12, atol=0
-    )
-
-
-def test_selection_against_closed_form():
-    env = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
-    log_reward = random_log_reward(4, 6)
-    solution = solve_exact(env, log_reward)
-    reward = log_reward.exp().reshape(4, 3, 2)
-    first = solution.log_policy(env.initial_state()).exp()
-    expected = reward.sum(dim=2) / reward.sum(dim=(1, 2))[:, None]
-    torch.testing.assert_close(first[:, :3], expected)
-    second = solution.log_policy(torch.tensor([[0, -1], [2, -1]])).exp()
-    expected = reward[:, [0, 2]] / reward[:, [0, 2]].sum(dim=2, keepdim=True)
-    torch.testing.assert_close(second[..., 3:], expected)
-    torch.testing.assert_close(solution.log_z, reward.sum(dim=(1, 2)).log())
-
-
-def test_members_do_not_influence_each_other():
-    env = GridEnvironment()
-    log_reward = random_log_reward(5, env.n_objects)
-    together = solve_exact(env, log_reward).log_policy_table[3]
-    alone = solve_exact(env, log_reward[3:4]).log_policy_table[0]
-    assert torch.equal(together, alone)
+    assert_allclose(solution.log_policy_table[0].exp(), policy, rtol=0, atol=1e-12)
+    assert_allclose(solution.log_flow[0].exp(), through.sum(dim=1), rtol=1e-12)
+    torch.testing.assert_close(solution.log_z, log_reward.logsumexp(dim=1))
+    law = terminating_distribution(solution.graph, solution.log_policy_table)
+    torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
 
 
 def test_a_constant_added_to_log_reward_changes_log_z_alone():
     env = GridEnvironment()
-    log_reward = random_log_reward(1, env.n_objects)
+    log_reward = log_rewards(env)
     plain, shifted = solve_exact(env, log_reward), solve_exact(env, log_reward + 700)
     torch.testing.assert_close(shifted.log_z, plain.log_z + 700)
     torch.testing.assert_close(shifted.log_policy_table, plain.log_policy_table)
@@ -98,20 +59,6 @@ def test_distance_of_the_uniform_policy_by_hand():
     uniform = torch.full((1, 1, 2), 0.5).log()
     log_reward = torch.tensor([[0.9, 0.1]]).log()
     assert distance_to_exact(graph, uniform, log_reward).item() == pytest.approx(0.4)
-
-
-def test_terminating_distribution_sums_to_one():
-    env = GridEnvironment()
-    solution = solve_exact(env, random_log_reward(3, env.n_objects))
-    law = terminating_distribution(solution.graph, solution.log_policy_table)
-    torch.testing.assert_close(law.sum(dim=1), torch.ones(3, dtype=torch.float64))
-
-
-def test_numpy_and_read_only_rewards():
-    env = GridEnvironment(size=2, max_moves=1)
-    log_reward = np.zeros((1, 3))
-    log_reward.flags.writeable = False
-    assert solve_exact(env, log_reward).n_members == 1
 
 
 @cases(
@@ -126,35 +73,16 @@ def test_bad_rewards(log_reward, message):
     refuses(message, solve_exact, GridEnvironment(), log_reward)
 
 
-def test_not_enumerable():
-    env = GridEnvironment()
-    env.is_enumerable, env.enumeration_reason = False, "too many states"
-    refuses("too many states", solve_exact, env, torch.zeros(1, 19))
-
-
-def test_distance_needs_the_same_members():
-    env = GridEnvironment()
-    solution = solve_exact(env, torch.zeros(2, 19))
-    with pytest.raises(ValueError, match="2 members and log_reward 1"):
-        distance_to_exact(solution.graph, solution.log_policy_table, torch.zeros(1, 19))
-
-
-def test_shape_of_the_policy_table():
-    env = GridEnvironment()
-    graph = StateGraph.from_environment(env)
-    with pytest.raises(ValueError, match="log_policy must have shape"):
-        terminating_distribution(graph, torch.zeros(1, 3, 5))
-
-
-def test_a_law_that_does_not_sum_to_one_is_refused():
+def test_policies_that_do_not_fit_are_refused():
     env = GridEnvironment(size=2, max_moves=1)
-    solution = solve_exact(env, torch.zeros(1, 3))
-    with pytest.raises(
-        ValueError, match=r"sum to one .* largest distance from one is 2"
-    ):
-        terminating_distribution(
-            solution.graph, torch.zeros_like(solution.log_policy_table)
-        )
+    solution = solve_exact(env, torch.zeros(2, 3))
+    graph, table = solution.graph, solution.log_policy_table
+    words = "2 members and log_reward 1"
+    refuses(words, distance_to_exact, graph, table, torch.zeros(1, 3))
+    law = terminating_distribution
+    refuses("log_policy must have shape", law, graph, torch.zeros(1, 2, 5))
+    words = "sum to one .* largest distance from one is 2"
+    refuses(words, law, graph, torch.zeros_like(table))
 
 
 def from_table(log_reward):
@@ -164,7 +92,7 @@ def from_table(log_reward):
 
 def test_a_float32_table_is_not_copied_and_solved_in_float64():
     env = GridEnvironment()
-    log_reward = random_log_reward(3, env.n_objects).float()
+    log_reward = log_rewards(env, 3).float()
     solution = solve_exact(env, log_reward)
     assert solution.log_reward.data_ptr() == log_reward.data_ptr()
     widened = solve_exact(env, log_reward.double())
@@ -172,23 +100,13 @@ def test_a_float32_table_is_not_copied_and_solved_in_float64():
     assert torch.equal(solution.log_policy_table, widened.log_policy_table)
     array = log_reward.numpy()
     assert np.shares_memory(solve_exact(env, array).log_reward.numpy(), array)
-
-
-@pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
-def test_a_function_gives_what_its_table_gives(env):
-    log_reward = random_log_reward(4, env.n_objects)
-    from_a_table = solve_exact(env, log_reward)
-    solution = solve_exact(env, from_table(log_reward), n_members=4)
-    assert torch.equal(solution.log_flow, from_a_table.log_flow)
-    assert torch.equal(solution.log_policy_table, from_a_table.log_policy_table)
-    assert torch.equal(
-        solution.target_distribution(), from_a_table.target_distribution()
-    )
+    array.flags.writeable = False
+    assert solve_exact(env, array).n_members == 3
 
 
 def test_members_in_chunks_give_the_same(monkeypatch):
     env = HypergridEnvironment(n_dims=2, side=4)
-    log_reward = random_log_reward(5, env.n_objects)
+    log_reward = log_rewards(env, 5)
     whole = solve_exact(env, log_reward)
     table = torch.log_softmax(torch.zeros_like(whole.log_policy_table), dim=-1)
     table = torch.where(whole.graph.mask, table, float("-inf"))
@@ -206,6 +124,8 @@ def test_members_in_chunks_give_the_same(monkeypatch):
     asked_before = [(0, 1), (0, 1)]  # whether it is the same twice
     assert requested == [*asked_before, (0, 2), (2, 4), (4, 5)]
     assert torch.equal(parts.log_flow, whole.log_flow)
+    assert torch.equal(parts.log_policy_table, whole.log_policy_table)
+    assert torch.equal(parts.target_distribution(), whole.target_distribution())
     again = distance_to_exact(whole.graph, table, log_reward)
     torch.testing.assert_close(again, distance, rtol=0, atol=1e-15)
 
@@ -213,7 +133,7 @@ def test_members_in_chunks_give_the_same(monkeypatch):
 def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
     """A network in float32 differs in the last digits with the size of its batch."""
     env = TokenSequenceEnvironment(["a", "b", "c"], 3)
-    log_reward = 100 * random_log_reward(2, env.n_objects)
+    log_reward = 100 * log_rewards(env, 2)
 
     def rounded(members, objects):
         return log_reward[members][:, objects] + 1e-5 * len(objects) / env.n_objects
@@ -228,7 +148,7 @@ def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
 
 def test_policies_of_some_states_are_rows_of_the_table():
     env = HypergridEnvironment(n_dims=2, side=4)
-    solution = solve_exact(env, random_log_reward(3, env.n_objects))
+    solution = solve_exact(env, log_rewards(env, 3))
     ids = torch.tensor([[7, 0, 15], [15, 3, 3]])
     policy = solution.log_policy(solution.graph.states[ids])
     assert policy.shape == (3, 2, 3, env.n_actions)
@@ -240,11 +160,7 @@ def test_policies_of_some_states_are_rows_of_the_table():
     (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
     (from_table(torch.zeros(2, 19)), 0, "n_members must be at least 1, got 0"),
     (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
-    (
-        from_table(torch.full((2, 19), float("nan"))),
-        2,
-        "finite, got nan for member 0, object 0",
-    ),
+    (from_table(torch.full((2, 19), torch.nan)), 2, "got nan for member 0, object 0"),
     (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),
 )
 def test_bad_reward_functions(log_reward, n_members, message):
@@ -258,5 +174,5 @@ def test_rewards_are_checked_before_states_are_listed(monkeypatch):
     monkeypatch.setattr(StateGraph, "from_environment", lists_states)
     log_reward = torch.zeros(2, 19)
     log_reward[1, 18] = float("nan")
-    with pytest.raises(ValueError, match="got nan for member 1, object 18"):
-        solve_exact(GridEnvironment(), log_reward)
+    words = "got nan for member 1, object 18"
+    refuses(words, solve_exact, GridEnvironment(), log_reward)

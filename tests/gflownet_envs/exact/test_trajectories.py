@@ -14,6 +14,7 @@ from gflownet_envs import (
     solve_exact,
     trajectory_of_actions,
 )
+from tests.gflownet_envs.spaces import TREE, random_log_reward
 from tests.shared import cases, refuses
 
 GRID = GridEnvironment()
@@ -50,20 +51,9 @@ def test_greedy_trajectory_takes_the_likeliest_action():
     assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
 
 
-def test_greedy_trajectory_needs_one_policy():
-    pilots = solve_exact(SELECTION, np.zeros((2, 6)))
-    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
-
-
-def test_mean_reward_is_the_mean_of_the_logarithms():
-    log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
-    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
-
-
 @cases(
     ("actions", "message"),
     ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
-    ([7], "action 7 at step 0 is not allowed"),
     ([3], "must end in a terminal state"),
     ([4, 4], "action 4 at step 1 is not allowed"),
 )
@@ -71,14 +61,18 @@ def test_bad_actions(actions, message):
     refuses(message, trajectory_of_actions, GRID, actions)
 
 
+def test_what_is_no_trajectory_or_one_policy_is_refused():
+    pilots = solve_exact(SELECTION, np.zeros((2, 6)))
+    refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
+    refuses("trajectory_of_actions", policies_along, SELECTION, pilots, [1, 3])
+
+
 def test_policies_in_all_states_are_those_along_each_trajectory():
-    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
-    log_reward = np.random.default_rng(0).normal(size=(4, env.n_objects))
-    source = solve_exact(env, log_reward)
+    source = solve_exact(TREE, random_log_reward(TREE, 4))
     everywhere = policies_everywhere(source.graph, source)
     assert list(everywhere.steps.values()) == [2, 3, 3]
     for level, name in enumerate(("a: x", "a: y")):
-        along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
+        along = policies_along(TREE, source, trajectory_of_actions(TREE, [level, 2]))
         step = everywhere.step_names.index(name)
         assert_allclose(everywhere.y[:, :2], along.y[:, :2])
         columns = slice(2 + 3 * (step - 1), 5 + 3 * (step - 1))
@@ -109,8 +103,5 @@ def test_the_mean_policy_is_the_mean_of_probabilities():
     mean = mean_policy(source)(env.initial_state()).exp()
     expected = source.log_policy(env.initial_state()).exp().mean(dim=0)
     torch.testing.assert_close(mean, expected)
-
-
-def test_a_list_of_actions_is_no_trajectory():
-    source = solve_exact(SELECTION, np.zeros((1, SELECTION.n_objects)))
-    refuses("trajectory_of_actions", policies_along, SELECTION, source, [1, 3])
+    log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))  # of logarithms for rewards
+    assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)

@@ -12,25 +12,23 @@ from gflownet_envs import (
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
-    TokenSequenceEnvironment,
     TrainingSpec,
     WholeSpace,
     solve_exact,
     train_ensemble,
 )
-from tests.gflownet_envs.exact.test_solve import all_paths, random_log_reward
+from tests.gflownet_envs.spaces import (
+    HYPERGRID,
+    SPACES,
+    TREE,
+    all_paths,
+    random_log_reward,
+)
 from tests.shared import cases, refuses
-
-SPACES = [
-    GridEnvironment(size=3, max_moves=3),
-    HypergridEnvironment(n_dims=2, side=3),
-    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
-    TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
-]
 
 
 def space_of(env, n_members=5, seed=0):
-    solution = solve_exact(env, random_log_reward(n_members, env.n_objects, seed))
+    solution = solve_exact(env, 2 * random_log_reward(env, n_members, seed))
     return WholeSpace.from_policies(solution.graph, solution), solution
 
 
@@ -39,7 +37,7 @@ def test_visits_and_law_against_enumeration_of_walks(env):
     space, solution = space_of(env, n_members=2)
     policy = solution.log_policy_table.exp().numpy()
     visits, law = np.zeros_like(space.visits), np.zeros_like(space.law)
-    for edges, end in all_paths(env, env.initial_state()):
+    for edges, end in all_paths(env):
         ids = [int(solution.graph.state_ids(state)) for state, _ in edges]
         chosen = [int(action) for _, action in edges]
         probability = policy[:, ids, chosen].prod(axis=1)
@@ -88,26 +86,15 @@ def test_one_decision_has_the_fragility_of_its_objects():
     assert space.contribution.sum() == pytest.approx(space.object_fragility)
 
 
-def test_equal_members_have_no_fragility():
-    env = SPACES[0]
-    solution = solve_exact(env, random_log_reward(1, env.n_objects).repeat(4, 1))
-    space = WholeSpace.from_policies(solution.graph, solution)
-    assert space.fragility.max() < 1e-12
-    assert space.object_fragility < 1e-12
-
-
 def test_statistics_against_sums():
     env = HypergridEnvironment(n_dims=2, side=4)
     space, solution = space_of(env)
     target = solution.target_distribution().numpy()
     worth = np.arange(16.0)
-    reward = np.abs(random_log_reward(5, 16, seed=1).numpy())
-    found = space.statistics(
-        n_leading=2,
-        names=[f"o{i}" for i in range(16)],
-        classes={"even": np.arange(0, 16, 2)},
-        values={"worth": worth, "reward": reward},
-    )
+    reward = np.abs(random_log_reward(env, 5, seed=1))
+    names, even = [f"o{i}" for i in range(16)], {"even": np.arange(0, 16, 2)}
+    values = {"worth": worth, "reward": reward}
+    found = space.statistics(n_leading=2, names=names, classes=even, values=values)
     leading = np.argsort(-target.mean(axis=0))[:2]
     assert list(found) == [
         *(f"probability of o{i}" for i in leading),
@@ -125,16 +112,11 @@ def test_number_of_modes_against_a_search_cell_by_cell(seed):
     space, _ = space_of(env, seed=seed)
     board = space.law.reshape(-1, 6, 6)
     cells = np.arange(36).reshape(6, 6)
-    pairs = np.concatenate(
-        [
-            np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1),
-            np.stack([cells[1:].ravel(), cells[:-1].ravel()], axis=1),
-        ]
-    )
+    across = np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1)
+    down = np.stack([cells[1:].ravel(), cells[:-1].ravel()], axis=1)
+    pairs = np.concatenate([across, down])
     expected = np.zeros(len(board))
-    for member, (i, j) in itertools.product(
-        range(len(board)), itertools.product(range(6), repeat=2)
-    ):
+    for member, i, j in itertools.product(range(len(board)), range(6), range(6)):
         around = [(i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)]
         inside = [board[member, a, b] for a, b in around if 0 <= a < 6 and 0 <= b < 6]
         own = board[member, i, j]
@@ -153,8 +135,8 @@ def test_equally_likely_neighbours_are_one_mode():
 
 
 def test_trained_members_take_the_place_of_exact_ones():
-    env = SPACES[2]
-    log_reward = random_log_reward(3, env.n_objects)
+    env = TREE
+    log_reward = 2 * random_log_reward(env, 3)
     spec = TrainingSpec(n_iterations=300, hidden=(16,), learning_rate=0.01)
     trained = train_ensemble(env, log_reward, spec, seed=0)
     exact = solve_exact(env, log_reward)
@@ -176,7 +158,7 @@ def test_trained_members_take_the_place_of_exact_ones():
     ({"n_leading": 9, "names": ["a"] * 9}, "'probability of a' would be there twice"),
 )
 def test_wrong_settings_are_named(settings, message):
-    space, _ = space_of(SPACES[1])
+    space, _ = space_of(HYPERGRID)
     refuses(message, space.statistics, **settings)
 
 
@@ -185,7 +167,6 @@ def test_policies_of_another_space_are_refused():
     spec = TrainingSpec(n_iterations=2, hidden=(4,))
     ensemble = train_ensemble(space, np.zeros((1, space.n_objects)), spec)
     other = StateGraph.from_environment(GridEnvironment(size=3, max_moves=1))
-    with pytest.raises(ValueError, match=r"StateGraph\.from_environment"):
-        WholeSpace.from_policies(space, ensemble)
-    with pytest.raises(ValueError, match=r"policies are of .*, expected those of"):
-        WholeSpace.from_policies(other, ensemble)
+    from_policies = WholeSpace.from_policies
+    refuses(r"StateGraph\.from_environment", from_policies, space, ensemble)
+    refuses("policies are of .*, expected those of", from_policies, other, ensemble)

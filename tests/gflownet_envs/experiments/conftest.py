@@ -5,23 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gflownet_envs.experiments import analysis, files
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Preset, RunResults
 from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
 
+#: What a task is prepared with, beside its preset, where nobody looks on.
+SILENT: dict[str, Any] = {"seed": 0, "store": None, "options": {}}
+SILENT["progress"] = lambda *done: None
+
+
+def never(*arguments: Any, **options: Any) -> None:
+    """Stand in for work that must not be done again."""
+    raise AssertionError("done again")
+
+
+def exact_dataset(X: Any, y: Any, steps: tuple[int, ...], **more: Any) -> Any:
+    """Make a data set of exact policies whose steps and actions have some names."""
+    first = np.cumsum([0, *steps])[:-1]
+    names = tuple(f"{i}-{k}" for i, width in enumerate(steps) for k in range(width))
+    made = {
+        "steps": steps,
+        "mask": np.ones(len(names), dtype=bool),
+        "step_names": tuple(f"step {i}" for i in range(len(steps))),
+        "action_names": names,
+        "feature_names": tuple(f"f{i}" for i in range(np.shape(X)[1])),
+        "members": np.arange(len(X)),
+        "rewards": np.arange(len(X)),
+        "seeds": np.zeros(len(X), dtype=int),
+        "is_test": np.zeros(len(X), dtype=bool),
+        "trajectory": tuple(names[i] for i in first),
+        "source": "exact",
+    }
+    return PolicyDataset(X, y, **made | more)
+
+
 #: 12 + 6 members, in four blocks.
-TINY = Preset(
-    n_train=12,
-    n_test=6,
-    training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5),
-    n_components=2,
-    degrees=(1,),
-    n_part_draws=16,
-)
+_SHORT = TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5)
+TINY = Preset(12, 6, _SHORT, n_components=2, degrees=(1,), n_part_draws=16)
 
 
 def prepare_tiny(patch: pytest.MonkeyPatch) -> None:

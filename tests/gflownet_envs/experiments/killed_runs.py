@@ -77,12 +77,8 @@ def into_a_closed_folder(path):
         k.run(path)
 
 
-SCENES = (
-    a_few_kills,
-    two_runs_at_once,
-    a_disk_that_fills_at_the_end,
-    a_folder_that_may_not_be_written,
-)
+SCENES = [a_few_kills, two_runs_at_once, a_disk_that_fills_at_the_end]
+SCENES += [a_folder_that_may_not_be_written]
 
 
 def main():

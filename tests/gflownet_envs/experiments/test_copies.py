@@ -1,19 +1,15 @@
 """Replicates of each reward and a control on the mean reward, as parts of a run."""
 
 import json
-import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments import run, tables
-from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
-from gflownet_envs.training import train
 from skpce.inspection import variance_decomposition
 from tests.shared import cases, refuses
 
@@ -69,17 +65,10 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 
     monkeypatch.setattr(policies, "train_ensemble", spy)
     study = copies[1].study
-    again = policies.make_policies(
-        study,
-        copies[1].preset.training,
-        train=True,
-        n_replicates=N_REPLICATES,
-        n_control=N_CONTROL,
-        seed=0,
-        n_jobs=None,
-        store=None,
-        progress=lambda *done: None,
-    )
+    settings = {"train": True, "n_replicates": N_REPLICATES, "n_control": N_CONTROL}
+    silent = {"seed": 0, "n_jobs": None, "store": None, "progress": lambda *done: None}
+    training = copies[1].preset.training
+    again = policies.make_policies(study, training, **settings, **silent)
     (_, members), (reward, control) = calls
     assert len(control) == N_CONTROL
     assert not set(control) & set(members)
@@ -92,16 +81,13 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 # The verdict and the noise.
 
 
-def test_the_verdict_keeps_replicates_together(copies):
+def test_the_verdict_keeps_replicates_together_and_has_the_noise_beside_exact(copies):
+    """They see a bias that depends on the reward; replicates do not."""
     given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
     assert_array_equal(given["trained"]["replicate"], train.rewards)
     assert given["exact"]["replicate"] is None
-
-
-def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(copies):
-    """They see a bias that depends on the reward; replicates do not."""
     noise = copies[1].noise
     steps = copies[1].sources["trained"].main.verdict.steps
     found = [step.noise_share for step in steps]
@@ -124,14 +110,11 @@ def test_noise_from_copies_by_hand(copies):
     share = control.var(axis=0, ddof=1).sum() / trained.var(axis=0, ddof=1).sum()
     assert noise.control.noise_share[0] == pytest.approx(share)
     shape = {"steps": train.steps, "mask": train.mask}
-    assert_array_equal(
-        noise.replicates.noise_share,
-        variance_decomposition(train.y, replicate=train.rewards, **shape).noise_share,
-    )
+    split = variance_decomposition(train.y, replicate=train.rewards, **shape)
+    assert_array_equal(noise.replicates.noise_share, split.noise_share)
     whole = variance_decomposition(train.y, control=policies.control, **shape)
-    assert_array_equal(
-        noise.control.noise_share_low, whole.aitchison_variance.noise_share_low
-    )
+    low = whole.aitchison_variance.noise_share_low
+    assert_array_equal(noise.control.noise_share_low, low)
     # Each trained member stands beside the exact policy of its own reward.
     exact = np.repeat(policies.exact.y[:12], N_REPLICATES, axis=0)
     distance = 0.5 * np.abs(train.y - exact)[:, columns].sum(axis=1).mean()
@@ -152,9 +135,7 @@ def test_the_table_of_noise_has_a_column_for_each_source(copies, tiny):
     assert dict(zip(table.columns, table.rows[0], strict=True))[added[0]] == shown
     assert table.rows[-1][-2:] == ("–", "–")  # only stop is left
     page = (copies[0] / "report.html").read_text(encoding="utf-8")
-    assert all(
-        f"<th>{title}</th>" in page.replace(' scope="col"', "") for title in added
-    )
+    assert all(f"{title}</th>" in page for title in added)
 
 
 def test_the_coverage_band_counts_rewards(copies):
@@ -185,60 +166,13 @@ def test_the_files_record_the_copies(copies, tiny):
     plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
     assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
     assert plain["training_noise"]["replicates"] is None
-    settings = read_settings(copies[0])
-    assert settings == {
-        "task": "grid",
-        "preset": "tiny",
-        "solver": "train",
-        "seed": 0,
-        "n_replicates": N_REPLICATES,
-        "n_control": N_CONTROL,
-    }
+    expected = {"task": "grid", "preset": "tiny", "solver": "train", "seed": 0}
+    expected |= {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
+    assert read_settings(copies[0]) == expected
     seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
     assert seconds["control"] > 0
     dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
     assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
-
-
-def test_a_report_is_made_again_with_its_copies(
-    copies, run_tiny, tmp_path, monkeypatch
-):
-    out = tmp_path / "copy"
-    shutil.copytree(copies[0], out)
-    before = (out / "results.json").read_bytes()
-
-    def refuse(*arguments, **options):
-        raise AssertionError("trained again")
-
-    monkeypatch.setattr(train, "train_block", refuse)
-    result = testing.CliRunner().invoke(main, ["report", str(out)])
-    assert result.exit_code == 0, result.output
-    assert "replicates" in result.output
-    assert (out / "results.json").read_bytes() == before
-
-
-def test_an_interrupted_control_goes_on_from_the_members(
-    copies, run_tiny, tmp_path, monkeypatch
-):
-    trained = []
-    original = train.train_block
-
-    def spy(job, report, *more):
-        trained.append(len(job.streams))
-        return original(job, report, *more)
-
-    def interrupt(stage, done, total):
-        if stage == "training the control":
-            raise KeyboardInterrupt
-
-    numbers = {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
-    with pytest.raises(KeyboardInterrupt):
-        run_tiny(tmp_path, progress=interrupt, **numbers)
-    monkeypatch.setattr(train, "train_block", spy)
-    run_tiny(tmp_path, **numbers)
-    assert trained == [N_CONTROL]
-    found, expected = (f / "results.json" for f in (tmp_path, copies[0]))
-    assert found.read_bytes() == expected.read_bytes()
 
 
 # Errors, before any work.
@@ -247,53 +181,13 @@ def test_an_interrupted_control_goes_on_from_the_members(
 @cases(
     ("arguments", "message"),
     ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-    ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
     ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
     ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
     ({"n_control": 1}, "n_control is 1, but .*; expected 0 or at least 2"),
-    (
-        {"n_replicates": 2, "solver": "exact"},
-        "n_replicates is 2, but solver='exact' trains no GFlowNet",
-    ),
-    (
-        {"n_control": 2, "solver": "exact"},
-        "n_control is 2, but solver='exact' trains no GFlowNet",
-    ),
+    ({"n_replicates": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
+    ({"n_control": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
     out = tmp_path / "out"
     refuses(message, run.run_task, "grid", out=out, **arguments)
     assert not out.exists()
-
-
-@cases(
-    ("arguments", "message"),
-    (["--replicates", "0"], "Invalid value for '--replicates': 0"),
-    (["--control", "-1"], "Invalid value for '--control': -1"),
-    (["--control", "1"], "n_control is 1, but one member has no spread"),
-    (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
-)
-def test_bad_options_give_one_line(tmp_path, arguments, message):
-    out = tmp_path / "out"
-    result = testing.CliRunner().invoke(
-        main, ["run", "grid", *arguments, "--out", str(out)]
-    )
-    assert result.exit_code != 0
-    assert message in result.stderr
-    assert "Traceback" not in result.output
-    assert not out.exists()
-
-
-# Cells.
-
-
-def test_a_share_of_noise_that_is_not_known_is_a_dash(copies):
-    source = copies[1].sources["trained"]
-    columns = source.main.verdict.columns
-    for text, share in {"–": np.nan, "20%": 0.2}.items():
-        noise = {"noise_share": np.full_like(columns["noise_share"], share)}
-        found = replace(source.main.verdict, columns={**columns, **noise})
-        main_analysis = replace(source.main, verdict=found)
-        sources = {"trained": replace(source, analyses=(main_analysis,))}
-        results = replace(copies[1], sources=copies[1].sources | sources)
-        assert tables.verdict_table(results).rows[0][-1] == text

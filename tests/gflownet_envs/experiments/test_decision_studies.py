@@ -17,7 +17,6 @@ from benchmarks.studies.bayesian_optimization import (
     every_reference_section,
     ranking_section,
     reference_section,
-    residuals,
     sequence,
 )
 from benchmarks.studies.closed_loop_arms import node_widths, policies_of_tree, walk
@@ -45,8 +44,6 @@ from benchmarks.studies.worth_of_rewards import (
     value_section,
     worth,
 )
-from skpce import CompositionalPCESurrogate
-from tests.shared import OLS
 
 SIZES = (2, 2, 3)
 
@@ -69,12 +66,9 @@ def few_reactions(monkeypatch):
 
 
 def permuted(one, order):
-    return Posterior(
-        one.mean[order],
-        one.covariance[np.ix_(order, order)],
-        one.noise_variance,
-        one.truth[order],
-    )
+    covariance = one.covariance[np.ix_(order, order)]
+    mean, truth = one.mean[order], one.truth[order]
+    return Posterior(mean, covariance, one.noise_variance, truth)
 
 
 def test_draws_have_the_moments_of_the_posterior(posterior):
@@ -105,24 +99,6 @@ def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     assert np.abs(one["last"] - other["last"]).max() > 0.05
 
 
-def test_shares_are_those_of_a_fitted_surrogate(posterior):
-    """Log-ratios are linear in the modes: degree one is exact."""
-    xi, _ = posterior.draw(60, np.random.default_rng(0))
-    variances, modes = posterior.modes()
-    slopes = np.sqrt(variances[:3])[:, np.newaxis] * modes[:3]
-    y = softmax(posterior.mean + xi[:, :3] @ slopes, axis=1)
-    laws = CompositionalPCESurrogate(1, **OLS).fit(xi[:, :3], y)
-    spread = xi[:, :3].var(axis=0)  # learned distributions have the sample's variances
-    scaled = slopes * np.sqrt(spread)[:, np.newaxis]
-    centred = scaled - scaled.mean(axis=1, keepdims=True)
-    total = np.square(centred).sum(axis=1)
-    assert_allclose(
-        laws.step_sobol_indices_[0], total / total.sum(), rtol=0.05, atol=0.01
-    )
-    to_last = mean_index(scaled - scaled[:, [-1]])
-    assert to_last.sum() == pytest.approx(1.0)
-
-
 def test_indices_of_probabilities_in_the_linear_limit(rng):
     """At a high temperature probabilities are linear in the inputs."""
     slopes = rng.normal(size=(3, 6))
@@ -141,12 +117,6 @@ def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
         lines = posterior.mean + np.sqrt(variance) * np.outer(z, mode)
         gains.append(lines.max(axis=1).mean() - posterior.mean.max())
     assert_allclose(found, np.array(gains) / np.sum(gains), atol=1e-5)
-
-
-def test_the_residual_falls_with_the_modes(posterior):
-    found = np.array([residuals(posterior, d, 1.0, 0) for d in (2, 4, 6)])
-    assert (np.diff(found, axis=0) < 0).all()
-    assert_allclose(found[:, 0], found[:, 1], atol=0.05)
 
 
 def test_the_leader_is_told_of_every_reference(posterior):
@@ -194,14 +164,6 @@ def test_the_best_of_n_by_simulation(n):
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_an_offset_of_the_rewards_selects_nothing():
-    models = best_of_n.learn(0, 40, n_members=30)
-    rewards = models.rewards(best_of_n.answers_of(0))
-    shifted = rewards + np.linspace(-9, 9, 30)[:, np.newaxis]
-    for select in best_of_n.selections().values():
-        assert_allclose(select(rewards), select(shifted), atol=1e-9)
-
-
 def test_tables_of_best_of_n(monkeypatch):
     for name, value in {"N_TRAIN": 25, "N_TEST": 15, "N_COMPONENTS": 2}.items():
         monkeypatch.setattr(best_of_n, name, value)
@@ -217,10 +179,8 @@ def test_tables_of_best_of_n(monkeypatch):
 
 def linear_ensemble(n_members=60, n_train=30, noise=0.0):
     rng = np.random.default_rng(0)
-    parts = {
-        "base": rng.normal(size=(n_members, 1, 3)),
-        "acid": rng.normal(size=(n_members, 2, 1)),
-    }
+    parts = {"base": rng.normal(size=(n_members, 1, 3))}
+    parts["acid"] = rng.normal(size=(n_members, 2, 1))
     values = sum(parts.values()).reshape(n_members, -1)
     values = 5.0 * values + noise * rng.normal(size=values.shape)
     return RewardEnsemble(values, n_train, "percent", parts, np.arange(6.0))
@@ -233,10 +193,7 @@ def test_components_are_learned_on_training_members():
     values = ensemble.predictions
     assert_allclose(found[:30], components_of(values[:30], 30, 3))
     assert ensemble.components(6).shape == (60, 4)  # no more vary
-
-
-def test_components_of_parts_are_grouped():
-    inputs, groups = linear_ensemble().part_components(2)
+    inputs, groups = ensemble.part_components(2)
     assert groups == {"base": [0, 1], "acid": [2, 3]}
     assert inputs.shape == (60, 4)
 
@@ -274,27 +231,20 @@ def test_curves_end_at_nothing_without_noise():
 # The closed loop
 
 
-def test_policies_of_a_tree_multiply_to_the_target():
+def test_policies_of_a_tree_multiply_to_the_target_and_walks_reach_their_leaf():
     log_reward = np.random.default_rng(0).normal(size=(2, 12))
     policies = policies_of_tree(log_reward, SIZES)
     assert policies.shape == (2, sum(node_widths(SIZES)))
     ends = np.cumsum(node_widths(SIZES))[:-1]
     for member, target in zip(policies, softmax(log_reward, axis=1), strict=True):
-        first, second, third = (
-            np.concatenate(nodes)
-            for nodes in np.split(
-                np.array(np.split(member, ends), dtype=object), [1, 1 + SIZES[0]]
-            )
-        )
+        nodes = np.split(member, ends)
+        first, second, third = nodes[0], nodes[1:3], nodes[3:]
+        second, third = np.concatenate(second), np.concatenate(third)
         product = np.repeat(np.repeat(first, 2) * second, 3) * third
         assert_allclose(product, target)
-
-
-@pytest.mark.parametrize("leaf", range(12))
-def test_a_walk_reaches_its_leaf(leaf):
-    policies = policies_of_tree(np.where(np.arange(12) == leaf, 50.0, 0.0)[None], SIZES)
-    blocks = np.split(policies[0], np.cumsum(node_widths(SIZES))[:-1])
-    assert walk(np.array([block.argmax() for block in blocks]), SIZES) == leaf
+    for leaf, policy in enumerate(policies_of_tree(50.0 * np.eye(12), SIZES)):
+        actions = [block.argmax() for block in np.split(policy, ends)]
+        assert walk(np.array(actions), SIZES) == leaf
 
 
 @pytest.mark.parametrize("name", [*ARMS, *MORE_ARMS])
@@ -325,16 +275,12 @@ def test_the_table_of_regret(few_reactions):
     assert text.count("\n") == 6
 
 
-def test_cells_and_pages():
-    assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
-    text = study_page(["one", "two"], "a command")
-    assert text.startswith(
-        "<!-- Written by `a command`; do not edit. -->\n\none\n\ntwo"
-    )
-
-
 def test_finished_sections_are_read(tmp_path):
     first = stored_sections("study", {"one": lambda: "text"}, tmp_path)
     again = stored_sections("study", {"one": lambda: "other"}, tmp_path)
     assert again == first
     assert stored_sections("study", {"one": lambda: "other"}, None)[0] == ["other"]
+    assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
+    note, *found = study_page(["one", "two"], "a command").split("\n\n")
+    assert note == "<!-- Written by `a command`; do not edit. -->"
+    assert found[:2] == ["one", "two"]

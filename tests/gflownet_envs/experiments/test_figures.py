@@ -59,13 +59,10 @@ def test_the_overview_shows_exact_policies_first(results):
     widths = np.array([[bar.get_width() for bar in c] for c in exact.containers])
     found = results.sources["exact"].main.verdict.not_predicted
     assert_allclose(widths[-1][~np.isnan(found)], found[~np.isnan(found)])
-
-
-def test_a_run_without_training_has_one_panel_of_components(results):
-    exact = replace(results, sources={"exact": results.sources["exact"]})
-    top, _ = figures.overview_figure(exact).subfigs
+    untrained = replace(results, sources={"exact": results.sources["exact"]})
+    top, _ = figures.overview_figure(untrained).subfigs
     assert [ax.get_title() for ax in top.axes[1:]] == ["exact policies, degree 1"]
-    assert set(figures.policy_samples(exact)) == {"exact", "surrogate of exact"}
+    assert set(figures.policy_samples(untrained)) == {"exact", "surrogate of exact"}
 
 
 def test_the_actions_of_a_panel_add_up_to_one(smoke_runs):
@@ -131,13 +128,13 @@ def test_pictures_of_a_run_are_copied_and_old_ones_removed(tmp_path):
     made, images = tmp_path / "run" / "figures", tmp_path / "images"
     made.mkdir(parents=True)
     (images / "tasks").mkdir(parents=True)
-    (made / "overview.png").write_bytes(b"overview")
-    (made / "parts_1.png").write_bytes(b"parts")
+    for name in ("overview", "parts_1"):
+        (made / f"{name}.png").write_bytes(name.encode())
     copied = copy_pictures("grid", made.parent, images)
     names = [str(path.relative_to(images)) for path in copied]
     assert names == ["tasks/grid.png", "tasks/grid-parts.png", "demo.png"]
     contents = [path.read_bytes() for path in copied]
-    assert contents == [b"overview", b"parts", b"parts"]
+    assert contents == [b"overview", b"parts_1", b"parts_1"]
     (made / "parts_1.png").unlink()
     copied = copy_pictures("grid", made.parent, images)
     assert [path.name for path in copied] == ["grid.png"]

@@ -6,34 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
 from gflownet_envs.experiments.analysis import fragility, level_shares
-from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import policy_fragility
+from tests.gflownet_envs.experiments.conftest import exact_dataset
 from tests.shared import OLS
-
-
-def make_dataset(X, y, steps, mask):
-    n = len(X)
-    return PolicyDataset(
-        X,
-        y,
-        steps=steps,
-        mask=np.array(mask),
-        step_names=tuple(f"step {i}" for i in range(len(steps))),
-        action_names=tuple(f"{i}-{k}" for i, w in enumerate(steps) for k in range(w)),
-        feature_names=tuple(f"f{i}" for i in range(X.shape[1])),
-        members=np.arange(n),
-        rewards=np.arange(n),
-        seeds=np.zeros(n, dtype=int),
-        is_test=np.zeros(n, dtype=bool),
-        trajectory=tuple(
-            f"{i}-{np.flatnonzero(mask[a : a + w])[0]}"
-            for i, (w, a) in enumerate(
-                zip(steps, np.cumsum([0, *steps[:-1]]), strict=True)
-            )
-        ),
-        source="exact",
-    )
 
 
 @pytest.fixture
@@ -43,10 +19,9 @@ def dataset():
     logits = X @ rng.normal(size=(4, 3))
     logits += 0.3 * rng.normal(size=(40, 3))
     pair = softmax(rng.normal(size=(40, 2)), axis=1)
-    y = np.column_stack(
-        [softmax(logits, axis=1), pair[:, 0], np.zeros(40), pair[:, 1], np.ones(40)]
-    )
-    return make_dataset(X, y, (3, 3, 1), np.ones(7) == [1, 1, 1, 1, 0, 1, 1])
+    first, (one, other) = softmax(logits, axis=1), pair.T
+    y = np.column_stack([first, one, np.zeros(40), other, np.ones(40)])
+    return exact_dataset(X, y, (3, 3, 1), mask=np.arange(7) != 4)
 
 
 def clr(y):
@@ -66,9 +41,8 @@ def test_level_shares_of_a_linear_model(dataset):
     expected = {component: {} for component in columns}
     for step in ([0, 1, 2], [3, 5]):
         observed = clr(dataset.y[:, step])
-        weights = np.linalg.lstsq(
-            centred, observed - observed.mean(axis=0), rcond=None
-        )[0]
+        away = observed - observed.mean(axis=0)
+        weights = np.linalg.lstsq(centred, away, rcond=None)[0]
         for component, levels in columns.items():
             for level, chosen in levels.items():
                 part = covariance[np.ix_(chosen, chosen)]

@@ -10,6 +10,7 @@ from click import testing
 
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
+from gflownet_envs.experiments.answers import answers
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Study, Task
@@ -39,10 +40,7 @@ def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
     assert "Which part of the reward drives which choice" in result.output
     record = json.loads((out / "results.json").read_text())
     assert record["task"] == "level_task:LevelTask"
-    assert (
-        record["answers"]
-        == json.loads((tmp_path / "object" / "results.json").read_text())["answers"]
-    )
+    assert record["answers"] == answers(found)
     assert found.task is task
     again = testing.CliRunner().invoke(main, ["report", str(out), "--import-task"])
     assert again.exit_code == 0, again.output
@@ -86,13 +84,10 @@ def test_a_path_that_leads_nowhere(path, message):
 def study(**changed):
     environment = GridEnvironment(size=2, max_moves=1)
     log_reward = np.zeros((4, environment.n_objects))
-    given = {
-        "environment": environment,
-        "reward": RewardTable(environment, log_reward),
-        "reward_features": log_reward,
-        "trajectory": trajectory_of_actions(environment, ["right", "stop"]),
-        "members": np.arange(4),
-    }
+    given = {"environment": environment, "members": np.arange(4)}
+    given["reward"] = RewardTable(environment, log_reward)
+    given["reward_features"] = log_reward
+    given["trajectory"] = trajectory_of_actions(environment, ["right", "stop"])
     names = {"feature_names": ("a", "b", "c"), "levels": {}, "feature_unit": ""}
     return Study(**given | names | {"n_train": 3, "n_test": 1} | changed)
 

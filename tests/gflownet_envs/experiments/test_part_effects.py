@@ -33,6 +33,7 @@ from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error
 from skpce.inspection import part_effects
+from tests.gflownet_envs.experiments.conftest import SILENT
 
 FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}
 
@@ -51,12 +52,10 @@ def log_reward():
 def grid():
     """All 625 rewards of the grid, solved, and the effects of its quadrants."""
     task, preset = find_task("grid", "default")
-    silent = {"seed": 0, "store": None, "progress": lambda *_: None}
-    study = task.prepare(preset, options={}, **silent)
-    policies = make_policies(study, preset.training, train=False, **silent)
-    (found,) = find_part_effects(
-        study, policies, n_draws=1024, seed=0, progress=lambda *_: None
-    )
+    study = task.prepare(preset, **SILENT)
+    silent = {name: SILENT[name] for name in ("seed", "progress")}
+    policies = make_policies(study, preset.training, train=False, store=None, **silent)
+    (found,) = find_part_effects(study, policies, n_draws=1024, **silent)
     return study, policies, found
 
 
@@ -100,15 +99,7 @@ def test_the_grid_against_all_its_rewards(grid):
         assert row.supported
 
 
-def test_a_part_that_is_destroyed_takes_its_variance_with_it(grid):
-    """The quadrants are independent: variance falls by the total index, nearly."""
-    _, _, found = grid
-    row = found.effects["move 5"]
-    right = found.effects.part_names.index("right")
-    assert 1.0 - row.left[right] == pytest.approx(row.total[right], abs=0.05)
-
-
-def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
+def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward):
     named = factorial_parts(space, log_reward, FACTORS, phrases={}, order=1)
     assert list(named.parts) == ["base", "ligand", REST]
     again = named.reward(named.parts).log_reward.numpy()
@@ -117,9 +108,6 @@ def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
     labels = named.entries["ligand"].labels
     assert [named.entries["ligand"].names[i] for i in labels[1]] == ["p", "q", "r"]
     assert named.entries[REST].names[labels.size - 1] == "b | r"
-
-
-def test_level_parts_add_up_but_for_a_constant(space, log_reward):
     named = level_parts(space, log_reward, FACTORS, "ligand")
     assert list(named.parts) == ["all levels of ligand alike", "p", "q", "r"]
     difference = log_reward - named.reward(named.parts).log_reward.numpy()
@@ -130,14 +118,10 @@ def test_level_parts_add_up_but_for_a_constant(space, log_reward):
 
 def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
     """A member that lends itself all its parts has its own policy."""
-    named = group_parts(
-        space,
-        log_reward,
-        {"one": np.arange(3), "two": np.arange(3, 6)},
-        title="halves",
-        phrases={},
-        entries=("reactions", space.object_names()),
-    )
+    halves = {"one": np.arange(3), "two": np.arange(3, 6)}
+    shown = {"title": "halves", "phrases": {}}
+    shown["entries"] = ("reactions", space.object_names())
+    named = group_parts(space, log_reward, halves, **shown)
     trajectory = trajectory_of_actions(space, [0, 2])
     own, again = (
         policies_along(space, solve_exact(space, reward), trajectory).y
@@ -154,9 +138,8 @@ def test_entries_of_the_leading_part_are_solved_again(space, log_reward):
     trajectory = trajectory_of_actions(space, [0, 2])
 
     def policies(parts):
-        return policies_along(
-            space, solve_exact(space, named.reward(parts)), trajectory
-        ).y
+        solution = solve_exact(space, named.reward(parts))
+        return policies_along(space, solution, trajectory).y
 
     known = {"combine": dict, "steps": {"base": 2, "ligand": 3}}
     effects = part_effects(policies, named.parts, random_state=0, **known)
@@ -237,12 +220,10 @@ def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
     _, results = tiny
     (found,) = results.parts
     effects = found.effects
-    dependent = replace(
-        effects,
-        supported=(False,) * len(effects.supported),
-        reasons=(("recombined members have 1.60 times the variance",),) * 6,
-        columns={**effects.columns, "variance_ratio": np.full(6, 1.6)},
-    )
+    columns = {**effects.columns, "variance_ratio": np.full(6, 1.6)}
+    reasons = (("recombined members have 1.60 times the variance",),) * 6
+    dependent = replace(effects, supported=(False,) * 6, reasons=reasons)
+    dependent = replace(dependent, columns=columns)
     changed = replace(results, parts=(replace(found, effects=dependent),))
     text = answers(changed)[0]
     assert text.startswith("move 1: no answer. Recombined members")
@@ -281,14 +262,6 @@ def test_training_noise_stands_beside_what_rewards_imply(tiny):
     assert "70% (± 10%) is training noise: to train longer" in text
 
 
-def test_a_task_without_named_parts_says_so(tiny):
-    _, results = tiny
-    bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
-    assert answers(bare) == [
-        "No part of the reward is named in the preset 'tiny' of grid."
-    ]
-
-
 def test_pairs_that_interact_are_listed(grid):
     _, _, found = grid
     for step, pair, text in tables.pairs_table(found).rows:
@@ -308,3 +281,6 @@ def test_policies_that_cannot_be_solved_have_no_effects_of_parts(grid, tiny):
     _, results = tiny
     (sentence,) = answers(replace(results, parts=()))
     assert "cannot be solved again" in sentence
+    bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
+    (sentence,) = answers(bare)
+    assert sentence == "No part of the reward is named in the preset 'tiny' of grid."

@@ -2,21 +2,15 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from gflownet_envs import (
-    GridEnvironment,
-    SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
+from tests.gflownet_envs.spaces import GRID, TREE
 from tests.shared import cases, refuses
 
-SPACES = [
-    GridEnvironment(size=3, max_moves=3),
-    SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]}),
-    TokenSequenceEnvironment(["a", "end", "b"], 2, end_token="end"),
-]
+SPACES = [GRID, TREE, TokenSequenceEnvironment(["a", "end", "b"], 2, "end")]
 
 
 def members_of(env, n_members=40, seed=0):
@@ -31,16 +25,6 @@ def test_only_available_objects_are_chosen(env, rule):
     available = np.zeros(env.n_objects, dtype=bool)
     available[[1, 3]] = True
     assert {loop.choose(available, n_tries=1) for _ in range(8)} <= {1, 3}
-
-
-def test_a_walk_ends_in_the_object_of_its_actions():
-    env = SPACES[1]
-    loop = SamplingLoop(env, members_of(env), random_state=0)
-    # one action in the start, and in the states after x and after y
-    for first in (0, 1):
-        for second in (0, 1, 2):
-            found = loop._walk(np.array([first, second, second]))
-            assert found == 3 * first + second
 
 
 def test_beliefs_follow_rewards_and_lose_less_than_at_random():
@@ -61,46 +45,25 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
     assert np.mean(last) < np.mean(first)
 
 
-def test_learning_is_the_update_of_a_normal_belief():
-    # Kalman's mean, against the particles' moments before the update
-    env = SPACES[1]
-    members = members_of(env)
-    loop = SamplingLoop(env, members, n_components=3, random_state=0)
-    belief = loop.policy.belief_
-    centred = belief.particles - belief.mean
-    covariance = (belief.weights[:, None] * centred).T @ centred
-    slope, noise = loop._slopes[:, 2], 0.3
-    variance = slope @ covariance @ slope + noise**2 + loop._left[2]
-    predicted = members.mean(axis=0)[2] + belief.mean @ slope
-    expected = belief.mean + covariance @ slope * (1.5 - predicted) / variance
-    loop.learn(2, 1.5, noise_sd=noise)
-    assert_allclose(loop.policy.belief_.mean, expected, atol=1e-8)
-
-
 @cases(
-    ("settings", "message"),
-    ({"available": [True]}, r"available must be bool of shape \(6,\)"),
-    ({"available": [False] * 6}, "no object that may be chosen"),
-    ({"available": [1] * 6}, "available must be bool"),
+    ("method", "settings", "message"),
+    ("choose", {"available": [True]}, r"available must be bool of shape \(6,\)"),
+    ("choose", {"available": [False] * 6}, "no object that may be chosen"),
+    ("choose", {"available": [1] * 6}, "available must be bool"),
+    ("learn", {"chosen": -1}, "chosen must be at least 0, got -1"),
+    ("learn", {"chosen": 99}, "chosen must be below the number of objects, 6, got 99"),
+    ("learn", {"noise_sd": -1.0}, "noise_sd must be at least 0 and finite"),
 )
-def test_wrong_choices_are_named(settings, message):
+def test_wrong_choices_and_observations_are_named(method, settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    refuses(message, loop.choose, **settings)
-
-
-@cases(
-    ("chosen", "noise_sd", "message"),
-    (-1, 0.1, "chosen must be at least 0, got -1"),
-    (99, 0.1, "chosen must be below the number of objects, 6, got 99"),
-    (1, -1.0, "noise_sd must be at least 0 and finite"),
-)
-def test_wrong_observations_are_named(chosen, noise_sd, message):
-    loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
-    refuses(message, loop.learn, chosen, 1.0, noise_sd=noise_sd)
+    if method == "learn":
+        settings = {"chosen": 1, "log_reward": 1.0, "noise_sd": 0.1} | settings
+    refuses(message, getattr(loop, method), **settings)
 
 
 def test_wrong_settings_are_named():
-    with pytest.raises(ValueError, match="log_reward has 1 different members"):
-        SamplingLoop(SPACES[1], members_of(SPACES[1])[:1].repeat(9, axis=0))
-    with pytest.raises(ValueError, match="n_components must be at least 1"):
-        SamplingLoop(SPACES[1], members_of(SPACES[1]), n_components=0)
+    env, members = SPACES[1], members_of(SPACES[1])
+    alike = members[:1].repeat(9, axis=0)
+    refuses("log_reward has 1 different members", SamplingLoop, env, alike)
+    words = "n_components must be at least 1"
+    refuses(words, SamplingLoop, env, members, n_components=0)

@@ -36,6 +36,7 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from skpce.inspection import parts_of_table
+from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import cases, refuses
 
 N_MEMBERS = 5
@@ -103,10 +104,8 @@ def test_the_parts_of_one_length_are_those_of_its_table():
 def test_effects_that_were_put_in_are_found():
     """Log R is a function of the length and of the token that comes first."""
     rng = np.random.default_rng(1)
-    by_length, by_token = (
-        rng.normal(size=(N_MEMBERS, 5)),
-        rng.normal(size=(N_MEMBERS, 4)),
-    )
+    by_length = rng.normal(size=(N_MEMBERS, 5))
+    by_token = rng.normal(size=(N_MEMBERS, 4))
     states = WITH_END.object_states(torch.arange(WITH_END.n_objects)).numpy()
     lengths = ((states >= 0) & (states != 1)).sum(axis=1)
     by_token[:, 1] = 0.0  # the end token: nothing stands first
@@ -179,28 +178,18 @@ def trained_by_hand(reward, problems, labels, seen):
 def test_what_was_seen_is_exchanged(labelled, trained):
     problems, labels, _ = labelled
     groups = {"first": np.arange(5), "last": np.arange(5, 12)}
-    named = seen_parts(
-        trained,
-        *labelled,
-        SeenGroups("by number", groups),
-        WITHOUT_END.object_names()[:24:2],
-        n_members=N_MEMBERS,
-        seed=0,
-    )
+    groups, names = SeenGroups("by number", groups), WITHOUT_END.object_names()[:24:2]
+    known = (trained, *labelled, groups, names)
+    named = seen_parts(*known, n_members=N_MEMBERS, seed=0)
     own = named.reward(named.parts).scores(problems).numpy()
     assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
-    assert_allclose(
-        policies(WITHOUT_END, named.reward(named.parts)),
-        policies(WITHOUT_END, trained),
-        atol=1e-4,
-    )
+    own = policies(WITHOUT_END, named.reward(named.parts))
+    assert_allclose(own, policies(WITHOUT_END, trained), atol=1e-4)
     exchanged = {"first": named.parts["first"][[0]], "last": named.parts["last"][[1]]}
     seen = [i for i in range(12) if i in trained.seen[0 if i < 5 else 1]]
-    assert_allclose(
-        named.reward(exchanged).scores(problems).numpy()[0],
-        trained_by_hand(trained, problems, labels, seen),
-        atol=1e-4,
-    )
+    found = named.reward(exchanged).scores(problems).numpy()[0]
+    expected = trained_by_hand(trained, problems, labels, seen)
+    assert_allclose(found, expected, atol=1e-4)
 
 
 @cases(
@@ -217,9 +206,7 @@ def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, mes
 
 def test_strategies_have_both_splits():
     task, preset = find_task("strategy-reasoning", "smoke")
-    study = task.prepare(
-        preset, seed=0, store=None, progress=lambda *_: None, options={}
-    )
+    study = task.prepare(preset, **SILENT)
     by_position, by_label = study.named_parts
     assert "which strategy stands at position 1" in by_position.phrases.values()
     objects = torch.arange(study.environment.n_objects)

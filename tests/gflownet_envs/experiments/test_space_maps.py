@@ -67,9 +67,8 @@ def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree
     boxes = boxes_of(figure.axes[2])
     share = tree.contribution[0] / tree.contribution.sum()
     first = "early" if share > 0.5 else "late"
-    color = dict(
-        zip([first, ({"early", "late"} - {first}).pop()], COLORS, strict=False)
-    )
+    (other,) = {"early", "late"} - {first}
+    color = dict(zip([first, other], COLORS, strict=False))
     assert boxes[0].get_facecolor()[:3] == pytest.approx(to_rgb(color["early"]))
     assert boxes[2].get_facecolor()[:3] == pytest.approx(to_rgb(color["late"]))
     assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])
@@ -77,28 +76,28 @@ def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree
     assert f"early ({share:.0%})" in labels
 
 
-def test_shares_of_steps_add_up_to_one(tree):
-    shares = shares_of_steps(tree)
-    assert len(shares) == 3
-    assert sum(shares) == pytest.approx(1.0)
-
-
 def test_boards_have_a_disc_for_each_state():
     space = space_of(GridEnvironment(size=3, max_moves=2))
     graph = space.graph
     positions = graph.states[:, :2].numpy()
     figure = space_map(space, [""] * graph.n_states, positions=positions, title="Grid")
-    discs = [
-        line for ax in figure.axes for line in ax.lines if line.get_marker() == "o"
-    ]
+    lines = [line for ax in figure.axes for line in ax.lines]
+    discs = [line for line in lines if line.get_marker() == "o"]
     assert len(discs) == 2 * graph.n_states
     assert discs[0].get_markersize() == max(disc.get_markersize() for disc in discs)
 
 
-def test_wrong_lengths_are_named(tree):
+def test_a_tree_has_names_shares_and_one_reason_a_state(tree):
+    names = names_of_states(tree.graph)
+    assert names[:3] == ["all walks", "x", "y"]
+    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
+    assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}
+    shares = shares_of_steps(tree)
+    assert len(shares) == 3
+    assert sum(shares) == pytest.approx(1.0)
     refuses("reasons must be 9, one a state, got 1", space_map, tree, ["a"])
-    with pytest.raises(ValueError, match="names must be 9, one a state, got 2"):
-        space_map(tree, ["a"] * 9, names=["b", "c"])
+    words = "names must be 9, one a state, got 2"
+    refuses(words, space_map, tree, ["a"] * 9, names=["b", "c"])
 
 
 def test_a_run_maps_what_it_solved(tiny):
@@ -130,10 +129,3 @@ def test_reasons_have_the_colours_of_other_pictures(tree):
         for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
     }
     assert [found["a"], found["b"]] == [color(2), color(1)]
-
-
-def test_states_of_a_tree_have_the_name_of_the_last_choice(tree):
-    names = names_of_states(tree.graph)
-    assert names[:3] == ["all walks", "x", "y"]
-    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
-    assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}

@@ -13,6 +13,7 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import (
     WITHOUT_CONTROLS,
     BuchwaldHartwigTask,
 )
+from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import cases
 
 
@@ -22,9 +23,7 @@ def small_study(seed=0, **changes):
         pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
     task = BuchwaldHartwigTask()
     preset = replace(task.presets["smoke"], n_train=2, n_test=1, **changes)
-    return task.prepare(
-        preset, seed=seed, store=None, progress=lambda *done: None, options={}
-    )
+    return task.prepare(preset, **SILENT | {"seed": seed})
 
 
 @cases(("variant", "sizes"), ("", (4, 3, 16, 24)), (WITHOUT_CONTROLS, (4, 3, 15, 23)))

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from numpy.testing import assert_allclose
 from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
 from gflownet_envs.rewards.graph_scores import subsample_rows
+from tests.gflownet_envs.experiments.conftest import SILENT
 
 pytestmark = pytest.mark.slow
 
@@ -53,14 +53,10 @@ def test_the_order_of_the_edges_is_that_of_the_mean_reward(run):
     weight = torch.exp(mean - mean.max())
     graphs = [edges_of(name) for name in study.environment.object_names()]
     true = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
-    flow = {  # one of the orders of the edges of a graph begins with each of them
-        edge: sum(
-            float(w) / len(graph)
-            for w, graph in zip(weight, graphs, strict=True)
-            if edge in graph
-        )
-        for edge in true
-    }
+    flow = dict.fromkeys(true, 0.0)
+    for w, graph in zip(weight.tolist(), graphs, strict=True):
+        for edge in graph & true:  # of 1 / len(graph) of the orders it is the first
+            flow[edge] += w / len(graph)
     first = study.environment.action_names[study.trajectory.actions[0]]
     assert tuple(first.split(" → ")) == max(flow, key=flow.get)
 
@@ -75,28 +71,8 @@ def test_inputs_are_the_covariances_of_the_rows(run, samples):
     assert column in study.levels["node"]["Erk"]
     assert column not in study.levels["node"]["PKA"]
     assert len(study.levels["node"]["PKA"]) == 9
-
-
-def test_rewards_are_relative_to_no_edges_and_alike_for_equivalent_graphs(run):
-    study = run[0].study
-    names = study.environment.object_names()
-    table = study.reward.log_reward
-    assert (table[:, names.index("no edges")] == 0).all()
-    for i, j in combinations(NAMES, 2):
-        forth, back = names.index(f"{i} → {j}"), names.index(f"{j} → {i}")
-        torch.testing.assert_close(table[:, forth], table[:, back])
-
-
-def test_one_edge_is_worth_what_the_correlation_says(run, samples):
-    """For many rows, log BF ≈ −n/2 log(1 − r²) − ½ log n + O(1)."""
-    study = run[0].study
-    names = study.environment.object_names()
-    n_rows = samples.shape[1]
-    for i, j in combinations(range(5), 2):
-        found = study.reward.log_reward[:, names.index(f"{NAMES[i]} → {NAMES[j]}")]
-        r = np.array([np.corrcoef(rows[:, i], rows[:, j])[0, 1] for rows in samples])
-        expected = -0.5 * n_rows * np.log1p(-(r**2)) - 0.5 * np.log(n_rows)
-        assert_allclose(found.numpy(), expected, atol=3.0)
+    none = study.environment.object_names().index("no edges")
+    assert (study.reward.log_reward[:, none] == 0).all()  # rewards are relative to it
 
 
 def test_marginals_are_those_of_the_list_of_graphs(run):
@@ -129,9 +105,7 @@ def test_the_gap_lifts_the_worst_graphs_and_moves_the_law_by_less_than_it_says(r
     results, _ = run
     proxy = replace(results.preset.proxy, n_solved_only=0, max_gap=12.0)
     preset = replace(results.preset, proxy=proxy, n_test=1)
-    lifted = results.task.prepare(
-        preset, seed=0, store=None, progress=lambda *_: None, options={}
-    ).reward.log_reward
+    lifted = results.task.prepare(preset, **SILENT).reward.log_reward
     plain = results.study.reward.log_reward[: len(lifted)]
     gap = lifted.amax(dim=1) - lifted.amin(dim=1)
     torch.testing.assert_close(gap, torch.full_like(gap, 12.0))

@@ -5,27 +5,20 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments import claims
-from gflownet_envs.experiments.figures import overview_figure
 from gflownet_envs.experiments.files import verdict_words
 from gflownet_envs.experiments.tables import paper_table
 
 pytestmark = pytest.mark.slow
 
-NAMES = (
-    "continuous-grid",
-    "symbolic-regression",
-    "llm-arithmetic",
-    "strategy-reasoning",
-)
+NAMES = ("continuous-grid", "symbolic-regression")
+NAMES += ("llm-arithmetic", "strategy-reasoning")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,9 +28,8 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
     assert record["task"] == name
     assert set(record["policies"]) == {"trained", "exact"}
     assert record["sizes"]["n_objects"] == results.study.environment.n_objects
-    assert (
-        0 < record["distance_to_exact"]["mean"] <= record["distance_to_exact"]["worst"]
-    )
+    distance = record["distance_to_exact"]
+    assert 0 < distance["mean"] <= distance["worst"]
     for source in results.sources.values():
         dataset = source.dataset
         for columns in dataset.step_slices:
@@ -45,36 +37,8 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
         assert len(source.main.verdict.steps) == len(results.study.trajectory)
     assert record["beside_the_paper"] == []  # the settings are not the paper's
     rows = paper_table(replace(results, preset_name="paper")).rows
-    assert [row[:2] for row in rows] == [
-        (claim.text, claim.paper) for claim in results.task.paper_claims
-    ]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_exact_policies_are_flows_of_the_rewards(smoke_runs, name):
-    """The policy of the first step, from the total reward behind each action."""
-    results, _ = smoke_runs(name)
-    study = results.study
-    graph = results.policies.solution.graph
-    environment = study.environment
-    member = 3
-    state = study.trajectory.states[0]
-    allowed = environment.valid_mask(state).nonzero()[:, 0]
-    if name == "continuous-grid":  # no tree: counted by the solver of another reward
-        alone = solve_exact(graph, study.reward.log_reward[[member]])
-        expected = alone.log_policy(state)[0, allowed].exp()
-    else:
-        finals = graph.final_states()
-        own = study.reward.select(np.array([member]))
-        weights = own.of_states(finals[None])[0].double().exp()
-        behind = [
-            weights[(finals == environment.step(state, action))[:, 0]].sum()
-            for action in allowed
-        ]
-        expected = torch.stack(behind) / weights.sum()
-    columns = results.policies.exact.step_slices[0]
-    policy = torch.from_numpy(results.policies.exact.y[member, columns])
-    torch.testing.assert_close(policy[policy > 0], expected, atol=2e-5, rtol=0)
+    for row, claim in zip(rows, results.task.paper_claims, strict=True):
+        assert row[:2] == (claim.text, claim.paper)
 
 
 @pytest.mark.parametrize("name", ["continuous-grid", "symbolic-regression"])
@@ -123,45 +87,7 @@ def test_the_features_of_reward_models_are_scores_of_the_problems(smoke_runs):
     assert_allclose(study.reward_features[:, 0], scores, atol=1e-6)
 
 
-def test_the_overview_shows_system_attribution_and_policies(smoke_runs):
-    pytest.importorskip("matplotlib")
-    results, _ = smoke_runs("continuous-grid")
-    figure = overview_figure(results)
-    top, bottom = figure.subfigs
-    assert len(top.axes) == 3  # the system, exact and trained policies
-    assert [ax.get_title() for ax in bottom.axes] == ["move 1", "move 3", "move 4"]
-
-
 # Claims of the paper.
-
-
-def fake_source(**parts):
-    """A source whose main analysis has the given attributes."""
-    steps = [SimpleNamespace(step=s, q2=0.5) for s in ("a", "b")]
-    dataset = SimpleNamespace(step_names=("a", "b"))
-    main = SimpleNamespace(verdict=SimpleNamespace(steps=steps), **parts)
-    return SimpleNamespace(main=main, dataset=dataset)
-
-
-def test_gain_claim_shows_both_inputs_early_and_late():
-    indices = np.array([[0.8, 0.2], [0.6, 0.4]])
-    source = fake_source(surrogate=SimpleNamespace(step_total_sobol_indices_=indices))
-    figures = claims.gain(source, "a", "b")
-    assert figures == "a 0.80 and 0.20, b 0.60 and 0.40"
-    # A step that the trajectory does not reach: the last one with a choice.
-    assert claims.gain(source, "a", "z") == figures
-
-
-def test_claims_about_components_read_the_fitted_pca():
-    pca = SimpleNamespace(
-        explained_variance_ratio_=np.array([0.2, 0.05]),
-        components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
-    )
-    source = fake_source(pipeline=[pca])
-    assert claims.explained_variance(source) == "25.0%"
-    assert claims.uniform_component(source) == "cosine 1.00"
-    pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
-    assert claims.uniform_component(source) == "cosine 0.00"
 
 
 def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
@@ -172,7 +98,5 @@ def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
     figure = claims.indistinguishable(source)
     passed, n_pairs = map(int, figure.split(" of "))
     assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
-    figure = claims.two_modes(source, "EOS")
-    assert figure == "at no step" or set(figure.split(", ")) <= set(
-        source.dataset.step_names
-    )
+    steps = set(claims.two_modes(source, "EOS").split(", "))
+    assert steps == {"at no step"} or steps <= set(source.dataset.step_names)

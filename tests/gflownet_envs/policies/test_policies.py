@@ -3,8 +3,9 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from gflownet_envs.policies import StackedMLP, masked_log_policy
+from gflownet_envs.policies import StackedGRU, StackedMLP, masked_log_policy
 from gflownet_envs.random_streams import member_streams
+from tests.shared import cases
 
 
 def test_against_separate_torch_networks():
@@ -21,11 +22,17 @@ def test_against_separate_torch_networks():
         torch.testing.assert_close(stack(inputs)[member], network(inputs[member]))
 
 
-def test_initial_parameters_are_those_of_the_member_alone():
-    together = StackedMLP((4, 8, 3), member_streams(0, (0, 1, 2))).to_arrays()
-    alone = StackedMLP((4, 8, 3), member_streams(0, (2,))).to_arrays()
+@cases(("kind", "sizes"), (StackedMLP, ((4, 8, 3),)), (StackedGRU, (4, 8, 3)))
+def test_parameters_are_those_of_the_member_alone_and_come_back(kind, sizes):
+    together = kind(*sizes, member_streams(0, (0, 1, 2)))
+    alone = kind(*sizes, member_streams(0, (2,))).to_arrays()
+    arrays = together.to_arrays()
     for name, array in alone.items():
-        assert_array_equal(together[name][2], array[0])
+        assert_array_equal(arrays[name][2], array[0])
+    again = kind.from_arrays(arrays)
+    inputs = {StackedMLP: torch.randn(7, 4), StackedGRU: torch.tensor([[2, 0, -1]])}
+    read = kind.read if kind is StackedGRU else kind.forward
+    assert torch.equal(read(again, inputs[kind]), read(together, inputs[kind]))
 
 
 def test_initialization_bounds():
@@ -34,30 +41,13 @@ def test_initialization_bounds():
         arrays = StackedMLP((50, 40, 30), streams, torch.float64, initialization)
         arrays = arrays.to_arrays()
         for name, bound in (
-            ("weight_0", gain / 50**0.5),
-            ("bias_0", 1 / 50**0.5),
-            ("weight_1", 1 / 40**0.5),
-            ("bias_1", 1 / 40**0.5),
+            *(("weight_0", gain / 50**0.5), ("bias_0", 1 / 50**0.5)),
+            *(("weight_1", 1 / 40**0.5), ("bias_1", 1 / 40**0.5)),
         ):
             largest = np.abs(arrays[name]).max()
             assert 0.97 * bound < largest <= bound, (initialization, name)
     with pytest.raises(ValueError, match="initialization must be one of"):
         StackedMLP((2, 3), streams, initialization="zero")
-
-
-def test_arrays_round_trip():
-    stack = StackedMLP((4, 8, 3), member_streams(0, (0, 1)))
-    inputs = torch.randn(7, 4)
-    copy = StackedMLP.from_arrays(stack.to_arrays())
-    assert torch.equal(stack(inputs), copy(inputs))
-
-
-def test_layers_are_the_weights_with_their_biases():
-    stack = StackedMLP((4, 8, 5), member_streams(0, (0, 1)))
-    (first, first_bias), (last, last_bias) = stack.layers()
-    inputs = torch.randn(7, 4)
-    values = torch.relu(inputs @ first + first_bias) @ last + last_bias
-    torch.testing.assert_close(stack(inputs), values)
 
 
 def test_masked_actions_have_probability_zero_and_no_gradient():

@@ -46,14 +46,12 @@ class FeaturesOfAnyWidth(PolicyRelevantFeatures):
     @property
     def environment(self) -> SequentialSelectionEnvironment:
         width = self._width
-        first = next(
-            (k for k in range(2, width // 2 + 1) if width % k == 0), 1
-        )  # 1: a prime, or too few columns for two choices
-        first = first if self.n_choices == 2 else 1
+        divisors = [k for k in range(2, width // 2 + 1) if width % k == 0]
+        # none: a prime, or too few columns for two choices
+        first = divisors[0] if divisors and self.n_choices == 2 else 1
         sizes = {"first": first, "second": width // first}
-        return SequentialSelectionEnvironment(
-            {step: [str(k) for k in range(n)] for step, n in sizes.items()}
-        )
+        levels = {step: [str(k) for k in range(n)] for step, n in sizes.items()}
+        return SequentialSelectionEnvironment(levels)
 
     def fit(self, X: Any, y: Any = None) -> FeaturesOfAnyWidth:
         # what is no table is left to the checks of the class itself

@@ -10,16 +10,14 @@ from scipy.optimize import minimize
 from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from gflownet_envs import SequentialSelectionEnvironment, solve_exact
 from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from skpce.inspection import input_tests
 from tests.shared import cases, refuses, ridge_pce
 
 SIZES = (3, 4, 5)
@@ -32,18 +30,18 @@ def measured(n_rows=30, seed=0, noise=0.3):
     effects = [rng.normal(size=size) for size in SIZES]
     truth = 20 + 5 * sum(e[LEVELS[:, i]] for i, e in enumerate(effects))
     rows = rng.choice(len(LEVELS), n_rows, replace=False)
-    return rows, truth[rows] + noise * rng.normal(size=n_rows), truth
+    return rows, truth[rows] + noise * rng.normal(size=n_rows)
 
 
 def fitted(n_modes=6, **parameters):
-    rows, y, _ = measured()
+    rows, y = measured()
     return gaussian_process_modes(
         CANDIDATES[rows], y, CANDIDATES, n_modes=n_modes, random_state=0, **parameters
     )
 
 
 def test_the_posterior_against_the_formula():
-    rows, y, _ = measured()
+    rows, y = measured()
     modes = fitted(n_fitted_rows=20)
     X, scale = CANDIDATES[rows], y.std()
     noise = modes.noise_variance / scale**2
@@ -56,7 +54,7 @@ def test_the_posterior_against_the_formula():
 
 
 def test_hyper_parameters_are_those_of_greatest_likelihood():
-    rows, y, _ = measured()
+    rows, y = measured()
     modes = fitted()
     X, standard = CANDIDATES[rows], (y - y.mean()) / y.std()
     noise = modes.noise_variance / y.std() ** 2
@@ -97,21 +95,6 @@ def test_an_optimum_up_to_rounding_is_one(monkeypatch, status, message, warns):
     assert_array_equal(found.mean, expected.mean)
 
 
-def test_correlation_falls_by_one_factor_a_component():
-    kernel = RBF(1.7)(CANDIDATES)
-    differ = (LEVELS[:, None] != LEVELS[None]).sum(axis=2)
-    assert_allclose(kernel, np.exp(-1 / 1.7**2) ** differ)
-
-
-def test_it_learns_an_additive_truth():
-    *_, truth = measured()
-    modes = fitted()
-    unexplained = (
-        np.square(modes.mean - truth).sum() / np.square(truth - truth.mean()).sum()
-    )
-    assert unexplained < 0.2
-
-
 def test_modes_are_those_of_the_covariance():
     modes = fitted()
     V, variances = modes.components, modes.variances
@@ -121,15 +104,6 @@ def test_modes_are_those_of_the_covariance():
     assert (V[np.arange(6), np.abs(V).argmax(axis=1)] > 0).all()
     whole = np.linalg.eigvalsh(modes.covariance)[::-1]
     assert_allclose(modes.explained_variance_ratio, whole[:6] / whole.sum())
-
-
-def test_all_modes_give_the_covariance_back():
-    modes = fitted(n_modes=len(CANDIDATES))
-    back = (modes.components.T * modes.variances) @ modes.components
-    assert_allclose(back, modes.covariance, atol=1e-8)
-    assert modes.explained_variance_ratio.sum() == pytest.approx(1)
-    alone = modes.sample(3, remainder=False, random_state=0)[1]
-    assert_allclose(modes.sample(3, random_state=0)[1], alone, atol=1e-3 * alone.std())
 
 
 def test_inputs_are_independent_standard_normals():
@@ -156,21 +130,6 @@ def test_samples_have_the_posterior_covariance():
     assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
 
 
-@pytest.mark.slow
-def test_rewards_drawn_by_another_way_have_the_same_inputs():
-    """Functions from numpy's sampler of the posterior, projected on the modes."""
-    modes = fitted()
-    drawn = np.random.default_rng(2).multivariate_normal(
-        modes.mean, modes.covariance, size=4000, method="eigh"
-    )
-    inputs = modes.inputs(drawn)
-    tests = input_tests(inputs)
-    assert tests.normality_p_values.min() > 0.01
-    assert abs(tests.largest("pearson")) < 4.5 / np.sqrt(len(inputs))
-    assert_allclose(inputs.mean(axis=0), 0, atol=4 / np.sqrt(len(inputs)))
-    assert_allclose(inputs.var(axis=0), 1, atol=0.1)
-
-
 def test_modes_stand_in_a_pipeline():
     """Nothing is learned from members, so that no fold sees another's."""
     modes = fitted()
@@ -183,17 +142,10 @@ def test_modes_stand_in_a_pipeline():
     y = 1 + inputs @ [1.0, -2.0, 0.5, 0.0, 0.0, 3.0]
     pipeline = make_pipeline(embedding, ridge_pce(1))
     assert cross_val_score(pipeline, log_reward, y).min() > 0.999
-
-
-def test_modes_have_names_in_a_pipeline():
     pytest.importorskip("pandas")
-    modes = fitted()
-    inputs, log_reward = modes.sample(4, random_state=0)
-    embedding = pickle.loads(pickle.dumps(modes.transformer())).fit(log_reward)
-    names = [f"mode{k}" for k in range(modes.n_modes)]
-    assert embedding.get_feature_names_out().tolist() == names
-    frame = embedding.set_output(transform="pandas").transform(log_reward)
-    assert frame.columns.tolist() == names
+    named = pickle.loads(pickle.dumps(embedding)).set_output(transform="pandas")
+    frame = named.fit_transform(log_reward)
+    assert frame.columns.tolist() == [f"mode{k}" for k in range(modes.n_modes)]
     assert_allclose(frame, inputs, atol=1e-8)
 
 
@@ -208,51 +160,27 @@ def test_without_a_remainder_functions_are_those_of_the_inputs():
     assert not np.array_equal(modes.sample(4, random_state=1)[0], inputs)
 
 
-def test_another_kernel():
-    kernel = ConstantKernel(2.0) * RBF([1.0] * CANDIDATES.shape[1], "fixed")
-    modes = fitted(kernel=kernel)
-    assert_array_equal(modes.kernel.k2.length_scale, 1.0)
+@cases(
+    ("change", "message"),
+    ({"targets": np.ones(3)}, r"of shape \(30,\), one per row .* got shape \(3,\)"),
+    ({"candidates": CANDIDATES[:, :5]}, r"candidates must have shape .* 12\)"),
+    ({"n_modes": 61}, "at most the number of candidates, 60, got 61"),
+    ({"n_modes": 0}, "n_modes must be at least 1, got 0"),
+    ({"kernel": "rbf"}, "kernel must be a kernel of scikit-learn, got 'rbf'"),
+    ({"candidates": CANDIDATES[[0, 0]]}, "mode 2 has"),
+)
+def test_bad_arguments(change, message):
+    rows, y = measured()
+    given = {"features": CANDIDATES[rows], "targets": y, "candidates": CANDIDATES}
+    refuses(message, gaussian_process_modes, **given | {"n_modes": 2} | change)
 
 
-def test_samples_are_rewards_of_an_environment():
-    env = SequentialSelectionEnvironment(
-        {
-            c: [f"{c}{i}" for i in range(size)]
-            for c, size in zip("abc", SIZES, strict=True)
-        }
-    )
-    assert_array_equal(env.object_levels().numpy(), LEVELS)
-    _, log_reward = fitted().sample(3, random_state=0)
-    assert solve_exact(env, log_reward / 4).n_members == 3
-
-
-def test_bad_arguments():
-    rows, y, _ = measured()
-    X = CANDIDATES[rows]
-
-    def fit(features=X, targets=y, candidates=CANDIDATES, n_modes=2, **parameters):
-        return gaussian_process_modes(
-            features, targets, candidates, n_modes=n_modes, **parameters
-        )
-
-    for parameters, message in [
-        ({"targets": y[:3]}, r"of shape \(30,\), one per row .* got shape \(3,\)"),
-        ({"candidates": CANDIDATES[:, :5]}, r"candidates must have shape .* 12\)"),
-        ({"n_modes": 61}, "at most the number of candidates, 60, got 61"),
-        ({"n_modes": 0}, "n_modes must be at least 1, got 0"),
-        ({"kernel": "rbf"}, "kernel must be a kernel of scikit-learn, got 'rbf'"),
-        ({"candidates": CANDIDATES[[0, 0]]}, "mode 2 has"),
-    ]:
-        refuses(message, fit, **parameters)
-    with pytest.raises(ValueError, match=r"inputs must have shape \(n_members, 6\)"):
-        fitted().values(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"values must have shape \(n_members, 60\)"):
-        fitted().inputs(np.zeros((2, 3)))
-    refuses("n_members must be at least 1, got 0", fitted().sample, 0)
-
-
-def test_bad_levels():
-    with pytest.raises(ValueError, match=r"\[0, 3\) for component 0, got 3 in row 1"):
-        one_hot_levels([[0, 0], [3, 0]], (3, 2))
+def test_bad_samples_and_levels():
+    modes, other = fitted(), np.zeros((2, 3))
+    refuses(r"inputs must have shape \(n_members, 6\)", modes.values, other)
+    refuses(r"values must have shape \(n_members, 60\)", modes.inputs, other)
+    refuses("n_members must be at least 1, got 0", modes.sample, 0)
+    words = r"\[0, 3\) for component 0, got 3 in row 1"
+    refuses(words, one_hot_levels, [[0, 0], [3, 0]], (3, 2))
     refuses("levels must be ints of shape", one_hot_levels, [[0.5, 0.0]], (3, 2))
     refuses("one size a component", one_hot_levels, [[0, 0]], (3,))

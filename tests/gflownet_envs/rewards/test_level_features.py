@@ -5,12 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.rewards.gaussian_process import (
-    gaussian_process_modes,
     level_descriptors,
     level_features,
     one_hot_levels,
 )
-from tests.shared import refuses
+from tests.shared import cases, refuses
 
 PYRIDINES = ["Clc1ccccn1", "Brc1ccccn1", "Ic1ccccn1", "Clc1cccnc1", "Brc1cccnc1"]
 
@@ -46,30 +45,16 @@ def test_distances_are_near_those_of_one_hot_vectors_on_average(chem, absent):
         assert row.mean() == pytest.approx(2)
 
 
-def test_similar_molecules_are_near(chem):
-    squared = squared_distances(level_descriptors(["CCO", "CCCO", "c1ccccc1I"]))
-    assert squared[0, 1] < squared[0, 2] / 3
-    assert squared[0, 1] < squared[1, 2] / 3
-
-
-def test_the_absent_level_is_an_indicator(chem):
+def test_absent_levels_and_descriptors(chem):
     table = level_descriptors(["CCO", None, "CCN", None])
     assert_array_equal(table[:, -1], [0, 1, 0, 1])
     assert_array_equal(table[[1, 3], :-1], 0)
     assert np.abs(table[[0, 2], :-1]).min() > 0
-
-
-def test_what_a_level_does_not_have_is_left_out(chem):
+    # what a level does not have is left out
     with_salt = level_descriptors(["CCO", "[Na+].[Cl-]"], names=["BCUT2D_MWHI", "TPSA"])
     assert_allclose(with_salt, [[1], [-1]])
     without = level_descriptors(["CCO", "CCN"], names=["BCUT2D_MWHI", "TPSA"])
     assert without.shape == (2, 2)
-
-
-def test_identity_tables_are_one_hot_levels():
-    levels = np.indices((3, 4, 2)).reshape(3, -1).T
-    found = level_features(levels, [np.eye(3), np.eye(4), np.eye(2)])
-    assert_array_equal(found, one_hot_levels(levels, (3, 4, 2)))
 
 
 def test_rows_stand_side_by_side(rng):
@@ -77,39 +62,27 @@ def test_rows_stand_side_by_side(rng):
     levels = np.indices((3, 4)).reshape(2, -1).T
     expected = [np.concatenate([tables[0][a], tables[1][b]]) for a, b in levels]
     assert_array_equal(level_features(levels, tables), expected)
+    found = level_features(levels, [np.eye(3), np.eye(4)])
+    assert_array_equal(found, one_hot_levels(levels, (3, 4)))
 
 
-def test_a_level_never_seen_is_predicted_from_similar_ones():
-    """A truth that is linear in a descriptor: one-hot vectors cannot know the last."""
-    sizes = np.linspace(-1.5, 1.5, 12)
-    levels = np.indices((12, 3)).reshape(2, -1).T
-    truth = 10 + 4 * sizes[levels[:, 0]] + levels[:, 1]
-    truth += 0.05 * np.random.default_rng(0).normal(size=len(truth))
-    seen = ~np.isin(levels[:, 0], [2, 9])
-    error, deviation = {}, {}
-    for name, table in {"one-hot": np.eye(12), "described": sizes[:, None]}.items():
-        X = level_features(levels, [table, np.eye(3)])
-        modes = gaussian_process_modes(
-            X[seen], truth[seen], X, n_modes=2, random_state=0
-        )
-        error[name] = np.abs(modes.mean - truth)[~seen].mean()
-        deviation[name] = np.sqrt(np.diag(modes.covariance)[~seen]).mean()
-    assert error["described"] < 0.2 < 2 < error["one-hot"]
-    assert deviation["described"] < deviation["one-hot"] / 3
+@cases(
+    ("smiles", "names", "message"),
+    (["CCO"], None, r"some descriptor, got \['CCO'\]"),
+    (["CCO", "CCN"], [], "molecules that differ in some descriptor"),
+    (["CCO", "no molecule"], None, "readable by RDKit, got 'no molecule'"),
+    (["CCO", "CCN"], ["Weight", "TPSA"], r"descriptors of RDKit, got \['Weight'\]"),
+)
+def test_bad_molecules(chem, smiles, names, message):
+    refuses(message, level_descriptors, smiles, names=names)
 
 
-def test_bad_arguments(chem):
-    refuses(r"some descriptor, got \['CCO'\]", level_descriptors, ["CCO"])
-    refuses(r"some descriptor, got \[None, None\]", level_descriptors, [None, None])
-    with pytest.raises(ValueError, match="molecules that differ in some descriptor"):
-        level_descriptors(["CCO", "CCN"], names=[])
-    with pytest.raises(ValueError, match="readable by RDKit, got 'no molecule'"):
-        level_descriptors(["CCO", "no molecule"])
-    with pytest.raises(ValueError, match=r"descriptors of RDKit, got \['Weight'\]"):
-        level_descriptors(["CCO", "CCN"], names=["Weight", "TPSA"])
-    with pytest.raises(ValueError, match=r"tables\[1\] must be .* got shape \(3,\)"):
-        level_features([[0, 0]], [np.eye(2), [1.0, 2.0, 3.0]])
-    refuses(r"tables\[0\] must be finite", level_features, [[0]], [[[np.nan]]])
-    with pytest.raises(ValueError, match=r"\[0, 2\) for component 1, got 2 in row 0"):
-        level_features([[0, 2]], [np.eye(2), np.eye(2)])
-    refuses("one size a component", level_features, [[0, 1]], [np.eye(2)])
+@cases(
+    ("levels", "tables", "message"),
+    ([[0, 0]], [np.eye(2), [1.0, 2.0]], r"tables\[1\] must be .* got shape \(2,\)"),
+    ([[0]], [[[np.nan]]], r"tables\[0\] must be finite"),
+    ([[0, 2]], [np.eye(2)] * 2, r"\[0, 2\) for component 1, got 2 in row 0"),
+    ([[0, 1]], [np.eye(2)], "one size a component"),
+)
+def test_bad_tables(levels, tables, message):
+    refuses(message, level_features, levels, tables)

@@ -29,6 +29,7 @@ from gflownet_envs.rewards.source import (
     RewardTable,
     as_reward_source,
 )
+from tests.gflownet_envs.spaces import assert_same_parameters
 from tests.shared import cases, refuses
 
 DAG = DagEnvironment(3)
@@ -70,21 +71,13 @@ def test_bad_scores(values, message):
     refuses(message, LocalScoreReward, DAG, values)
 
 
-def test_scores_of_a_node_as_its_own_parent_are_never_read():
-    values = scores(1, 3)
-    for node in range(3):
-        values[:, node, [s for s in range(8) if s >> node & 1]] = np.nan
-    assert torch.isfinite(table_of(LocalScoreReward(DAG, values), DAG)).all()
-
-
 def test_a_function_of_states_trains_like_its_table():
     reward = LocalScoreReward(DAG, scores(2, 3))
     table = table_of(reward, DAG)
     one = train_ensemble(DAG, reward, SPEC)
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
-    for name, array in one.parameters.items():
-        assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
+    assert_same_parameters(one, other, 1e-10)
 
 
 @pytest.mark.slow
@@ -149,43 +142,24 @@ def test_sources_select_move_and_have_different_digests():
 @cases(
     ("parameters", "message"),
     (3.0, r"one row a member, at least one, got shape \(\)"),
-    (np.zeros((0, 2)), r"got shape \(0, 2\)"),
     ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
 )
 def test_bad_parameters(parameters, message):
     refuses(message, FunctionReward, token_counts, parameters)
 
 
-@cases(
-    "reward",
-    LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
-    RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
-    ids=["larger", "fewer edges"],
-)
-def test_rewards_of_another_space_are_refused(reward):
-    with pytest.raises(
-        ValueError, match=r"reward was made for dag-.*, not for dag-3-3"
-    ):
-        train_ensemble(DAG, reward, SPEC)
+def test_rewards_of_another_space_are_refused():
+    words = "reward was made for dag-.*, not for dag-3-3"
+    larger = LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16)))
+    fewer_edges = RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19)))
+    for reward in (larger, fewer_edges):
+        refuses(words, train_ensemble, DAG, reward, SPEC)
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (8,)])
-@pytest.mark.parametrize("objective", ["trajectory_balance", "vargrad"])
-def test_rewards_of_another_shape_are_refused(shape, objective):
-    reward = FunctionReward(lambda weights, states: torch.zeros(shape), [[0.5], [1.0]])
-    with pytest.raises(ValueError, match=r"must give shape \(2, 4\)"):
-        train_ensemble(DAG, reward, replace(SPEC, objective=objective))
-
-
-@cases(
-    "function",
-    lambda weights, states: weights,
-    partial(token_counts),
-    ids=["lambda", "partial"],
-)
-def test_functions_without_a_name_have_no_checksum(function):
-    with pytest.raises(ValueError, match="function must be one of a module"):
-        FunctionReward(function, [[0.5]]).digest()
+def test_functions_without_a_name_have_no_checksum():
+    for function in (lambda weights, states: weights, partial(token_counts)):
+        reward = FunctionReward(function, [[0.5]])
+        refuses("function must be one of a module", reward.digest)
 
 
 # The mean reward.
@@ -207,15 +181,12 @@ def test_the_mean_reward_is_the_mean_of_log_r_where_nothing_is_listed():
 
 
 def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
-    dag = DagEnvironment(3)
-    scores = np.random.default_rng(1).normal(size=(4, 3, 8))
-    local = LocalScoreReward(dag, scores)
-    graph = StateGraph.from_environment(dag)
-    table = log_reward_table(local, graph)
-    found = mean_reward(local, dag)
-    torch.testing.assert_close(found.log_reward[0], table.mean(dim=0))
-    expected = LocalScoreReward(dag, scores.mean(axis=0, keepdims=True))
-    torch.testing.assert_close(found.log_reward, log_reward_table(expected, graph))
+    values = scores(4, 3)
+    local = LocalScoreReward(DAG, values)
+    found = mean_reward(local, DAG)
+    torch.testing.assert_close(found.log_reward[0], table_of(local, DAG).mean(dim=0))
+    expected = LocalScoreReward(DAG, values.mean(axis=0, keepdims=True))
+    torch.testing.assert_close(found.log_reward, table_of(expected, DAG))
     env = strategy_environment(n_steps=2)
     reward = train_process_reward(env, *strategy_problems(env), members=range(3))
     objects = torch.arange(env.n_objects)
@@ -227,56 +198,29 @@ def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
 
 
 def test_the_exact_solver_takes_any_source():
-    dag = DagEnvironment(3)
-    local = LocalScoreReward(dag, np.random.default_rng(2).normal(size=(2, 3, 8)))
-    graph = StateGraph.from_environment(dag)
-    table = log_reward_table(local, graph)
-    found, expected = solve_exact(dag, local), solve_exact(dag, table)
+    local = LocalScoreReward(DAG, scores(2, 3))
+    found, expected = solve_exact(DAG, local), solve_exact(DAG, table_of(local, DAG))
     torch.testing.assert_close(found.log_flow, expected.log_flow)
-    with pytest.raises(ValueError, match="n_members must be that of the source, 2"):
-        solve_exact(dag, local, n_members=3)
+    words = "n_members must be that of the source, 2"
+    refuses(words, solve_exact, DAG, local, n_members=3)
 
 
 def flat(parameters, states):
     return parameters[:, 0]
 
 
-def text(parameters, states):
-    return [["a"] * states.shape[1]] * len(states)
-
-
-def nothing(parameters, states):
-    return None
-
-
 def not_finite(parameters, states):
     return torch.full(states.shape[:2], torch.nan)
-
-
-def imaginary(parameters, states):
-    return torch.ones(states.shape[:2], dtype=torch.complex64)
-
-
-def restless(parameters, states):
-    return torch.rand(states.shape[:2])
-
-
-def whole_numbers(parameters, states):
-    return states.sum(dim=-1)
-
-
-def as_arrays(parameters, states):
-    return states.sum(dim=-1).double().numpy()
 
 
 @cases(
     ("function", "message"),
     (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
-    (text, "array of real numbers, got list: dtype <U1"),
-    (nothing, "array of real numbers, got NoneType"),
+    (lambda p, s: [["a"] * 4] * 2, "array of real numbers, got list: dtype <U1"),
+    (lambda p, s: None, "array of real numbers, got NoneType"),
     (not_finite, "function not_finite must be finite, got nan for member 0, state"),
-    (imaginary, "must be real, got torch.complex64"),
-    (restless, "same for the same arguments; two calls differ by up to 0"),
+    (lambda p, s: torch.ones(2, 4).to(torch.cfloat), "be real, got torch.complex64"),
+    (lambda p, s: torch.rand(2, 4), "same for the same arguments; two calls differ by"),
 )
 def test_functions_that_are_no_reward_are_refused_before_any_work(function, message):
     reward = FunctionReward(function, [[1.0], [2.0]])
@@ -285,20 +229,19 @@ def test_functions_that_are_no_reward_are_refused_before_any_work(function, mess
     refuses(message, solve_exact, DAG, reward)
 
 
-@pytest.mark.parametrize("function", [whole_numbers, as_arrays])
-def test_functions_may_return_any_real_numbers(function):
-    reward = FunctionReward(function, [[1.0], [2.0]])
+@cases("change", torch.clone, lambda sums: sums.double().numpy(), ids=["int", "NumPy"])
+def test_functions_may_return_any_real_numbers(change):
+    reward = FunctionReward(lambda p, s: change(s.sum(dim=-1)), [[1.0], [2.0]])
     assert solve_exact(DAG, reward).log_z.isfinite().all()
 
 
 @cases(
     ("log_reward", "message"),
     (lambda members, objects: "a", "array of real numbers, got str"),
-    (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
+    (lambda members, objects: torch.zeros(3), r"must return shape \(1, 16\)"),
     (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
 )
 def test_functions_of_objects_are_checked_too(log_reward, message):
-    message = message.replace("2, 16", "1, 16")
     refuses(message, solve_exact, DAG, log_reward, n_members=2)
 
 
@@ -309,5 +252,5 @@ def test_what_is_no_reward_is_named():
         FunctionReward(3, [[1.0]])
     masked = np.ma.masked_array(np.zeros((1, DAG.n_objects)), mask=True)
     refuses("must have no mask, got a masked array", as_reward_source, masked, DAG)
-    with pytest.raises(ValueError, match="array of real numbers, got list"):
-        as_reward_source([["a"] * DAG.n_objects], DAG)
+    texts = [["a"] * DAG.n_objects]
+    refuses("array of real numbers, got list", as_reward_source, texts, DAG)

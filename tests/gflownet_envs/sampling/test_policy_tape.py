@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from gflownet_envs import (
-    GridEnvironment,
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
@@ -13,10 +12,11 @@ from gflownet_envs.policies import HeadLayout, StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.sampling import Exploration, TableSampler
 from gflownet_envs.sampling.tables import PolicyTape
+from tests.gflownet_envs.spaces import GRID
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 ENVIRONMENTS = (
-    GridEnvironment(size=3, max_moves=3),
+    GRID,
     HypergridEnvironment(side=5),
     SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pqrs")}),
 )
@@ -78,42 +78,6 @@ def test_gradient_is_that_of_autograd(env, batch_size, hidden, has_flow, dtype):
     for one, other in zip(found, expected, strict=True):
         scale = max(1.0, float(other.abs().max()))
         assert (one - other).abs().max() <= tolerance * scale
-
-
-def test_gradient_is_that_of_differences():
-    network = network_for((4, 6, 3))
-    encodings = torch.rand(5, 4, dtype=torch.float64)
-    cells = torch.tensor([0, 3, 3, 17, 44])  # one of them twice
-
-    def picked():
-        tape = PolicyTape(network, n_rows=5)
-        tape.add(encodings, slice(0, 3))
-        return tape.pick(cells)[0].sum()
-
-    picked().backward()
-    step = 1e-6
-    for own in network.parameters():
-        flat, gradient = own.detach().view(-1), own.grad.flatten()
-        for place in range(0, len(flat), 5):
-            flat[place] += step
-            above = picked().item()
-            flat[place] -= 2 * step
-            below = picked().item()
-            flat[place] += step
-            slope = (above - below) / (2 * step)
-            assert slope == pytest.approx(gradient[place].item(), abs=1e-8)
-
-
-def test_closed_actions_have_no_probability_and_no_gradient():
-    network = network_for((4, 6, 3))
-    tape = PolicyTape(network, n_rows=2)
-    log_mask = torch.tensor([[0.0, -torch.inf, 0.0], [0.0, 0.0, 0.0]])
-    table = tape.add(torch.rand(2, 4).double(), slice(0, 3), log_mask)
-    assert (table.policy[:, 0, 1] == 0).all()
-    torch.testing.assert_close(table.policy.sum(-1), torch.ones(3, 2).double())
-    tape.pick(torch.tensor([0, 6, 12]))[0].sum().backward()  # row 0 of each member
-    assert (network.biases[-1].grad[..., 1] == 0).all()
-    assert (network.biases[-1].grad[..., 0] > 0).all()
 
 
 def test_parameters_that_changed_meanwhile_are_refused():

@@ -1,6 +1,7 @@
 """Diagnostics during training, stopping on them, and what is said about failures."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
-    GridEnvironment,
     StateGraph,
     TrainingSpec,
     distance_to_exact,
@@ -21,15 +21,11 @@ from gflownet_envs.training.convergence import (
     NotConvergedWarning,
     effective_sample_share,
 )
+from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases, refuses
 
-GRID = GridEnvironment(size=3, max_moves=3)
+log_reward = partial(random_log_reward, GRID)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
-
-
-def log_reward(n_members, scale=1.0):
-    rng = np.random.default_rng(0)
-    return scale * rng.normal(size=(n_members, GRID.n_objects))
 
 
 def test_effective_sample_share_by_hand():
@@ -61,32 +57,27 @@ def test_distance_is_that_of_the_exact_solver(offset):
     ({"log_reward": np.full((1, GRID.n_objects), 1e300)}, "beyond the range of"),
 )
 def test_what_would_fail_later_is_refused(given, message):
-    arguments = {
-        "environment": GRID,
-        "log_reward": log_reward(1),
-        "spec": SPEC,
-        **given,
-    }
-    refuses(message, train_ensemble, **arguments)
+    arguments = {"environment": GRID, "log_reward": log_reward(1), "spec": SPEC}
+    refuses(message, train_ensemble, **arguments | given)
 
 
-def test_estimates_approach_the_truth():
+def test_estimates_approach_the_truth_and_nothing_is_said(recwarn):
     rewards = log_reward(3)
-    diagnostics = train_ensemble(
-        GRID, rewards, replace(SPEC, n_iterations=1500, check_every=0)
-    ).diagnostics
+    spec = replace(SPEC, n_iterations=1500, check_every=0)
+    diagnostics = train_ensemble(GRID, rewards, spec).diagnostics
     truth = np.log(np.exp(rewards).sum(axis=1))
     assert_allclose(diagnostics.log_z_estimate, truth, atol=0.02)
     assert (diagnostics.effective_sample_share > 0.98).all()
     assert diagnostics.history["iteration"].tolist() == [[1500]] * 3
+    assert diagnostics.converged.all()
+    assert not [w for w in recwarn if w.category is NotConvergedWarning]
 
 
 def test_looking_does_not_touch_training():
     rewards = log_reward(2)
     often = train_ensemble(GRID, rewards, replace(SPEC, check_every=10))
     never = train_ensemble(GRID, rewards, replace(SPEC, check_every=0))
-    for name, array in often.parameters.items():
-        assert_array_equal(array, never.parameters[name])
+    assert_same_parameters(often, never)
 
 
 def test_members_stop_one_by_one():
@@ -101,25 +92,14 @@ def test_members_stop_one_by_one():
     # the parameters are those of the policy at that moment, not of a later one
     graph = StateGraph.from_environment(GRID)
     table = stopped.log_policy_table(graph)
-    assert_allclose(
-        distance_to_exact(graph, table, rewards), diagnostics.distance, atol=1e-9
-    )
+    distance = distance_to_exact(graph, table, rewards)
+    assert_allclose(distance, diagnostics.distance, atol=1e-9)
     for row in np.flatnonzero(early):
         history = diagnostics.history["distance"][row]
         n_checks = at[row] // 50
         assert np.isfinite(history[:n_checks]).all()
         assert np.isnan(history[n_checks:]).all()
         assert history[n_checks - 1] == diagnostics.distance[row]
-
-
-def test_a_member_stops_where_it_would_alone():
-    rewards = log_reward(3) * np.array([[0.1], [1.0], [2.0]])
-    spec = replace(SPEC, stop_at_distance=0.05, dtype="float64")
-    together = train_ensemble(GRID, rewards, spec)
-    alone = train_ensemble(GRID, rewards[:1], spec)
-    assert together.diagnostics.n_iterations[0] == alone.diagnostics.n_iterations[0]
-    for name, array in alone.parameters.items():
-        assert_allclose(together.parameters[name][0], array[0], rtol=0, atol=1e-9)
 
 
 def test_blocks_that_stop_at_other_times_join():
@@ -152,16 +132,9 @@ def test_members_that_failed_are_named():
         train_ensemble(GRID, rewards, replace(spec, max_table_states=0))
 
 
-def test_nothing_is_said_of_members_that_converged(recwarn):
-    spec = replace(SPEC, n_iterations=1500, check_every=0)
-    ensemble = train_ensemble(GRID, log_reward(2), spec)
-    assert ensemble.diagnostics.converged.all()
-    assert not [w for w in recwarn if w.category is NotConvergedWarning]
-
-
 @pytest.mark.parametrize("temperature", [1.0, 1.01], ids=["arrays", "autograd"])
 def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temperature):
-    rewards = np.stack([np.zeros(GRID.n_objects), log_reward(1, scale=3.0)[0]])
+    rewards = np.stack([np.zeros(GRID.n_objects), 3 * log_reward(1)[0]])
     spec = replace(SPEC, stop_at_distance=0.1, check_every=20, n_iterations=60)
     spec = replace(spec, exploration_temperature=temperature)
     sizes = []
@@ -179,9 +152,8 @@ def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temper
     first, last = together.diagnostics.n_iterations.tolist()
     assert first < last
     assert sizes == [2] * first + [1] * (last - first)
-    parts = [
-        train_ensemble(GRID, rewards[e : e + 1], spec, members=[e]) for e in (0, 1)
-    ]
+    one = train_ensemble(GRID, rewards[:1], spec)
+    parts = [one, train_ensemble(GRID, rewards[1:], spec, members=[1])]
     for name, array in together.parameters.items():
         alone = np.concatenate([part.parameters[name] for part in parts])
         assert_allclose(array, alone, atol=1e-5, err_msg=name)
@@ -194,20 +166,14 @@ def test_members_that_stopped_are_dropped_and_leave_no_trace(monkeypatch, temper
 def logged(**options):
     seen = []
     spec = replace(SPEC, n_iterations=100, block_size=2)
-    ensemble = train_ensemble(
-        GRID, log_reward(3), spec, logger=lambda *call: seen.append(call), **options
-    )
-    return ensemble, seen
+    options["logger"] = lambda *call: seen.append(call)
+    return train_ensemble(GRID, log_reward(3), spec, **options), seen
 
 
 def test_a_logger_is_told_what_the_history_has():
     ensemble, seen = logged()
-    assert [(iteration, values["members"]) for iteration, values in seen] == [
-        (50, (0, 1)),
-        (100, (0, 1)),
-        (50, (2,)),
-        (100, (2,)),
-    ]
+    calls = [(iteration, values["members"]) for iteration, values in seen]
+    assert calls == [(50, (0, 1)), (100, (0, 1)), (50, (2,)), (100, (2,))]
     history = ensemble.diagnostics.history
     for iteration, values in seen:
         assert set(values) == {*history, "members"} - {"iteration"}
@@ -232,10 +198,7 @@ def test_a_logger_is_told_of_stored_blocks(tmp_path):
 def test_a_logger_is_told_by_two_processes():
     _, here = logged()
     _, there = logged(n_jobs=2)
-    losses = [
-        {(call[0], call[1]["members"]): call[1]["loss"] for call in calls}
-        for calls in (here, there)
-    ]
-    assert losses[0].keys() == losses[1].keys()
-    for key, loss in losses[0].items():
-        assert_allclose(losses[1][key], loss, rtol=1e-4)
+    found = {(at, values["members"]): values["loss"] for at, values in there}
+    assert len(found) == len(here)
+    for at, values in here:
+        assert_allclose(found[at, values["members"]], values["loss"], rtol=1e-4)

@@ -1,6 +1,7 @@
 """Gradients of each member are shortened by themselves."""
 
-import pytest
+from dataclasses import replace
+
 import torch
 
 from gflownet_envs import DagEnvironment, TrainingSpec
@@ -14,13 +15,8 @@ def gradients(max_gradient_norm, monkeypatch):
     env = DagEnvironment(6, max_edges=3)
     scores = torch.zeros(3, 6, 64)
     scores[1] = torch.linspace(0, 20, 64)
-    spec = TrainingSpec(
-        objective="trajectory_balance",
-        log_z_init=5.0,
-        batch_size=4,
-        hidden=(8,),
-        max_gradient_norm=max_gradient_norm,
-    )
+    spec = TrainingSpec("trajectory_balance", batch_size=4, hidden=(8,))
+    spec = replace(spec, log_z_init=5.0, max_gradient_norm=max_gradient_norm)
     streams = member_streams(0, (0, 1, 2))
     reward = LocalScoreReward(env, scores)
     learner = _Block(BlockJob(env, None, reward, streams, spec)).learner
@@ -44,9 +40,3 @@ def test_each_member_as_torch_clips_one_network(monkeypatch):
             torch.testing.assert_close(ours[member], parameter.grad, rtol=1e-5, atol=0)
         changed = not torch.equal(found[0][member], plain[0][member])
         assert changed == (norm > largest)
-
-
-@pytest.mark.parametrize("norm", [0, -1.0, float("inf"), "1", True])
-def test_bad_norms(norm):
-    with pytest.raises(ValueError, match="max_gradient_norm must be None or a pos"):
-        TrainingSpec(max_gradient_norm=norm)

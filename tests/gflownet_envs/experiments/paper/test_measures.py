@@ -28,8 +28,8 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
     split_of,
 )
 from gflownet_envs.experiments.task import Preset
-from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.training.spec import TrainingSpec
+from tests.gflownet_envs.experiments.conftest import exact_dataset
 from tests.shared import ridge_surrogate
 
 N = 40
@@ -46,21 +46,7 @@ def dataset():
     X = np.random.default_rng(0).normal(size=(N, 2)) * [3.0, 1.0]
     logits = [X[:, :1] * [0.5, -0.2, 0.0], X[:, :1] * [0.3, 0.0]]
     y = np.hstack([softmax(z, axis=1) for z in logits])
-    return PolicyDataset(
-        X,
-        y,
-        steps=(3, 2),
-        mask=np.ones(5, dtype=bool),
-        step_names=("one", "two"),
-        action_names=("a", "b", "c", "d", "e"),
-        feature_names=("u", "v"),
-        members=np.arange(N),
-        rewards=np.arange(N),
-        seeds=np.zeros(N, dtype=int),
-        is_test=np.arange(N) >= 20,
-        trajectory=("a", "d"),
-        source="exact",
-    )
+    return exact_dataset(X, y, (3, 2), is_test=np.arange(N) >= 20)
 
 
 def test_draws_share_out_all_members_anew(dataset, preset):
@@ -98,15 +84,7 @@ def test_pairs_pass_by_the_test_of_scipy_and_bonferroni(dataset):
     one = softmax(rng.normal(size=(N, 3)), axis=1)
     two = softmax(rng.normal(size=(N, 2)), axis=1)
     y = np.hstack([one, np.ones((N, 1)), two[:, :1], np.zeros((N, 1)), two[:, 1:]])
-    members = replace(
-        dataset,
-        y=y,
-        steps=(3, 1, 3),
-        mask=np.array([1, 1, 1, 1, 1, 0, 1], dtype=bool),
-        step_names=("choice", "single", "masked"),
-        action_names=tuple("abcdefg"),
-        trajectory=("a", "d", "e"),
-    )
+    members = exact_dataset(dataset.X, y, (3, 1, 3), mask=np.arange(7) != 5)
     draws = 0.3 * y.mean(axis=0) + 0.7 * rng.permutation(y, axis=0)
     possible = [0, 1, 2, 4, 6]
     p_values = np.array([ks_2samp(y[:, k], draws[:, k]).pvalue for k in possible])
@@ -213,15 +191,6 @@ def test_regressions_of_the_steps_are_those_of_the_log_ratios(dataset):
     assert_allclose(ours, np.hstack(blocks), rtol=1e-9)
 
 
-def test_theorem_a_is_as_printed():
-    setting = {"noise_variance": 0.1, "signal_variance": 2.0, "n_features": 5}
-    found = theorem_a_size(
-        56, n_actions=24, tolerance=0.1, confidence_level=0.9, **setting
-    )
-    by_hand = 56 + 4 * 56 * 0.1 * math.log(23 * 5 / 0.1) / (2.0 * 0.1**2)
-    assert found == math.ceil(by_hand)
-
-
 @pytest.mark.parametrize("n_terms", [56, 252])
 def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
     """L* = 57 and 253 are P + 1 (degrees 3 and 5 of five inputs)."""
@@ -230,3 +199,7 @@ def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
     assert size(noise_variance=tiny * 0.999, signal_variance=1.0) == n_terms + 1
     assert size(noise_variance=tiny * 1.01, signal_variance=1.0) > n_terms + 1
     assert size(noise_variance=0.0, signal_variance=1.0) == n_terms
+    setting = {"noise_variance": 0.1, "signal_variance": 2.0, "tolerance": 0.1}
+    found = size(**setting, confidence_level=0.9)
+    apart = 4 * n_terms * 0.1 * math.log(3 * 5 / 0.1) / (2.0 * 0.1**2)
+    assert found == math.ceil(n_terms + apart)

@@ -7,49 +7,29 @@ import json
 import pytest
 
 from gflownet_envs.experiments.paper.pieces import FORMAT, Pieces
+from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases
 
 KEY = {"preset": "quick", "seed": 0}
 WHOLE_KEY = {**KEY, "format": FORMAT, "settings": ""}
 
 
-def never():
-    raise AssertionError("made again")
-
-
-def test_a_finished_piece_is_read(tmp_path):
+def test_a_finished_piece_is_read_and_one_of_another_call_is_made_again(tmp_path):
     pieces = Pieces(tmp_path, (), KEY)
-    assert pieces.get("one", lambda: {"value": 1.5}) == {"value": 1.5}
-    assert pieces.get("one", never) == {"value": 1.5}
-
-
-def test_a_piece_of_another_call_is_made_again(tmp_path):
-    Pieces(tmp_path, (), KEY).get("one", lambda: {"value": 1})
-    other = Pieces(tmp_path, (), {"preset": "full", "seed": 0})
-    assert other.get("one", lambda: {"value": 2}) == {"value": 2}
-
-
-def test_a_piece_of_other_settings_is_made_again(tmp_path):
-    pieces = Pieces(tmp_path, (), KEY)
-    pieces.get("one", lambda: {"value": 1}, "some")
+    assert pieces.get("one", lambda: {"value": 1.5}, "some") == {"value": 1.5}
+    assert pieces.get("one", never, "some") == {"value": 1.5}
     assert pieces.find("one", "others") is None
     assert pieces.get("one", lambda: {"value": 2}, "others") == {"value": 2}
     assert pieces.find("one", "some") is None
-
-
-def test_a_piece_that_was_cut_off_is_made_again(tmp_path):
-    pieces = Pieces(tmp_path, (), KEY)
-    pieces.get("one", lambda: {"value": 1})
-    path = tmp_path / "one.json"
-    path.write_bytes(path.read_bytes()[:10])
-    assert pieces.get("one", lambda: {"value": 3}) == {"value": 3}
-    path.write_text("[]")
-    assert pieces.get("one", lambda: {"value": 4}) == {"value": 4}
+    other = Pieces(tmp_path, (), {"preset": "full", "seed": 0})
+    assert other.get("one", lambda: {"value": 3}, "others") == {"value": 3}
 
 
 @cases(
     "content",
     b"\xff\xfe",
+    b"[]",
+    b'{"key": {"pre',
     b"[" * 100_000,
     json.dumps({"key": WHOLE_KEY}).encode(),
     json.dumps({"key": WHOLE_KEY, "piece": [1]}).encode(),
@@ -68,11 +48,10 @@ def test_pieces_of_another_folder_are_copied(tmp_path):
     assert Pieces(tmp_path / "new", (), KEY).get("one", never) == {"value": 1}
 
 
-def interrupted():
-    raise KeyboardInterrupt
-
-
 def test_an_interrupted_piece_leaves_nothing(tmp_path):
+    def interrupted():
+        raise KeyboardInterrupt
+
     pieces = Pieces(tmp_path / "pieces", (), KEY)
     with pytest.raises(KeyboardInterrupt):
         pieces.get("one", interrupted)

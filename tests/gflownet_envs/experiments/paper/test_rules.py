@@ -29,41 +29,17 @@ from tests.shared import cases
 
 
 def claim_of(rule, task="grid", kind="finding", **values):
-    return Claim(
-        "X-1",
-        "section",
-        "text",
-        rule,
-        ("quote",),
-        paper="paper",
-        kind=kind,
-        task=task,
-        values=values,
-    )
+    where = {"paper": "paper", "kind": kind, "task": task, "values": values}
+    return Claim("X-1", "section", "text", rule, ("quote",), **where)
 
 
-CONSTANT = {
-    "steps": ["first", "last"],
-    "widths": [3, 3],
-    "trajectory": ["a → b", "stop"],
-    "n_possible": [3, 3],
-    "n_train": 3,
-    "n_test": 1,
-}
-ONE_DRAW = {
-    "d_expansion": [10.0, 30.0],
-    "total_variation": [0.2, 0.1],
-    "total": [[0.8, 0.3], [0.2, 0.9]],
-    "mean_first": [[0.6, 0.1], [0.1, 0.7]],
-    "coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]],
-    "ks_passed": [1, 0],
-    "ks_pairs": [3, 3],
-    "bimodal": None,
-    "max_rho": 0.0,
-    "q2": [0.1, None],
-    "fit_seconds": 0.1,
-    "sample_seconds": 0.1,
-}
+CONSTANT = {"steps": ["first", "last"], "trajectory": ["a → b", "stop"]}
+CONSTANT |= {"widths": [3, 3], "n_possible": [3, 3], "n_train": 3, "n_test": 1}
+ONE_DRAW = {"d_expansion": [10.0, 30.0], "total_variation": [0.2, 0.1]}
+ONE_DRAW |= {"total": [[0.8, 0.3], [0.2, 0.9]], "mean_first": [[0.6, 0.1], [0.1, 0.7]]}
+ONE_DRAW |= {"coverage": [[0.5, 0.5], [0.8, 0.8], [0.9, 0.9], [1.0, 0.8]]}
+ONE_DRAW |= {"ks_passed": [1, 0], "ks_pairs": [3, 3], "bimodal": None, "max_rho": 0.0}
+ONE_DRAW |= {"q2": [0.1, None], "fit_seconds": 0.1, "sample_seconds": 0.1}
 OF_THE_INPUTS = ("d_expansion", "q2", "coverage", "total", "mean_first")
 OF_THE_INPUTS += ("ks_passed", "ks_pairs", "bimodal")
 
@@ -73,10 +49,8 @@ def measures_of(*draws, control=None):
     rows = [ONE_DRAW | draw for draw in draws]
     blind = [ONE_DRAW | (control or {})] * len(rows)
     columns = {key: [row[key] for row in rows] for key in ONE_DRAW}
-    return CONSTANT | {
-        "draws": columns,
-        "control": {key: [row[key] for row in blind] for key in OF_THE_INPUTS},
-    }
+    of_inputs = {key: [row[key] for row in blind] for key in OF_THE_INPUTS}
+    return CONSTANT | {"draws": columns, "control": of_inputs}
 
 
 def system_of(exact=None, trained=None):
@@ -93,17 +67,13 @@ def found():
 
 
 @cases(
-    ("share", "word"),
-    (1.0, AGREES),
-    (0.85, AGREES),
-    (0.8, UNDECIDED),
-    (0.5, UNDECIDED),
-    (0.2, UNDECIDED),
-    (0.15, DOES_NOT),
-    (0.0, DOES_NOT),
+    ("word", "shares"),
+    (AGREES, (1.0, 0.85)),
+    (UNDECIDED, (0.8, 0.5, 0.2)),
+    (DOES_NOT, (0.15, 0.0)),
 )
-def test_a_word_is_decided_by_most_of_the_draws(share, word):
-    assert word_of(share) == word
+def test_a_word_is_decided_by_most_of_the_draws(word, shares):
+    assert {word_of(share) for share in shares} == {word}
 
 
 def test_a_side_is_the_median_with_its_range_and_how_many_draws_agree():
@@ -186,13 +156,9 @@ def test_what_random_inputs_reach_too_has_no_power(blind, kind):
     claim = claim_of("near", measure="coverage95", step="first", value=1.0, within=0.05)
     result = answer(claim, {"grid-paper": system_of(measures)})
     assert (result.word, result.kind) == (AGREES, kind)
-
-
-def test_what_random_inputs_miss_but_we_miss_too_stays_informative():
-    """Of rows without power both agree; a figure that both miss tells something."""
-    measures = measures_of({}, control={})
+    # of rows without power both agree; a figure that both miss tells something
     claim = claim_of("near", measure="d_expansion", step="last", value=300.0)
-    result = answer(claim, {"grid-paper": system_of(measures)})
+    result = answer(claim, {"grid-paper": system_of(measures_of({}, control={}))})
     assert (result.word, result.kind) == (DOES_NOT, INFORMATIVE)
 
 
@@ -200,10 +166,8 @@ def test_identities_are_a_kind_of_their_own(found):
     claim = claim_of("at_most", kind="identity", measure="max_rho", value=0.1)
     result = answer(claim, found)
     assert (result.word, result.kind) == (AGREES, "identity")
-    theory = claim_of(
-        "theory", None, "identity", measure="terms_and_one", values=[5, 3, 57]
-    )
-    assert answer(theory, {}).kind == "identity"
+    values = {"measure": "terms_and_one", "values": [5, 3, 57]}
+    assert answer(claim_of("theory", None, "identity", **values), {}).kind == "identity"
 
 
 def test_other_readings_stand_beside_with_a_word_of_their_own(found):
@@ -274,9 +238,8 @@ def test_settings_are_compared_number_by_number(found):
     text = "n train 50, training.n iterations 400, rewards 625"
     assert other.sides[OURS].text == text
     assert other.why == "differ: n train"
-    assert papers_settings(claim_of("settings", settings=wanted)).startswith(
-        "n train 51, "
-    )
+    shown = papers_settings(claim_of("settings", settings=wanted))
+    assert shown.startswith("n train 51, ")
     counted = claim_of("settings", kind="setting", settings={"choices": 2, "inputs": 2})
     assert answer(counted, found).word == "same"
     assert answer(counted, {}).why == "not finished: choices"
@@ -335,20 +298,19 @@ def test_an_error_that_the_mean_policy_has_too_has_no_power():
     assert answer(claim, {"surrogates-grid": {"exact": rows}}).kind == INFORMATIVE
 
 
-def test_a_curve_is_judged_draw_by_draw_and_beside_the_mean_policy():
+@cases(
+    ("few", "word", "kind"),
+    ([0.03, 0.03], AGREES, NO_POWER),
+    ([0.05, 0.03], UNDECIDED, INFORMATIVE),
+    ([0.05, 0.05], DOES_NOT, INFORMATIVE),
+)
+def test_a_curve_is_judged_draw_by_draw_and_beside_the_mean_policy(few, word, kind):
     def curve(few, many):
-        rows = [(20, few), (50, many)]
-        return [
-            {"at": at, "n_terms": 56, "mae_paper": errors, "mae_mean": [0.02, 0.02]}
-            for at, errors in rows
-        ]
+        known = {"n_terms": 56, "mae_mean": [0.02, 0.02]}
+        rows = {20: few, 50: many}
+        return [{"at": at, "mae_paper": rows[at], **known} for at in rows]
 
     claim = claim_of("ablation", measure="twenty_members")
-    for few, word, kind in (
-        ([0.03, 0.03], AGREES, NO_POWER),
-        ([0.05, 0.03], UNDECIDED, INFORMATIVE),
-        ([0.05, 0.05], DOES_NOT, INFORMATIVE),
-    ):
-        piece = {"exact": {"members": curve(few, [0.03, 0.03])}}
-        result = answer(claim, {"ablation": piece})
-        assert (result.word, result.kind) == (word, kind)
+    piece = {"exact": {"members": curve(few, [0.03, 0.03])}}
+    result = answer(claim, {"ablation": piece})
+    assert (result.word, result.kind) == (word, kind)
