@@ -27,7 +27,7 @@ TRAINED = {"run_of_the_grid": 1e-5}
 LEARNED = dict.fromkeys(
     (
         *("learned_regressors", "learned_surrogates", "kernels_of_many_inputs"),
-        *("verdicts", "report_page", "run_of_the_grid"),
+        *("models", "verdicts", "report_page", "run_of_the_grid"),
     ),
     1e-2,
 )

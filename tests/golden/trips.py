@@ -24,6 +24,7 @@ TRIPS: dict[str, Callable[[], Results]] = {
         trips_of_inspections.verdicts,
         trips_of_inspections.noise_of_training,
         trips_of_inspections.inspections,
+        trips_of_inspections.models,
         trips_of_inspections.embeddings_compared,
         trips_of_inspections.sizes,
         trips_of_inspections.metrics_of_predictions,

@@ -6,7 +6,6 @@ environment is made from the columns of X.
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
+from tests.shared import STRICT
 
 
 class FeaturesOfAnyWidth(PolicyRelevantFeatures):
@@ -69,12 +69,6 @@ ESTIMATORS = [
     FeaturesOfAnyWidth(pilot="trained", training=SHORT, random_state=0),
 ]
 
-_STRICT = (
-    {"xfail_strict": True}
-    if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters
-    else {}
-)
-
 # The checks pass arrays to estimators fitted on data frames.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
@@ -82,7 +76,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS, **_STRICT)
+@parametrize_with_checks(ESTIMATORS, **STRICT)
 def test_common_contract(estimator, check):
     check(estimator)
 
