@@ -387,10 +387,9 @@ def shapley_effects(
         A table of targets and features. Its attributes, beside ``dependence``:
 
         effects : ndarray of shape (n_targets, n_features)
-            Shares of the variance of the expansion; they add up to one. Also
-            ``shapley``.
+            Shares of the variance; they add up to one. Also ``shapley``.
         total_variance : ndarray of shape (n_targets,)
-            Variance of the expansion.
+            Variance of the model, with normal columns of the expansion.
         fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
             Q² of the expansion on held-out design points; NaN without variance.
 
@@ -410,8 +409,9 @@ def shapley_effects(
     A column that the model does not use gets a share when it is correlated with one
     that the model uses.
 
-    With independent columns each term of the expansion is shared equally by its
-    columns. With normal columns the expansion is in the principal axes, and every
+    With independent columns they are those of :func:`sobol_indices`: what columns do
+    together is split as in the expansion, each term of which its columns share equally.
+    With normal columns the expansion is in the principal axes, and every
     :math:`v(u)` is a closed form in its Hermite coefficients: nothing is sampled
     beyond the design.
 
@@ -441,13 +441,16 @@ def shapley_effects(
     given = owner, estimator, X
     if dependence == "independent":
         design = IndependentColumns.of(*given, distribution, n_samples, generator)
-        model, found = design.model, _independent_effects(design, int(n_samples))
+        model = design.model
+        found, reasons = design.compared(int(n_samples))
+        effects, variance = found.shapley, found.variance
+        fidelity, error = found.fidelity, found.standard_error
     else:
         check_draws(owner, "n_samples", n_samples, low=10)
         model = fitted_model(*given)
-        found = _normal_effects(model, int(n_samples), generator)
-    effects, expansion, (fidelity, error), common = found
-    reasons = [(*fidelity_reason(q2), *common) for q2 in fidelity]
+        normal = _normal_effects(model, int(n_samples), generator)
+        effects, variance, fidelity, error, outside = normal
+        reasons = [(*fidelity_reason(q2), *outside) for q2 in fidelity]
     return table_of_targets(
         model.target_names(len(reasons)),
         model.inputs.names,
@@ -457,28 +460,13 @@ def shapley_effects(
         printed=("shapley",),
         effects=effects,
         dependence=dependence,
-        total_variance=expansion.total_variance,
+        total_variance=variance,
         fidelity_standard_error=error,
     )
 
 
 # Rows that say how faithful an expansion is.
 _HELD_OUT = 500
-
-#: Effects, the expansion, its fidelity with errors, and what speaks against all.
-_Effects = tuple[FloatArray, Expansion, tuple[FloatArray, FloatArray], tuple[str, ...]]
-
-
-def _independent_effects(design: IndependentColumns, n_samples: int) -> _Effects:
-    """Share each term of the expansion equally by its columns."""
-    expansion = design.expansion(n_samples)
-    shares = expansion.sobol_indices().shapley
-    effects = np.zeros((len(shares), len(design.laws)))
-    effects[:, design.varying] = shares
-    rows = design.rows(_HELD_OUT)
-    fidelity = fidelity_of(expansion(rows[:, design.varying]), design.model(rows))
-    outside = outside_reason(design.outside_share())
-    return effects, expansion, fidelity, (*design.correlation_reason(), *outside)
 
 
 def _principal_loading(values: FloatArray) -> FloatArray:  # shape: (n_features, rank)
@@ -498,7 +486,7 @@ _LARGEST_DEGREE, _MOST_TERMS = 12, 1000
 
 def _normal_effects(
     model: FittedModel, n_samples: int, generator: np.random.Generator
-) -> _Effects:
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, tuple[str, ...]]:
     """Expand a model of normal columns in its principal axes."""
     values = model.inputs.values
     loading = _principal_loading(values)
@@ -523,8 +511,8 @@ def _normal_effects(
     assert effects is not None  # the sizes were checked above
     axes, rows = drawn(_HELD_OUT)
     fidelity = fidelity_of(expansion(axes), model(rows))
-    outside = outside_share(values, drawn(OUTSIDE_POINTS)[1])
-    return effects, expansion, fidelity, outside_reason(outside)
+    outside = outside_reason(outside_share(values, drawn(OUTSIDE_POINTS)[1]))
+    return effects, expansion.total_variance, *fidelity, outside
 
 
 def _is_small(rank: int, degree: int) -> bool:

@@ -145,14 +145,8 @@ def sobol_indices(
     """
     given = "sobol_indices", estimator, X, distribution, n_samples
     design = IndependentColumns.of(*given, make_generator(random_state))
-    expansion = design.expansion(int(n_samples))
-    found = _compared(design, expansion)
+    found, reasons = design.compared(int(n_samples))
     (first, total), ends = found.shares, found.ends
-    shapley = np.zeros_like(first)
-    shapley[:, design.varying] = _shared(expansion, first[:, design.varying])
-    outside = design.outside_share()
-    common = (*design.correlation_reason(), *outside_reason(outside))
-    constant = [fidelity_reason(q2) if np.isnan(q2) else () for q2 in found.fidelity]
     return table_of_targets(
         design.model.target_names(len(first)),
         design.model.inputs.names,
@@ -163,10 +157,10 @@ def sobol_indices(
             "first_order": first,
             "first_order_low": ends[0, 0],
             "first_order_high": ends[1, 0],
-            "shapley": shapley,
+            "shapley": found.shapley,
             "fidelity": found.fidelity,
         },
-        [(*own, *common) for own in constant],
+        reasons,
         fidelity_words(found.fidelity, found.standard_error),
         printed=("total_order", "first_order", "shapley"),
         first_order_interval=ends[:, 0],
@@ -174,24 +168,26 @@ def sobol_indices(
         total_variance=found.variance,
         fidelity_standard_error=found.standard_error,
         largest_correlation=largest_correlation(design.data),
-        outside_share=outside,
+        outside_share=found.outside_share,
     )
 
 
 @dataclass(frozen=True)
-class _Comparison:
+class Comparison:
     """What pairs of rows say about a model, with the help of an expansion."""
 
     shares: FloatArray  # shape: (2, n_targets, n_features), first order and total
     ends: FloatArray  # shape: (2, 2, n_targets, n_features), of their intervals
+    shapley: FloatArray  # shape: (n_targets, n_features)
     variance: FloatArray  # shape: (n_targets,)
     fidelity: FloatArray  # shape: (n_targets,), NaN without variance
     standard_error: FloatArray
+    outside_share: float
 
 
-def _compared(design: IndependentColumns, expansion: Expansion) -> _Comparison:
-    """Estimate indices of a model; means of the expansion are control variates."""
-    varying = design.varying
+def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
+    """Estimate indices of a model; means of an expansion are control variates."""
+    varying, expansion = design.varying, design.expansion(n_samples)
     n_rows = _PREDICTIONS // (len(varying) + 2)
     n_rows = int(np.clip(n_rows, _FEWEST_ROWS, _MOST_ROWS))
 
@@ -221,8 +217,11 @@ def _compared(design: IndependentColumns, expansion: Expansion) -> _Comparison:
             margin = np.outer([-_NORMAL_90, _NORMAL_90], error)
             shares[place, :, i] = np.clip(share, 0.0, 1.0)
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
+    shapley = np.zeros_like(shares[0])
+    shapley[:, varying] = _shared(expansion, shares[0][:, varying])
     fidelity = fidelity_of(every[1], every[0])
-    return _Comparison(shares, ends, variance.mean(axis=0), *fidelity)
+    outside = outside_share(design.data, design.rows(OUTSIDE_POINTS))
+    return Comparison(shares, ends, shapley, variance.mean(axis=0), *fidelity, outside)
 
 
 def _corrected(
@@ -300,13 +299,13 @@ class IndependentColumns:
         laws = [self.laws[i].for_any_degree() for i in self.varying]
         return expand(rows[:, self.varying], self.model(rows), laws)
 
-    def outside_share(self) -> float:
-        """Return the share of rows outside the data."""
-        return outside_share(self.data, self.rows(OUTSIDE_POINTS))
-
-    def correlation_reason(self) -> tuple[str, ...]:
-        """Say which columns are correlated."""
-        return correlation_reason(self.data, self.model.inputs.names)
+    def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:
+        """Return indices of the model, and what speaks against each target."""
+        found = _compared(self, n_samples)
+        correlated = correlation_reason(self.data, self.model.inputs.names)
+        common = (*correlated, *outside_reason(found.outside_share))
+        own = [fidelity_reason(q2) if np.isnan(q2) else () for q2 in found.fidelity]
+        return found, [(*reason, *common) for reason in own]
 
 
 def expand(
