@@ -69,7 +69,7 @@ from .problem import (
 # Quantiles of draws are too near: their distances from the median, as angles whose
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
 # measured by ``benchmarks.pce.learned_coverage``.
-_REACH = 1.3
+_REACH = 1.2
 
 #: How an interval is made.
 INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
