@@ -13,7 +13,7 @@ from ._checks import FloatArray, import_extra
 _MOST_BARS = 12
 _MOST_PANELS = 4
 _COLORS = ("#0072B2", "#E69F00", "#009E73")
-_UNSUPPORTED = "#BBBBBB"
+_UNSUPPORTED = ("#777777", "#A6A6A6", "#D0D0D0")
 
 #: Ends of the names of columns that are errors of others.
 _ERRORS = ("_standard_error", "_error", "_distribution_error", "_low", "_high")
@@ -32,10 +32,10 @@ def draw_bars(
     for place, name in enumerate(names):
         values = columns[name][order]
         at = np.arange(len(order)) + (place - (len(names) - 1) / 2) * height
-        colors = _COLORS[place % len(_COLORS)]
-        shown: Any = colors
+        color, grey = _COLORS[place % len(_COLORS)], _UNSUPPORTED[place % len(_COLORS)]
+        shown: Any = color
         if supported is not None:
-            shown = [colors if supported[i] else _UNSUPPORTED for i in order]
+            shown = [color if supported[i] else grey for i in order]
         ax.barh(at, values, height, color=shown, label=name.replace("_", " "))
         error = errors_of(columns, name)
         if error is not None:
