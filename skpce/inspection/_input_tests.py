@@ -38,9 +38,9 @@ def input_tests(X: ArrayLike) -> Result:
     -------
     tests : Result
         One row per pair of inputs; ``print`` gives the largest figures. The columns
-        are ``first``, ``second``, ``pearson``, ``spearman``, ``distance`` and
-        ``p_value``; ``largest("pearson")`` is the value of the pair where it is
-        largest in size. As attributes:
+        are ``first`` and ``second`` (names where X is a data frame, else numbers),
+        ``pearson``, ``spearman``, ``distance`` and ``p_value``; ``largest("pearson")``
+        is the value of the pair where it is largest in size. As attributes:
 
         pearson, spearman : ndarray of shape (n_features, n_features)
             Correlations of values and of ranks; NaN for a constant input.
@@ -98,6 +98,9 @@ def input_tests(X: ArrayLike) -> Result:
     (np.float64(0.16), np.float64(0.51))
     """
     inputs = validated_array(X, "X")
+    names = np.arange(inputs.shape[1])
+    if hasattr(X, "columns"):
+        names = np.array([str(name) for name in X.columns])
     inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members = len(inputs)
     ranks = stats.rankdata(inputs, axis=0) / n_members
@@ -108,7 +111,7 @@ def input_tests(X: ArrayLike) -> Result:
     matrices = {"pearson": pearson, "spearman": spearman, "distance": distance}
     normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
     first, second = above = np.triu_indices(len(pearson), k=1)
-    columns: dict[str, Any] = {"first": first, "second": second}
+    columns: dict[str, Any] = {"first": names[first], "second": names[second]}
     columns |= {name: matrix[above] for name, matrix in matrices.items()}
     columns["p_value"] = dependence[above]
     found = Result(

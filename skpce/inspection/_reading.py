@@ -141,7 +141,7 @@ def expansion_of(
         expansion = getattr(last, "expansion_", None)
         if not isinstance(expansion, Expansion):
             raise NoExpansionError(
-                f"The pipeline or estimator ends in {last!r}; expected a fitted "
+                f"The pipeline or estimator ends in {_kind(last)}; expected a fitted "
                 "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the "
                 "last step of a Pipeline, or as the best estimator of a search. "
                 f"The last step is {type(last).__name__}: for any other model use "
@@ -195,6 +195,10 @@ def _in_units(expansion: Expansion, scales: FloatArray) -> Expansion:
     )
 
 
+def _kind(last: Any) -> str:
+    return repr(last) if hasattr(last, "get_params") else f"a {type(last).__name__}"
+
+
 def compositions_of(
     pipeline: Any, *, instead: str = ""
 ) -> tuple[Reading, FittedCompositions]:
@@ -205,8 +209,8 @@ def compositions_of(
         if isinstance(last, CompositionalPCESurrogate):
             check_is_fitted(last)
         raise ValueError(
-            f"The pipeline, estimator or surrogate ends in {last!r}; expected a fitted "
-            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+            f"The pipeline, estimator or surrogate ends in {_kind(last)}; expected a "
+            "fitted CompositionalPCESurrogate, alone or as the last step of a Pipeline."
             f"{instead and f' For real outputs use {instead}.'}"
         )
     return expansion_of(pipeline), fitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
@@ -103,3 +104,11 @@ def test_constant_inputs_and_few_members():
 def test_bad_arguments(X):
     refuses("NaN", input_tests, np.where(np.eye(30, 4) > 0, np.nan, X))
     refuses("Got 'kendall'", input_tests(X).largest, "kendall")
+
+
+def test_pairs_have_the_names_of_the_columns(rng):
+    X = pd.DataFrame(rng.normal(size=(20, 3)), columns=["a", "b", 7])
+    found = input_tests(X).to_frame()
+    pairs = list(zip(found["first"], found["second"], strict=True))
+    assert pairs == [("a", "b"), ("a", "7"), ("b", "7")]
+    assert input_tests(X.to_numpy()).to_frame()["second"].tolist() == [1, 2, 2]

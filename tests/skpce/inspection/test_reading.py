@@ -88,6 +88,7 @@ def test_what_ends_in_no_expansion_is_refused(rows):
     for other in (linear, "surrogate", None):
         refuses("expected a fitted PolynomialChaos", expansion_of, other)
         refuses("estimator or surrogate ends in", compositions_of, other)
+    refuses("ends in a ndarray; expected", compositions_of, rows)
     with pytest.raises(NotFittedError):
         expansion_of(make_pipeline(PCA(2), ridge_pce()))
     regressor = ridge_pce().fit(rows, rows[:, 0])
