@@ -70,8 +70,9 @@ def errors_of(columns: Mapping[str, FloatArray], name: str) -> FloatArray | None
 
 
 def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> str:
-    """Return an interval in brackets or a standard error; nothing where none is known.
+    """Return an interval in brackets or a standard error; nothing where it is unknown.
 
+    A standard error that is 0 in the digits that are shown is not shown.
     Two standard errors make about 95 %; this is one.
     """
     if f"{name}_low" in columns:
@@ -80,7 +81,7 @@ def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> 
     for end in _ERRORS[:2]:
         if name + end in columns:
             error = columns[name + end][place]
-            return "" if np.isnan(error) else f" ± {error:.3f}"
+            return f" ± {error:.3f}" if error >= 0.0005 else ""
     return ""
 
 
