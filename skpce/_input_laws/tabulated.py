@@ -405,14 +405,15 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
 
     def for_degree(self, degree: int) -> EmpiricalLaw:
         degree = int(min(degree, self.largest_degree))
-        if degree < 1:
+        if degree < 2:  # a straight line
             return self
-        middles = (self.table.points[1:] + self.table.points[:-1]) / 2.0
+        points = self.table.points
+        every = np.concatenate([points, (points[1:] + points[:-1]) / 2.0])
         with np.errstate(over="ignore", invalid="ignore"):
-            between = np.abs(super().evaluate(middles, degree))
-        largest = np.abs(super().evaluate(self.table.points, degree)).max(axis=1)
-        tame = between.max(axis=1, initial=0.0) <= (1.0 + 1e-9) * largest
-        return replace(self, is_linear=not tame.all())
+            values = np.abs(super().evaluate(every, degree))
+        largest = (1.0 + 1e-9) * values[:, : len(points)].max(axis=1)
+        tame = (values[:, len(points) :] <= largest[:, np.newaxis]).all()
+        return self if tame else replace(self, is_linear=True)
 
     def evaluate(self, column: FloatArray, degree: int) -> FloatArray:
         if not self.is_linear:
