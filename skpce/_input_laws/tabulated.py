@@ -428,9 +428,10 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
         points, where = map(self.standardize, (self.table.points, column))
         at_points = super().evaluate(self.table.points, degree)
         slopes = np.diff(at_points) / (np.diff(points) * self.scale)
-        slopes = np.pad(slopes, ((0, 0), (1, 1)))  # none beyond the values
+        slopes = np.pad(slopes, ((0, 0), (1, 1)), mode="edge")
         before, after = (np.searchsorted(points, where, side) for side in _SIDES)
-        return (slopes[:, before] + slopes[:, after]) / 2.0
+        beyond = (where < points[0]) | (where > points[-1])
+        return np.where(beyond, 0.0, (slopes[:, before] + slopes[:, after]) / 2.0)
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         points = self.standardize(self.table.points)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._basis.features import PolynomialChaosFeatures
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     RandomState,
@@ -35,6 +36,9 @@ OUTSIDE_POINTS = 1000
 
 # Predictions at pairs of rows, about; rows of a table of them at least and at most.
 _PREDICTIONS, _FEWEST_ROWS, _MOST_ROWS = 20_000, 100, 1000
+
+# Share of the rows that decide a variance, below which a few of them do.
+_FEW = 0.05
 
 _NORMAL_90 = 1.6448536269514722
 
@@ -82,8 +86,8 @@ def sobol_indices(
 (2, n_targets, n_features)
             90 % intervals of each of them, for the rows that were drawn.
         shapley : ndarray of shape (n_targets, n_features)
-            First-order index, and a part of what features do together, which is split
-            as in the expansion. They add up to one.
+            First-order index, and a part of what features do together. They add up to
+            one.
         total_variance : ndarray of shape (n_targets,)
             Of the model under the design.
         fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
@@ -121,7 +125,11 @@ def sobol_indices(
     The same means of the expansion are known in closed form, which makes them control
     variates: a mean of the model is corrected by a multiple, chosen by least squares,
     of what that of the expansion is wrong by. The better the expansion, the narrower
-    the intervals.
+    the intervals. One that predicts nothing takes no part.
+
+    Where a few rows have nearly all of the variance (of rare events, or of heavy tails)
+    intervals are too narrow, and indices are not supported: the square of the sum of
+    squared deviations, over the sum of their squares, is below 5 % of the rows.
 
     Columns of X that do not vary are held fixed, unless their distribution is frozen.
 
@@ -182,6 +190,7 @@ class Comparison:
     variance: FloatArray  # shape: (n_targets,)
     fidelity: FloatArray  # shape: (n_targets,), NaN without variance
     standard_error: FloatArray
+    deciding_share: FloatArray  # shape: (n_targets,), of the rows, for the variance
     outside_share: float
 
 
@@ -199,8 +208,10 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
     exact, whole = expansion.sobol_indices(), expansion.total_variance
     every = np.hstack([at_one, at_other])
     middle = every.mean(axis=1, keepdims=True)
+    fidelity = fidelity_of(every[1], every[0])
+    helps = fidelity[0] > 0
     squares = np.square(at_one - middle) + np.square(at_other - middle)
-    variance = _corrected(squares * n_rows / (2 * n_rows - 1), whole)
+    variance = _corrected(squares * n_rows / (2 * n_rows - 1), whole, helps)
     shares = np.zeros((2, len(whole), len(design.laws)))
     ends = np.zeros((2, *shares.shape))
     for k, i in enumerate(varying.tolist()):
@@ -212,39 +223,51 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
             (np.square(change) / 2.0, exact.total_order),
         )
         for place, (rows, known) in enumerate(parts):
-            part = _corrected(rows, known[:, k] * whole)
+            part = _corrected(rows, known[:, k] * whole, helps)
             share, error = ratio_of_means(part, variance, ddof=1)
             margin = np.outer([-_NORMAL_90, _NORMAL_90], error)
             shares[place, :, i] = np.clip(share, 0.0, 1.0)
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
-    shapley[:, varying] = _shared(expansion, shares[0][:, varying])
-    fidelity = fidelity_of(every[1], every[0])
+    shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
     outside = outside_share(design.data, design.rows(OUTSIDE_POINTS))
-    return Comparison(shares, ends, shapley, variance.mean(axis=0), *fidelity, outside)
+    deciding = np.square(squares[0].sum(axis=0)) / np.maximum(
+        np.square(squares[0]).sum(axis=0) * n_rows, 1e-300
+    )
+    variance = variance.mean(axis=0)
+    return Comparison(shares, ends, shapley, variance, *fidelity, deciding, outside)
 
 
 def _corrected(
     rows: FloatArray,  # shape: (2, n_rows, n_targets), of the model and the expansion
     known: FloatArray,  # shape: (n_targets,), means of the expansion
+    helps: BoolArray,  # shape: (n_targets,), whether it predicts anything
 ) -> FloatArray:  # shape: (n_rows, n_targets)
     """Correct rows of the model by what the mean of the expansion is wrong by."""
     model, expansion = rows - rows.mean(axis=1, keepdims=True)
     square = np.square(expansion).sum(axis=0)
     slope = (model * expansion).sum(axis=0) / np.where(square > 0, square, 1.0)
-    return np.asarray(rows[0] - slope * (rows[1] - known))
+    return np.asarray(rows[0] - np.where(helps, slope * (rows[1] - known), 0.0))
 
 
 def _shared(
     expansion: Expansion,
     first: FloatArray,  # shape: (n_targets, n_inputs)
+    total: FloatArray,  # shape: (n_targets, n_inputs)
 ) -> FloatArray:  # shape: (n_targets, n_inputs)
-    """Return Shapley effects: first-order indices, and parts of what is left."""
+    """Return Shapley effects: first-order indices, and parts of what is left.
+
+    An input has a half of what two do together, and less of what more do; how much of
+    all that it takes part in is read from the expansion.
+    """
     indices = expansion.sobol_indices()
-    together = np.maximum(indices.shapley - indices.first_order, 0.0)
-    parts = together.sum(axis=1, keepdims=True)
+    together = np.maximum(indices.total_order - indices.first_order, 0.0)
+    part = (indices.shapley - indices.first_order) / np.maximum(together, 1e-9)
+    part = np.clip(part, 1.0 / max(first.shape[1], 2), 0.5)
+    parts = np.maximum(total - first, 0.0) * part
+    sums = parts.sum(axis=1, keepdims=True)
     left = np.maximum(1.0 - first.sum(axis=1, keepdims=True), 0.0)
-    effects = first + left * together / np.where(parts > 0, parts, 1.0)
+    effects = first + left * parts / np.where(sums > 0, sums, 1.0)
     whole = effects.sum(axis=1, keepdims=True)
     return np.asarray(effects / np.where(whole > 0, whole, 1.0))
 
@@ -304,8 +327,19 @@ class IndependentColumns:
         found = _compared(self, n_samples)
         correlated = correlation_reason(self.data, self.model.inputs.names)
         common = (*correlated, *outside_reason(found.outside_share))
-        own = [fidelity_reason(q2) if np.isnan(q2) else () for q2 in found.fidelity]
-        return found, [(*reason, *common) for reason in own]
+        own = zip(found.fidelity, found.deciding_share, strict=True)
+        return found, [(*_reasons(*figures), *common) for figures in own]
+
+
+def _reasons(fidelity: float, deciding: float) -> tuple[str, ...]:
+    if np.isnan(fidelity):
+        return fidelity_reason(fidelity)
+    if deciding >= _FEW:
+        return ()
+    return (
+        "a few predictions have nearly all of the variance, as if it were that of "
+        f"{deciding:.1%} of the rows, less than {_FEW:.0%}: intervals are too narrow",
+    )
 
 
 def expand(

@@ -421,8 +421,8 @@ class FittedModel:
             )
         if not np.all(np.isfinite(predictions)):
             raise ValueError("The estimator predicts NaN or infinity; expected finite.")
-        refuse_extremes(predictions, "The prediction of the estimator")
         predictions = predictions.reshape(len(values), -1)
+        refuse_extremes(predictions, "The prediction of the estimator", varying=True)
         return predictions[:, -1:] if self.second else predictions
 
     def target_names(self, n_targets: int) -> tuple[str, ...]:

@@ -101,6 +101,29 @@ def test_intervals_of_a_model_that_the_expansion_misses(normal_rows):
     assert 0.85 < np.mean(held) < 0.97
 
 
+def test_rare_events_are_not_supported(normal_rows):
+    """A few predictions have the variance: intervals would be too narrow."""
+
+    def rare(X):
+        return ((X[:, 0] > 1.5) & (X[:, 1] > 3.0)) * 1.0
+
+    found = sobol_indices(rare, normal_rows, random_state=0)
+    assert found.supported == (False,)
+    assert "a few predictions have nearly all of the variance" in found.reasons[0][0]
+
+
+def test_shapley_effects_of_what_the_expansion_misses(box):
+    """Two columns that act only together have a half each of what they do."""
+
+    def waves(X):
+        return np.sin(40 * X[:, 0]) * np.sin(40 * X[:, 1]) + 0.5 * X[:, 2]
+
+    found = sobol_indices(waves, box, distribution=LAW, random_state=0)
+    assert_allclose(found.shapley[0], [0.117, 0.117, 0.767], atol=0.03)
+    ignored = sobol_indices(lambda X: np.tanh(3 * X[:, 0]), box, random_state=0)
+    assert not ignored.shapley[0, 1:].any()
+
+
 def test_a_linear_model_in_closed_form(normal_rows):
     slopes = np.array([3.0, 2.0, 0.0])
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
@@ -225,4 +248,5 @@ def test_estimators_that_cannot_answer(normal_rows):
     refuses("shape \\(3,\\)", sobol_indices, lambda X: np.ones(3), normal_rows)
     with pytest.raises(ValueError, match="NaN or infinity"):
         sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
+    refuses("Rescale it", sobol_indices, lambda X: 1e-100 * X[:, 0], normal_rows)
     refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)

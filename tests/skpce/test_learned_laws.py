@@ -124,6 +124,8 @@ def test_between_values_functions_of_high_degree_are_linear(name, rng):
     assert_allclose(law.evaluate(places, 12), expected, atol=1e-9)
     slopes = np.diff(ends) / np.diff(values)
     assert_allclose(law.differentiate(places, 12), slopes, rtol=1e-9, atol=1e-9)
+    at_ends = law.differentiate(values[[0, -1]], 12)
+    assert_allclose(at_ends, slopes[:, [0, -1]], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("frozen", [stats.lognorm(1.0), stats.loguniform(1e-4, 1.0)])
