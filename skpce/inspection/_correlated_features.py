@@ -389,7 +389,7 @@ def shapley_effects(
         effects : ndarray of shape (n_targets, n_features)
             Shares of the variance; they add up to one. Also ``shapley``.
         total_variance : ndarray of shape (n_targets,)
-            Variance of the model, with normal columns of the expansion.
+            Variance of the model; with normal columns, of the expansion.
         fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
             Q² of the expansion on held-out design points; NaN without variance.
 
@@ -409,11 +409,9 @@ def shapley_effects(
     A column that the model does not use gets a share when it is correlated with one
     that the model uses.
 
-    With independent columns they are those of :func:`sobol_indices`: what columns do
-    together is split as in the expansion, each term of which its columns share equally.
-    With normal columns the expansion is in the principal axes, and every
-    :math:`v(u)` is a closed form in its Hermite coefficients: nothing is sampled
-    beyond the design.
+    With independent columns they are those of :func:`sobol_indices`. With normal ones
+    the expansion is in the principal axes, and every :math:`v(u)` is a closed form in
+    its Hermite coefficients: nothing is sampled beyond the design.
 
     References
     ----------
