@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce.inspection import shapley_effects, sobol_indices
+from skpce.inspection._model import fidelity_of
 from tests.shared import cases, refuses
 
 LAW = uniform(-np.pi, 2 * np.pi)
@@ -124,15 +125,26 @@ def test_shapley_effects_of_what_the_expansion_misses(box):
     assert not ignored.shapley[0, 1:].any()
 
 
+def test_the_error_of_a_fidelity_is_its_spread(rng):
+    """A line explains 2/pi of the variance of a step under a normal law."""
+    found = []
+    for _ in range(100):
+        x = rng.normal(size=(1000, 1))
+        found.append(fidelity_of(np.sqrt(2 / np.pi) * x, np.sign(x)))
+    fidelity, error = np.array(found)[:, :, 0].T
+    assert fidelity.mean() == pytest.approx(2 / np.pi, abs=0.005)
+    assert error.mean() == pytest.approx(fidelity.std(), rel=0.25)
+
+
 def test_a_linear_model_in_closed_form(normal_rows):
     slopes = np.array([3.0, 2.0, 0.0])
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
     found = sobol_indices(model, normal_rows, random_state=0)
     part = (slopes * normal_rows.std(axis=0)) ** 2
-    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-4)
-    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-4)
-    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-4)
-    assert found.total_variance[0] == pytest.approx(part.sum(), rel=1e-4)
+    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
+    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
+    assert found.total_variance[0] == pytest.approx(part.sum())
     assert found.fidelity[0] == pytest.approx(1.0)
     assert 0.01 < found.outside_share < 0.12
     assert found.supported == (True,)
