@@ -126,6 +126,10 @@ _MOST_PRIORS = 8
 # so little correlation, below which inputs were arranged; most rows of such a design.
 _NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
+# What is rounding of the residuals, over the largest target; the last digit of a
+# statistic, about its square.
+_ROUNDING, _SMALLEST_DIGIT = 1e-9, 20
+
 # Share of its directions that the terms of the other inputs leave at least; square in
 # deviations up to which what a fit shrank is taken for noise.
 _LEFT, _NOISE = 0.4, 3.84
@@ -326,6 +330,7 @@ class NullFit:
 
     residuals: FloatArray  # shape: (n_rows, n_coordinates)
     weights: FloatArray  # shape: (n_inputs,), learned; 0 where nothing was found
+    beside: FloatArray  # shape of the residuals: what terms, left out alike, leave
     # Covariances of residuals by the priors, and the prior of each coordinate.
     covariances: tuple[FloatArray, ...] = ()  # shapes: (n_rows, n_rows)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
@@ -338,6 +343,7 @@ def fit_others(
     groups: IndexArray,  # shape: (n_coordinates,)
     unit: IndexArray | None = None,  # shape: (n_rows,), means over which are fitted
     *,
+    terms: FloatArray | None = None,  # shape: (n_units, n_terms), of an input
     smooth: bool = False,
     with_covariances: bool = False,
     setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
@@ -360,11 +366,13 @@ def fit_others(
         moved = np.moveaxis(tables, 2, 0)
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
-    n_rows = len(centred)
-    found = centred * (n_rows / max(n_rows - 1, 1))
+    n_rows, n_targets = centred.shape
+    both = centred if terms is None else np.hstack([centred, terms])
+    left_out = both * (n_rows / max(n_rows - 1, 1))
+    found, beside = left_out[:, :n_targets], beside_of(left_out, n_targets)
     weights = np.zeros(len(others))
     if not len(others) or not most:
-        return NullFit(found, weights)
+        return NullFit(found, weights, beside)
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
@@ -388,13 +396,34 @@ def fit_others(
             if not prior.weights.any():
                 continue
             weights = prior.weights
-            given = prior, tables, centred[:, part], smooth, setting
-            found[:, part] = _residuals(*given)
+            columns = np.append(part, np.arange(n_targets, both.shape[1]))
+            given = prior, tables, both[:, columns], smooth, setting
+            left_out = _residuals(*given)
+            found[:, part] = left_out[:, : len(part)]
+            beside[:, part] = beside_of(left_out, len(part))
             if with_covariances:
                 inverse = _inverse(prior, tables)
                 size = np.diag(inverse)
                 covariances[-1] = inverse / np.outer(size, size)
-    return NullFit(found, weights, tuple(covariances), prior_of)
+    if not smooth:
+        found, beside = (without_rounding(one, centred) for one in (found, beside))
+    return NullFit(found, weights, beside, tuple(covariances), prior_of)
+
+
+def beside_of(left_out: FloatArray, number: int) -> FloatArray:
+    """Return what the last columns of a table leave of so many first ones."""
+    return _beside(left_out[:, :number], left_out[:, number:])
+
+
+def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
+    """Drop the digits of residuals that are rounding, beside the targets.
+
+    Without noise nothing else differs between equal runs, and the order in which a
+    product of matrices adds up is no effect of an input.
+    """
+    unit = _ROUNDING * np.abs(targets).max(axis=0)
+    unit = np.where(unit > 0, unit, 1.0)
+    return np.asarray(np.round(residuals / unit) * unit)
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -576,10 +605,14 @@ def rank_p_values(
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    """Round to nine digits: equal arrangements have equal statistics."""
+    """Round to nine digits: equal arrangements have equal statistics.
+
+    Statistics are about one where an input does nothing. What is far below is the
+    rounding of residuals that no exchange changes.
+    """
     with np.errstate(divide="ignore"):
         digits = 9 - np.ceil(np.log10(np.maximum(np.abs(values), 1e-300)))
-    factor = np.power(10.0, np.clip(digits, -300, 300))
+    factor = np.power(10.0, np.clip(digits, -300, _SMALLEST_DIGIT))
     return np.asarray(np.round(values * factor) / factor)
 
 
@@ -930,6 +963,7 @@ class _Setting:
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
+    beside: FloatArray  # shape of the residuals: what the terms leave of them
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -978,10 +1012,18 @@ class _Setting:
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
-            fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
+            both = equal_within(np.hstack([values, own.values]), exchange.strata)
+            number = values.shape[1]
+            nothing = np.zeros(len(others))
+            fit = NullFit(both[:, :number], nothing, beside_of(both, number))
         else:
             given = inputs, others, values, groups, unit
-            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
+            fit = fit_others(
+                *given,
+                terms=own.values,
+                with_covariances=arranged,
+                setting=of_series,
+            )
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
@@ -1024,7 +1066,9 @@ class _Setting:
         outlying = _outlying(X, fit.residuals, groups) & ~problem.of_two_values
         units = problem, own, residuals, groups, tuple(partners), exchange, tied
         arranged_by = roots, fit.prior_of, turns
-        return cls(*units, outlying, is_left, *arranged_by, design.order, of_rows)
+        beside = bounded(fit.beside, groups)
+        of_runs = design.order, of_rows
+        return cls(*units, outlying, beside, is_left, *arranged_by, *of_runs)
 
     @property
     def n_units(self) -> int:
@@ -1078,6 +1122,7 @@ class _Setting:
             residuals=self.residuals[:, columns],
             groups=groups,
             outlying=self.outlying[:, outputs],
+            beside=self.beside[:, columns],
             prior_of=None if self.prior_of is None else self.prior_of[columns],
         )
 
@@ -1095,6 +1140,7 @@ class _Setting:
             partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
             outlying=self.outlying[keep],
+            beside=self.beside[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
 
@@ -1517,33 +1563,52 @@ class _Setting:
         """Test products with partners beside what both do alone.
 
         By the tails of the scores, over exchanges and over signs; the larger counts.
+        Terms are taken off as the fit of the others leaves them out: a share of them
+        that varies with the others would be a product. Weaker products are tested
+        beside the stronger ones, which would be noise that follows the input.
         """
         found = np.ones((len(partners), self.n_outputs))
         if self.exchange.kind == "signs" or self.too_many_products:
             return found
-        own = self.own.values
-        left = _beside(self.residuals, own)
         tables = dict(self.partners)
+        products: dict[int, Terms] = {}
         for place, inputs in enumerate(partners):
-            if any(k not in tables for k in inputs):
-                continue
-            table = np.hstack([tables[k] for k in inputs])
-            product = products_of(self.lead.values, table)
-            weights = np.repeat(self.lead.weights, table.shape[1])
-            alone = np.hstack([own, table])
-            if alone.shape[1] >= 0.5 * len(alone):
-                continue  # beside so many terms nothing is left to see
-            product = _beside(product - product.mean(axis=0), alone)
-            other = replace(
-                self,
-                own=Terms(product, weights, 0),
-                residuals=left,
-                partners=(),
-                exchange=replace(self.exchange, kind="rows"),
-            )
-            both = (left, False), (other.left_over(), True)
-            found[place] = np.max([other._of_tails(*one) for one in both], axis=0)
+            if all(k in tables for k in inputs):
+                product = self._product(np.hstack([tables[k] for k in inputs]))
+                if product is not None:
+                    products[place] = product
+                    found[place] = self._of_product(product)
+        for output in np.flatnonzero((found <= _SMALL).sum(axis=0) > 1):
+            rest, stronger = self.only(np.array([output])), None
+            for place in np.argsort(found[:, output], kind="stable").tolist():
+                if found[place, output] > _SMALL:
+                    break
+                if stronger is not None:
+                    rest = replace(rest, beside=_beside(rest.beside, stronger))
+                    again = rest._of_product(products[place])[0]
+                    found[place, output] = max(found[place, output], again)
+                stronger = products[place].values
         return found
+
+    def _product(self, table: FloatArray) -> Terms | None:
+        """Return products with a partner, beside what both do alone."""
+        alone = np.hstack([self.own.values, table])
+        if alone.shape[1] >= 0.5 * len(alone):
+            return None  # beside so many terms nothing is left to see
+        product = products_of(self.lead.values, table)
+        weights = np.repeat(self.lead.weights, table.shape[1])
+        return Terms(_beside(product - product.mean(axis=0), alone), weights, 0)
+
+    def _of_product(self, product: Terms) -> FloatArray:  # shape: (n_outputs,)
+        other = replace(
+            self,
+            own=product,
+            residuals=self.beside,
+            partners=(),
+            exchange=replace(self.exchange, kind="rows"),
+        )
+        both = (self.beside, False), (other.left_over(), True)
+        return np.asarray(np.max([other._of_tails(*one) for one in both], axis=0))
 
 
 def _beside(values: FloatArray, table: FloatArray) -> FloatArray:

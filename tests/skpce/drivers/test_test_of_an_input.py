@@ -295,6 +295,43 @@ def test_two_inputs_that_act_only_together_are_named_as_a_pair():
     assert answer.pairs.second_input.tolist() == ["x1"]
 
 
+@cases(("n_levels", "n_runs"), (2, 30), (2, 200), (3, 60))
+def test_rounding_of_runs_without_noise_names_nothing(n_levels, n_runs):
+    # Runs of equal inputs, but for the null, are equal: nothing but rounding differs.
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, [n_levels, n_levels, 3], (n_runs, 3)).astype(float)
+        y = rng.normal(size=(n_levels, n_levels))[tuple(X[:, :2].astype(int).T)]
+        state = skpce.explain(X, y).drivers.state[0]
+        assert state[2] not in ("drives", "acts on the spread")
+
+
+@pytest.mark.slow
+@cases(
+    ("interaction", "n_runs", "noise"),
+    *((0.0, 200, 0.0), (0.0, 200, 0.01), (0.5, 60, 0.0), (0.5, 60, 0.05)),
+)
+def test_strong_effects_with_little_noise_make_no_pairs_with_nulls(
+    interaction, n_runs, noise
+):
+    # .30, .28, .07 and .08 of these answers named a null by its pair with a driver,
+    # whose residuals, left out, varied with the null; pairs were missed in .21 of 250.
+    named, pairs = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_values = [2, 4, 1000, 3] if interaction == 0 else [1000] * 4
+        X = rng.integers(0, n_values, (n_runs, 4)).astype(float)
+        a, b = ((X - X.mean(axis=0)) / X.std(axis=0)).T[:2]
+        f = rng.normal() * a + rng.normal() * (b + 0.5 * b**2) + interaction * a * b
+        y = f + noise * f.std() * rng.normal(size=n_runs)
+        answer = skpce.explain(X, y)
+        wrong = np.isin(answer.drivers.state[0, 2:], ["drives", "acts on the spread"])
+        named += wrong.any()
+        pairs += "y: x0 and x1" in answer.pairs.keys["pair"]
+    assert named <= 5  # the level is 2 of 40: more in one of seventy
+    assert pairs >= 33 if interaction else pairs <= 1
+
+
 def test_a_null_that_is_nearly_the_effect_of_a_driver_is_said_to_be_alike():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(100, 4))
@@ -392,7 +429,7 @@ def one_at_a_time(seed, n_inputs=6, n_levels=8):
 
 def test_the_driver_of_runs_that_change_one_input_at_a_time_is_named():
     states = np.array(
-        [skpce.explain(*one_at_a_time(seed)).drivers.state[0] for seed in range(8)]
+        [skpce.explain(*one_at_a_time(seed)).drivers.state[0] for seed in range(10)]
     )
     assert (states[:, 0] == "drives").sum() >= 6
     assert not np.isin(states[:, 1:], ["drives", "acts on the spread"]).any()
