@@ -34,8 +34,8 @@ def answer_of(case: Case) -> Any:
 def without_shares(call: Callable[[], Any]) -> Any:
     """Call with unknown shares: *drives* does not rest on them, and takes a third."""
 
-    def nothing(*given: Any) -> Shares:
-        n_outputs, n_rows = int(given[3].max()) + 1, len(given[6])
+    def nothing(problem: Any, unit: Any) -> Shares:
+        n_outputs, n_rows = problem.n_outputs, len(problem.members)
         unknown = np.stack([np.zeros((n_outputs, n_rows))] * 2)
         bounds = np.concatenate([unknown, np.ones((1, n_outputs, n_rows))])
         found = Shares.nothing(n_outputs, n_rows)

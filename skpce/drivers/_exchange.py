@@ -259,6 +259,16 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
+    def alone(self, members: Sequence[int]) -> FloatArray:  # (n_rows, n_functions)
+        """Return what inputs may do alone: their terms and, if few, their functions."""
+        tables = [joined([self.terms[k] for k in members]).values]
+        for k in members:
+            if not self.is_category[k]:
+                tables.append(self.tables[k, : self.n_functions[k]].T)
+        whole = np.hstack(tables)
+        few = 4 * whole.shape[1] <= len(whole)
+        return np.asarray(whole if few else tables[0])
+
     def are_arranged(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
     ) -> bool:
@@ -342,8 +352,8 @@ def fit_others(
     targets: FloatArray,  # shape: (n_units, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,)
     unit: IndexArray | None = None,  # shape: (n_rows,), means over which are fitted
-    *,
     terms: FloatArray | None = None,  # shape: (n_units, n_terms), of an input
+    *,
     smooth: bool = False,
     with_covariances: bool = False,
     setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
@@ -980,11 +990,12 @@ class _Setting:
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
+        n_outputs, both = values.shape[1], np.hstack([values, inputs.alone(members)])
         if design.order is not None and exchange.kind != "none":
             if design.blocks_of_series is not None:
-                values = without_means(values, design.blocks_of_series)
+                both = without_means(both, design.blocks_of_series)
                 own = own.centred(design.blocks_of_series)
-            tables = standardized(values), own.values[:, :1]
+            tables = standardized(both[:, :n_outputs]), own.values[:, :1]
             memory = memory_of(*tables, order=design.order)
             labels = design.series_blocks(3 * memory if memory > 1 else 1)
             # There are none where the series remembers for long.
@@ -995,14 +1006,15 @@ class _Setting:
         if design.blocks is not None and exchange.kind != "signs":
             units_of = np.bincount(design.blocks[first_of(exchange.unit)])
             if design.blocks_cross(exchange.unit) or (units_of > 1).any():
-                values = without_means(values, design.blocks)
+                both = without_means(both, design.blocks)
         # Units over which means are taken; None where each row is one.
         is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
         unit = None if is_each else exchange.unit
-        inside = values if unit is None else without_means(values, unit)
+        inside = both if unit is None else without_means(both, unit)
         if unit is not None:
-            values, X = mean_of(values, unit), X[first_of(unit)]
+            both, X = mean_of(both, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
+        values, terms = both[:, :n_outputs], both[:, n_outputs:]
         arranged = (
             exchange.strata is None
             and exchange.kind != "signs"
@@ -1012,22 +1024,18 @@ class _Setting:
         )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
-            both = equal_within(np.hstack([values, own.values]), exchange.strata)
-            number = values.shape[1]
-            nothing = np.zeros(len(others))
-            fit = NullFit(both[:, :number], nothing, beside_of(both, number))
+            both = equal_within(both, exchange.strata)
+            found = both[:, :n_outputs], np.zeros(len(others))
+            fit = NullFit(*found, beside_of(both, n_outputs))
         else:
-            given = inputs, others, values, groups, unit
-            fit = fit_others(
-                *given,
-                terms=own.values,
-                with_covariances=arranged,
-                setting=of_series,
-            )
+            given = inputs, others, values, groups, unit, terms
+            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
-            of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
+            of_rows = fit.residuals
+            if unit is not None:
+                of_rows = inside[:, :n_outputs] + of_rows[unit]
             of_rows = bounded(of_rows, groups)
         tied: tuple[int, ...] = ()
         known, seen, strata = inputs, whole, exchange.strata
@@ -1613,7 +1621,7 @@ class _Setting:
 
 def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
     """Return what no linear function of the columns of a table explains."""
-    basis = np.linalg.qr(table)[0]
+    basis = linalg.orth(table, rcond=1e-9)
     return np.asarray(values - basis @ (basis.T @ values))
 
 
