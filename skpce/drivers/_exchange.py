@@ -266,7 +266,7 @@ class Inputs:
             if not self.is_category[k]:
                 tables.append(self.tables[k, : self.n_functions[k]].T)
         whole = np.hstack(tables)
-        few = 4 * whole.shape[1] <= len(whole)
+        few = 5 * whole.shape[1] <= len(whole)
         return np.asarray(whole if few else tables[0])
 
     def are_arranged(
@@ -340,7 +340,7 @@ class NullFit:
 
     residuals: FloatArray  # shape: (n_rows, n_coordinates)
     weights: FloatArray  # shape: (n_inputs,), learned; 0 where nothing was found
-    beside: FloatArray  # shape of the residuals: what terms, left out alike, leave
+    beside: FloatArray  # shape of the residuals: what terms leave of them
     # Covariances of residuals by the priors, and the prior of each coordinate.
     covariances: tuple[FloatArray, ...] = ()  # shapes: (n_rows, n_rows)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
@@ -973,7 +973,8 @@ class _Setting:
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
-    beside: FloatArray  # shape of the residuals: what the terms leave of them
+    alone: FloatArray  # shape: (n_units, n_functions): what the input may do alone
+    beside: FloatArray  # shape of the residuals: what these functions leave of them
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -1076,7 +1077,7 @@ class _Setting:
         arranged_by = roots, fit.prior_of, turns
         beside = bounded(fit.beside, groups)
         of_runs = design.order, of_rows
-        return cls(*units, outlying, beside, is_left, *arranged_by, *of_runs)
+        return cls(*units, outlying, terms, beside, is_left, *arranged_by, *of_runs)
 
     @property
     def n_units(self) -> int:
@@ -1148,6 +1149,7 @@ class _Setting:
             partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
             outlying=self.outlying[keep],
+            alone=self.alone[keep],
             beside=self.beside[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
@@ -1600,7 +1602,7 @@ class _Setting:
 
     def _product(self, table: FloatArray) -> Terms | None:
         """Return products with a partner, beside what both do alone."""
-        alone = np.hstack([self.own.values, table])
+        alone = np.hstack([self.own.values, self.alone, table])
         if alone.shape[1] >= 0.5 * len(alone):
             return None  # beside so many terms nothing is left to see
         product = products_of(self.lead.values, table)
