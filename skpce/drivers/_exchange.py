@@ -261,13 +261,11 @@ class Inputs:
 
     def alone(self, members: Sequence[int]) -> FloatArray:  # (n_rows, n_functions)
         """Return what inputs may do alone: their terms and, if few, their functions."""
-        tables = [joined([self.terms[k] for k in members]).values]
-        for k in members:
-            if not self.is_category[k]:
-                tables.append(self.tables[k, : self.n_functions[k]].T)
-        whole = np.hstack(tables)
-        few = 5 * whole.shape[1] <= len(whole)
-        return np.asarray(whole if few else tables[0])
+        terms = joined([self.terms[k] for k in members]).values
+        numbers = [k for k in members if not self.is_category[k]]
+        functions = [self.tables[k, : self.n_functions[k]].T for k in numbers]
+        whole = np.hstack([terms, *functions])
+        return np.asarray(whole if 5 * whole.shape[1] <= len(whole) else terms)
 
     def are_arranged(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
