@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HISTORY = Path(__file__).with_name("history.csv")
 
 _STEPS = (4, 3, 16, 24)
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IMPORT = "import time; start = time.process_time(); import skpce; "
 _IMPORT += "print(time.process_time() - start)"
 
@@ -159,7 +159,7 @@ def time_tasks() -> dict[str, float]:
 
 def time_checkout(folder: Path) -> dict[str, float]:
     """Return the times of a checkout, each measured in processes of its own."""
-    environment = os.environ | dict.fromkeys(_THREADS, "1")
+    environment = os.environ | dict.fromkeys(THREADS, "1")
     environment["PYTHONPATH"] = str(folder)
 
     def output(*arguments: str) -> str:

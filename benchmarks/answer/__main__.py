@@ -4,8 +4,7 @@ Run ``OMP_NUM_THREADS=1 python -m benchmarks.answer --write
 docs/downloads/answer.txt``.
 Each ensemble is written to ``--out`` when it is done: a run that was ended goes on from
 there. ``--quick`` takes 20 ensembles a kind; ``--only`` some parts; ``--no-shares``
-leaves the shares out where only tests are measured. Other tools are compared by
-``python -m benchmarks.answer.peers``.
+leaves the shares out where only tests are measured.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .before_after import rows as rows_of_before
 from .ensembles import COVERAGE, KINDS, POWER
 from .measure import generator_of, measure
 from .stability import cost_of, stability_of
 from .tables import page
 from .textbook import DESIGNS, answer_of
 
-PARTS = ("rows", "error", "power", "coverage", "textbook", "stability", "cost")
+PARTS = ("error", "power", "coverage", "textbook", "stability", "cost")
 
 
 def parse() -> argparse.Namespace:
@@ -53,7 +51,6 @@ def main() -> None:
             shares = part != "error" or not arguments.no_shares
             run(part, _chosen(kinds, arguments.kinds), number, arguments.out, shares)
     for part, measured in (
-        ("rows", rows_of_before),
         ("textbook", lambda: {k: answer_of(make()) for k, make in DESIGNS.items()}),
         ("stability", lambda: stability_of(arguments.quick)),
         ("cost", lambda: cost_of(arguments.quick)),

@@ -25,11 +25,6 @@ def page(out: Path) -> str:
         "<!-- Written by benchmarks/answer; do not edit. -->\n",
         "# Is the answer right?\n",
         "Made by `python -m benchmarks.answer --write docs/downloads/answer.txt`.\n",
-        "## What went wrong before\n",
-        "Tables on which earlier verdicts were wrong. What is said now is measured on "
-        "the same data where these are published or simulated, else (searches, trials) "
-        "on others of the kind: `benchmarks/answer/before_after.py`.\n",
-        table(["tried", "said before", "true", "now"], _json(out / "rows.json") or []),
         "## Family-wise error\n",
         "*wrong*: answers in which some input that does nothing *drives*, or is one of "
         "a named pair; upper 95 % limit. *found*: share of the inputs that act of "
@@ -42,11 +37,6 @@ def page(out: Path) -> str:
         "intended. *least*: of the interval that holds it least often. Widths are "
         "those of the intervals of totals, in the mean.\n",
         coverage_table(out),
-        "## Other tools\n",
-        "In one run (`python -m benchmarks.answer.peers`): ensembles in which some "
-        "null is named, and in which each driver is, by what the tool's documentation "
-        "takes for important.\n",
-        peers_table(out),
         "## Designs of textbooks\n",
         textbook_table(out),
         "## Stability and cost\n",
@@ -133,19 +123,6 @@ def coverage_table(out: Path) -> str:
             covered = np.mean([one["covered"] for one in lines])
             cells = [str(len(lines)), f"{covered:.2f}", f"{inside.min():.2f}"]
             rows.append([name, *cells, *means])
-    return table(columns, rows)
-
-
-def peers_table(out: Path) -> str:
-    """Return what other tools name."""
-    columns = ["ensembles", "tool", "number", "a null", "drivers", "CPU-s"]
-    rows = []
-    for kind, tools in _json(out / "peers.json").items():
-        for place, (tool, one) in enumerate(tools.items()):
-            found = " ".join(f"{share:.2f}" for share in one["found"])
-            cells = [str(one["number"]), f"{one['null']:.2f}", found]
-            name = "" if place else kind
-            rows.append([name, tool, *cells, f"{one['seconds']:.2f}"])
     return table(columns, rows)
 
 

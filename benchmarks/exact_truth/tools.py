@@ -2,9 +2,12 @@
 
 A tool gets a study and returns scores to rank the inputs by, which of them it names,
 and, where it estimates them, first-order and total shares. What is named is what its
-documentation takes for important, as in :mod:`benchmarks.answer.peers`: else a total
-share, or a first-order one, of at least .05. Tools for numbers alone get the places of
-labels; forests and processes get them one-hot, as Optuna does.
+documentation takes for important: a p-value below 5 % after a correction for the number
+of inputs, where it has one (hidimstat); a mean over two standard deviations above 0
+(the guide of scikit-learn on permutation importance); more than the mean of all inputs,
+the default of ``SelectFromModel``; else a total share, or a first-order one, of at
+least .05. Tools for numbers alone get the places of labels; forests and processes get
+them one-hot, as Optuna does.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.against_commit import ROOT, commit_of
+
 from .comparison_page import page
 from .fits import METHODS, SLOW
 from .functions import (
@@ -43,7 +45,6 @@ from .functions import (
     Indices,
     pick_freeze,
 )
-from .record import commit
 
 SIZES = (40, 60, 100, 200, 500)
 SHARES = (0.0, 0.05, 0.2, 0.5)
@@ -126,7 +127,7 @@ def run(path: Path, cells: Iterator[tuple[Any, ...]], limit: float) -> None:
     if known and not path.exists():
         write(path, known, "w")
     done = {tuple(row[name] for name in COLUMNS[:5]) for row in known}
-    state, missing = commit(), set()
+    state, missing = commit_of(ROOT), set()
     for method, function, n, noise, seed in cells:
         row = dict.fromkeys(COLUMNS, "") | {"commit": state}
         row |= dict(zip(COLUMNS, (method, function.name, n, noise, seed), strict=False))

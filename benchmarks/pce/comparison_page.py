@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import table
+
 from .fits import METHODS, OURS, REMOVED
 from .functions import FIRST_EIGHT, KEPT_BACK, NOTHING, OTHERS
-from .tables import table
 
 FloatArray = NDArray[np.float64]
 Unit = tuple[str, str]

@@ -30,6 +30,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from benchmarks.measuring import table
 from skpce import PolynomialChaosRegressor
 
 from .functions import (
@@ -39,7 +40,6 @@ from .functions import (
     SOBOL_G,
     BenchmarkFunction,
 )
-from .tables import table
 
 FloatArray = NDArray[np.float64]
 

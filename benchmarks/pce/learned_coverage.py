@@ -21,10 +21,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from benchmarks.measuring import table
 from skpce import PolynomialChaosRegressor
 
 from .functions import NOTHING, SUITE
-from .tables import table
 
 FUNCTIONS = (
     *("Ishigami", "plateau", "Friedman", "tanh"),
