@@ -9,7 +9,6 @@ Run: ``python -m benchmarks.all_tasks --presets default paper --out runs
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import options, publish, table
 from gflownet_envs.experiments.tasks import TASKS
 
 COLUMNS = (
@@ -155,12 +154,8 @@ def page(folders: dict[str, list[Path]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--presets", nargs="+", default=["default", "paper"])
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--out", type=Path, default=Path("runs"))
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
+    given = {"tasks": TASKS, "out": Path("runs"), "write": Path}
+    arguments = options(__doc__, presets=["default", "paper"], **given)
     folders: dict[str, list[Path]] = {preset: [] for preset in arguments.presets}
     for preset, its_folders in folders.items():
         for task in arguments.tasks:

@@ -14,12 +14,12 @@ computes nothing.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.measuring import options
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.storage import write_bytes
 
@@ -73,14 +73,8 @@ def copy_pictures(task: str, folder: Path, images: Path = IMAGES) -> list[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    parser.add_argument("--preset", default="default")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument(
-        "--as-they-are", action="store_true", help="copy, and compute nothing"
-    )
-    arguments = parser.parse_args()
+    given = {"preset": "default", "tasks": TASKS, "as_they_are": False}
+    arguments = options(__doc__, runs=Path("runs"), **given)
     for task in arguments.tasks:
         folder = arguments.runs / f"{task}-{arguments.preset}"
         if not arguments.as_they_are:

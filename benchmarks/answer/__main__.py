@@ -9,12 +9,13 @@ leaves the shares out where only tests are measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from benchmarks.measuring import options, publish, stored
 
 from .ensembles import COVERAGE, KINDS, POWER
 from .measure import generator_of, measure
@@ -25,48 +26,33 @@ from .textbook import DESIGNS, answer_of
 PARTS = ("error", "power", "coverage", "textbook", "stability", "cost")
 
 
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.answer", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--ensembles", type=int, default=400)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
-    parser.add_argument("--kinds", nargs="*", help="beginnings of names")
-    parser.add_argument("--no-shares", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("runs/answer"))
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    return parser.parse_args()
-
-
 def main() -> None:
     """Measure what is not measured yet, and write the page."""
-    arguments = parse()
+    given = {"only": PARTS, "kinds": [""], "no_shares": False, "write": Path}
+    arguments = options(
+        __doc__, ensembles=400, quick=False, out=Path("runs/answer"), **given
+    )
     number = 20 if arguments.quick else arguments.ensembles
     arguments.out.mkdir(parents=True, exist_ok=True)
-    given = ("error", KINDS), ("power", POWER), ("coverage", COVERAGE)
-    for part, kinds in given:
+    for part, kinds in ("error", KINDS), ("power", POWER), ("coverage", COVERAGE):
         if part in arguments.only:
+            chosen = {
+                name: kind
+                for name, kind in kinds.items()
+                if name.startswith(tuple(arguments.kinds))
+            }
             shares = part != "error" or not arguments.no_shares
-            run(part, _chosen(kinds, arguments.kinds), number, arguments.out, shares)
-    for part, measured in (
-        ("textbook", lambda: {k: answer_of(make()) for k, make in DESIGNS.items()}),
-        ("stability", lambda: stability_of(arguments.quick)),
-        ("cost", lambda: cost_of(arguments.quick)),
-    ):
-        path = arguments.out / f"{part}.json"
-        if part in arguments.only and not path.exists():
-            path.write_text(json.dumps(measured(), indent=1), encoding="utf-8")
-            print(f"{part}: done", file=sys.stderr)
+            run(part, chosen, number, arguments.out, shares)
+    measured: dict[str, Callable[[], Any]] = {
+        "textbook": lambda: {k: answer_of(make()) for k, make in DESIGNS.items()},
+        "stability": lambda: stability_of(arguments.quick),
+        "cost": lambda: cost_of(arguments.quick),
+    }
+    for part, find in measured.items():
+        if part in arguments.only:
+            stored(arguments.out / f"{part}.json", find)
     if arguments.write is not None:
-        arguments.write.write_text(page(arguments.out), encoding="utf-8")
-
-
-def _chosen(kinds: Mapping[str, Any], given: list[str] | None) -> dict[str, Any]:
-    if given is None:
-        return dict(kinds)
-    return {k: v for k, v in kinds.items() if any(k.startswith(g) for g in given)}
+        publish(page(arguments.out), arguments.write)
 
 
 def run(

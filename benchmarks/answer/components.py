@@ -8,13 +8,13 @@ statsmodels, where it is installed.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import options, publish
 from skpce import variance_components
 
 ITEMS, PROMPTS = 30, 5
@@ -147,11 +147,7 @@ def reml(number: int) -> str:
 
 def main() -> None:
     """Measure, and print or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--number", type=int, default=400, help="tables a setting")
-    parser.add_argument("--large", action="store_true")
-    parser.add_argument("--write", type=Path, metavar="PAGE")
-    given = parser.parse_args()
+    given = options(__doc__, number=400, large=False, write=Path)
     named = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
     text = f"""<!-- Written by benchmarks/answer/components.py; do not edit. -->
 
@@ -173,10 +169,7 @@ prompts and residual: {named}.
 
 {reml(min(given.number, 20))}
 """
-    if given.write is None:
-        print(text)
-    else:
-        given.write.write_text(text, encoding="utf-8")
+    publish(text, given.write)
 
 
 if __name__ == "__main__":

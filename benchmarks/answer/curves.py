@@ -9,19 +9,14 @@ inputs. Real curves are those of a grid of networks of scikit-learn, trained her
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import time
-import warnings
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.neural_network import MLPClassifier
 
 import skpce
+from benchmarks.measuring import options, publish
 from skpce.drivers import Design
 from skpce.drivers._curves import adjusted_for_families
 from skpce.drivers._exchange import Inputs, Problem
@@ -168,118 +163,11 @@ def tables(number: int) -> str:
     return "\n".join(lines)
 
 
-EPOCHS = (1, 2, 3, 5, 8, 13, 20)
-RATES = (0.0003, 0.001, 0.003, 0.01)
-UNITS, BATCHES, PENALTIES, SEEDS = (4, 8, 16), (16, 128), (1e-6, 1.0), 2
-
-
-@cache
-def grid() -> dict[str, Any]:
-    """Train every network of a grid, and test it along the epochs."""
-    X, y = load_digits(return_X_y=True)
-    X = X / 16
-    rows: dict[str, list[float]] = {}
-    settings = itertools.product(RATES, UNITS, BATCHES, PENALTIES, range(SEEDS))
-    for rate, units, batch, penalty, seed in settings:
-        network = MLPClassifier(
-            *((units,),),
-            learning_rate_init=rate,
-            batch_size=batch,
-            alpha=penalty,
-            random_state=seed,
-        )
-        row = {"rate": rate, "units": units, "batch": batch, "penalty": penalty}
-        row["seed"] = seed
-        for epoch in range(1, EPOCHS[-1] + 1):
-            network.partial_fit(X[:400], y[:400], classes=range(10))
-            if epoch in EPOCHS:
-                row[f"accuracy_epoch_{epoch}"] = network.score(X[400:], y[400:])
-        for key, value in row.items():
-            rows.setdefault(key, []).append(value)
-    return rows
-
-
-def explained(table: dict[str, Any], rows: Any = None) -> Any:
-    """Explain the curves of the grid, or of some of its settings."""
-    if rows is not None:
-        table = {key: np.asarray(values)[rows] for key, values in table.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        answer = skpce.explain(
-            table,
-            outputs=[f"accuracy_epoch_{epoch}" for epoch in EPOCHS],
-            log=["rate", "units", "batch", "penalty"],
-            replicate="seed",
-        )
-        return answer.over(name="epoch")
-
-
-def exact(table: dict[str, Any], name: str) -> Any:
-    """Return the share in all of an input of the complete grid, by averages.
-
-    Of the variance between runs, with what seeds do; squares of means of two seeds hold
-    half of the noise, which is taken off.
-    """
-    names = ["rate", "units", "batch", "penalty"]
-    shape = len(RATES), len(UNITS), len(BATCHES), len(PENALTIES), SEEDS
-    found = []
-    for epoch in EPOCHS:
-        cube = np.reshape(table[f"accuracy_epoch_{epoch}"], shape)
-        noise = cube.var(axis=4, ddof=1).mean()
-        means, place = cube.mean(axis=4), names.index(name)
-        levels = shape[place]
-        inside = means.var(axis=place).mean() - noise / SEEDS * (levels - 1) / levels
-        settings = means.size
-        whole = means.var() - noise / SEEDS * (settings - 1) / settings + noise
-        found.append(max(inside, 0.0) / whole)
-    return np.array(found)
-
-
-def real() -> str:
-    """Return what is said of the grid, and of 30 of its settings."""
-    table = grid()
-    whole = explained(table)
-    settings = np.random.default_rng(0).choice(len(table["rate"]) // SEEDS, 30, False)
-    some = explained(table, np.concatenate([2 * settings, 2 * settings + 1]))
-    lines = [
-        f"## A grid of networks: {len(table['rate'])} trainings on digits, epochs "
-        f"{EPOCHS[0]} to {EPOCHS[-1]}",
-        "",
-        "Shares in all: exact, of the whole grid, and of 30 of its settings with their "
-        "bands.",
-        "",
-        "| input | epoch | exact | whole grid | 30 settings | band | p |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name in ("rate", "units", "batch", "penalty"):
-        truth = exact(table, name)
-        left, right = whole[name], some[name]
-        for at, epoch in enumerate(EPOCHS):
-            lines.append(
-                f"| {name} | {epoch} | {truth[at]:.2f} | {left.total[at]:.2f} | "
-                f"{right.total[at]:.2f} | {right.total_low[at]:.2f} to "
-                f"{right.total_high[at]:.2f} | {right.p_value[at]:.3g} |"
-            )
-    return "\n".join(
-        [
-            *(*lines, "", "Whole grid:", *whole.sentences, ""),
-            *("30 settings:", *some.sentences),
-        ]
-    )
-
-
 def main() -> None:
-    """Measure, print, and write the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.answer.curves", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--ensembles", type=int, default=20)
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
-    text = f"# Drivers along an axis\n\n{real()}\n\n{tables(arguments.ensembles)}\n"
-    print(text)
-    if arguments.write is not None:
-        arguments.write.write_text(text, encoding="utf-8")
+    """Measure, and print or write the page."""
+    arguments = options(__doc__, ensembles=20, write=Path)
+    text = f"# Drivers along an axis\n\n{tables(arguments.ensembles)}\n"
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

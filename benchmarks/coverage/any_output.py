@@ -22,7 +22,6 @@ Run: ``python -m benchmarks.coverage.any_output``
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -32,7 +31,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
 
-from benchmarks.measuring import table
+from benchmarks.measuring import options, table
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 
 LEVEL = 0.9
@@ -129,19 +128,14 @@ def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ensembles", type=int, default=300)
-    parser.add_argument("--members", type=int, nargs="+", default=(30, 60, 200))
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=tuple(CASES))
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
-    last = arguments.first_seed + arguments.ensembles
+    arguments = options(
+        __doc__, ensembles=300, members=(30, 60, 200), cases=CASES, jobs=2
+    )
     rows, largest_error, seconds = [], 0.0, 0.0
     for case, n_members in product(arguments.cases, arguments.members):
         found = Parallel(n_jobs=arguments.jobs)(
             delayed(measure)(case, n_members, seed)
-            for seed in range(arguments.first_seed, last)
+            for seed in range(arguments.ensembles)
         )
         values = np.array([one for one, _ in found])
         seconds += sum(spent for _, spent in found)

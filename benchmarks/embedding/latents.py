@@ -20,20 +20,20 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.latents``
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import options, publish, table
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
 
-from .reactions import Reactions, add_options
+from .reactions import Reactions
 
 N_FIT, N_FRESH, N_ENTRIES, N_INPUTS = 50, 100, 500, 5
 _COUNTS = ("normal fit", "normal fresh", "epoch")
@@ -121,10 +121,7 @@ def embeddings_table(rows: np.ndarray, n_seeds: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    add_options(parser)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, seeds=5, blocks=str, write=Path)
     rows = yields(Reactions(arguments.blocks))
     publish(embeddings_table(rows, arguments.seeds), arguments.write)
 

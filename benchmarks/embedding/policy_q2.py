@@ -30,7 +30,6 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.policy_q2``
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -46,7 +45,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.measuring import publish, stored, table
+from benchmarks.measuring import options, publish, stored, table
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
@@ -54,7 +53,7 @@ from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
 
 from .latents import DecodedKernelPCA
-from .reactions import RECIPES, Reactions, add_options
+from .reactions import RECIPES, Reactions
 
 MEMBERS = (50, 500)
 DIMENSIONS = (2, 5, 10, 15)
@@ -339,10 +338,7 @@ def page(results: Results, steps: list[str], shares: np.ndarray) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--cells", type=Path, help="folder of finished figures")
-    add_options(parser)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, cells=Path, blocks=str, write=Path)
     reactions, results = Reactions(arguments.blocks), Results()
     drawn, shares = process(reactions)
     for ensemble in (*(proxies(reactions, recipe) for recipe in RECIPES), drawn):

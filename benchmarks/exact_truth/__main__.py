@@ -17,7 +17,6 @@ which the input that it ranks first is within .02 of the largest total.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import io
@@ -32,6 +31,8 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import kendalltau
+
+from benchmarks.measuring import options
 
 from .grids import GRIDS
 from .studies import DESIGNS, DUMMIES, Study, draw
@@ -170,12 +171,8 @@ def rounded(line: Line) -> Line:
 
 def main() -> None:
     """Ask what is not asked yet, or repeat a part."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tools", nargs="*", choices=TOOLS, metavar="TOOL")
-    parser.add_argument("--again", nargs="*", choices=TOOLS, metavar="TOOL", default=())
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    tools = arguments.tools or (QUICK if arguments.quick else tuple(TOOLS))
+    arguments = options(__doc__, tools=TOOLS, again=[""], quick=False)
+    tools = [tool for tool in arguments.tools if tool in QUICK or not arguments.quick]
     recorded = [line for line in lines() if line["tool"] not in arguments.again]
     done = {tuple(str(line[name]) for name in KEY): line for line in recorded}
     fresh: list[Line] = []

@@ -14,7 +14,6 @@ goes on where it was interrupted, and with ``--table`` for the table of what is 
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 import warnings
@@ -25,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.gflownet.converged import Space, expressions, graphs, spaces
+from benchmarks.measuring import options
 from gflownet_envs import (
     PAPER_TRAINING,
     HypergridEnvironment,
@@ -174,12 +174,8 @@ def totals(rows: list[dict]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("runs/certificate.jsonl"))
-    parser.add_argument("--table", action="store_true", help="compute nothing")
-    arguments = parser.parse_args()
+    out = Path("runs/certificate.jsonl")
+    arguments = options(__doc__, members=20, seed=0, out=out, table=False)
     warnings.simplefilter("ignore", NotConvergedWarning)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.touch()

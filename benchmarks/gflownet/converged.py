@@ -14,7 +14,6 @@ Run: ``python -m benchmarks.gflownet.converged``, or some of the spaces alone wi
 
 from __future__ import annotations
 
-import argparse
 import resource
 import warnings
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from benchmarks.measuring import options
 from gflownet_envs import (
     PAPER_TRAINING,
     DagEnvironment,
@@ -139,12 +139,7 @@ def measure(space: Space, label: str, spec: TrainingSpec) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", default=[""], help="parts of names")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, members=20, seed=0, only=[""], settings=SETTINGS)
     warnings.simplefilter("ignore", NotConvergedWarning)
     print(
         "| space | states / objects | settings | distance, mean / worst | smallest "

@@ -9,13 +9,13 @@ Run: ``python -m benchmarks.gflownet.exploration runs/buchwald-hartwig-default``
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import options
 from gflownet_envs import (
     SequentialSelectionEnvironment,
     TrainingSpec,
@@ -33,10 +33,7 @@ SETTINGS = ((0.0, 48), (0.02, 48), (0.05, 48), (0.05, 64), (0.1, 64), (0.3, 48))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--members", type=int, default=50)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, RUN=Path, members=50)
     arrays, _ = read_arrays(arguments.run / "ensemble.safetensors")
     log_reward = arrays["log_reward"][: arguments.members]
     data = fetch_buchwald_hartwig()

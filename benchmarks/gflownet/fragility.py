@@ -13,7 +13,6 @@ folder are not solved again.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 import torch
 from scipy.stats import rankdata
 
-from benchmarks.measuring import publish, solved, study_of, table
+from benchmarks.measuring import options, publish, solved, study_of, table
 from gflownet_envs import PolicyDataset
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
@@ -276,15 +275,10 @@ def page(folder: Path, seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("runs/fragility"))
-    parser.add_argument("--write", type=Path, help="the file of tables")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, seed=0, out=Path("runs/fragility"), write=Path)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    text = page(arguments.out, arguments.seed)
-    publish(text, arguments.write)
+    publish(page(arguments.out, arguments.seed), arguments.write)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ Run: ``python -m benchmarks.gflownet.objectives``
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.measuring import options
 from gflownet_envs import OBJECTIVES, TrainingSpec, solve_exact, train_ensemble
 from gflownet_envs.environments import HypergridEnvironment
 from gflownet_envs.exact import terminating_distribution
@@ -33,13 +33,8 @@ EXPLORATION = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--side", type=int, default=16)
-    parser.add_argument("--r0", type=float, nargs="+", default=[0.01, 0.0001])
-    parser.add_argument("--iterations", type=int, default=1000)
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--replicates", type=int, default=10)
-    arguments = parser.parse_args()
+    sizes = {"side": 16, "batch": 16, "iterations": 1000, "replicates": 10}
+    arguments = options(__doc__, r0=[0.01, 0.0001], **sizes)
     warnings.simplefilter("ignore", NotConvergedWarning)
     environment = HypergridEnvironment(n_dims=2, side=arguments.side)
     modes = mode_of_object(environment).numpy()

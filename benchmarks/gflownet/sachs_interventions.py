@@ -13,7 +13,6 @@ Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.sachs_inte
 
 from __future__ import annotations
 
-import argparse
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import options, publish, table
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
@@ -168,10 +167,7 @@ def page(rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--write", type=Path, help="the file of the table")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, seeds=[0, 1], write=Path)
     torch.set_num_threads(1)
     every = read_cells(observational=False)
     designs = {
@@ -188,8 +184,7 @@ def main() -> None:
         for name, (cells, interventional) in designs.items()
         for seed in arguments.seeds
     ]
-    text = page(rows)
-    publish(text, arguments.write)
+    publish(page(rows), arguments.write)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,6 @@ Exact policies of three tasks: the grid, Buchwald–Hartwig reactions and real m
   errors above the next.
 - *Drivers* of the distribution over objects: probabilities of leading objects and of
   classes, entropy, expected reward, number of modes, by `skpce.explain`.
-- *Error rates*: the same with inputs that do nothing. On the grid members are drawn
-  anew from all 625, and two inputs are added that are drawn at random; on the hypergrid
-  and the reactions the rows of all inputs are permuted. Counted are answers that name a
-  driver among inputs that do nothing.
 - *Sachs*: what two samples of cells have in common, by greedy trajectories and by
   marginals of edges.
 
@@ -23,7 +19,6 @@ runs/whole_space --write docs/downloads/whole_space.txt --images docs/images``.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Mapping
@@ -34,16 +29,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import binomtest
 
 import skpce
-from benchmarks.measuring import publish, study_of, table
+from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import (
-    HypergridEnvironment,
     WholeSpace,
-    hypergrid_mode_rewards,
-    mode_of_object,
     policies_everywhere,
     solve_exact,
 )
@@ -57,7 +48,6 @@ from gflownet_envs.experiments.space_maps import (
 )
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.rewards.closed_form import quadrant_shift_rewards
 from gflownet_envs.storage import write_bytes
 
 IMAGES = {
@@ -71,8 +61,7 @@ TITLES = {
     "molecules": "Molecules",
 }
 _N_DRAWS = {"grid": 1024, "buchwald-hartwig": 256, "molecules": 256}
-_SLOW = "reactions, eleven permuted parts"
-_N_MEMBERS = 50  # of the drivers on the grid and hypergrid
+_N_MEMBERS = 50  # of the drivers on the grid
 
 
 @dataclass(frozen=True)
@@ -307,111 +296,6 @@ def drivers_table(task: Space) -> str:
     )
 
 
-# Inputs that do nothing
-
-
-def grid_with_idle_inputs(task: Space, seed: int) -> tuple[Any, set[str]]:
-    """Draw members from all 625, and two inputs that do nothing."""
-    rng = np.random.default_rng([seed, 1])
-    graph = task.solution.graph
-    log_reward, levels = quadrant_shift_rewards(task.study.environment)
-    rows = rng.choice(len(log_reward), _N_MEMBERS, replace=False)
-    names = list(task.study.named_parts[0].parts)
-    inputs = dict(zip(names, levels[rows].numpy().T, strict=True))
-    idle = {f"idle {i}": rng.choice(np.unique(levels), _N_MEMBERS) for i in (1, 2)}
-    solution = solve_exact(graph, log_reward[rows])
-    space = WholeSpace.from_policies(graph, solution)
-    outputs = space.statistics(
-        classes=task.classes,
-        values={"reward": log_reward[rows].exp().numpy()},
-        neighbours=task.neighbours,
-    )
-    return explained(inputs | idle, outputs), set(idle)
-
-
-def hypergrid_permuted(seed: int) -> tuple[Any, set[str]]:
-    """Draw three levels of the reward of each member; permute them."""
-    rng = np.random.default_rng([seed, 2])
-    env = HypergridEnvironment(n_dims=2, side=8)
-    inputs = {
-        "log R0": rng.uniform(-5, -1, _N_MEMBERS),
-        "log R1": rng.uniform(-2, 0.5, _N_MEMBERS),
-        "log R2": rng.uniform(-1, 1.5, _N_MEMBERS),
-    }
-    log_reward = hypergrid_mode_rewards(env, *np.exp(list(inputs.values())))
-    bumps = log_reward.numpy() + 0.5 * rng.normal(size=log_reward.shape)
-    solution = solve_exact(env, bumps)
-    space = WholeSpace.from_policies(solution.graph, solution)
-    mode = mode_of_object(env).numpy()
-    cells = np.arange(64).reshape(8, 8)
-    pairs = [
-        np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1),
-        np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1),
-    ]
-    outputs = space.statistics(
-        classes={f"mode {m}": np.flatnonzero(mode == m) for m in range(4)},
-        values={"reward": np.exp(bumps)},
-        neighbours=np.concatenate(pairs),
-    )
-    order = rng.permutation(_N_MEMBERS)
-    permuted = {name: column[order] for name, column in inputs.items()}
-    return explained(permuted, outputs), set(inputs)
-
-
-def reactions_permuted(
-    outputs: dict[str, np.ndarray], inputs: dict[str, np.ndarray], seed: int
-) -> tuple[Any, set[str]]:
-    """Permute the parts of the networks."""
-    rng = np.random.default_rng([seed, 3])
-    order = rng.permutation(len(next(iter(inputs.values()))))
-    permuted = {name: column[order] for name, column in inputs.items()}
-    return explained(permuted, outputs), set(inputs)
-
-
-def errors_table(tasks: dict[str, Space], repetitions: int) -> str:
-    """Count answers with a driver that does nothing."""
-    grid, reactions = tasks["grid"], tasks["buchwald-hartwig"]
-    known = reactions.statistics(), inputs_of(reactions)
-    kinds: dict[str, Any] = {
-        "grid, two idle inputs beside four quadrants": lambda s: grid_with_idle_inputs(
-            grid, s
-        ),
-        "hypergrid 8 × 8, three permuted levels": hypergrid_permuted,
-        _SLOW: lambda s: reactions_permuted(*known, s),
-    }
-    rows = []
-    for title, make in kinds.items():
-        # an answer about the reactions takes some five times as long
-        n_repetitions = repetitions // (4 if make is kinds[_SLOW] else 1)
-        wrong, pairs, tested, active, found = 0, 0, 0, 0, 0
-        started = time.process_time()
-        for seed in range(n_repetitions):
-            answer, idle = make(seed)
-            drivers = answer.drivers
-            names = np.array(list(drivers.input_names))
-            is_idle = np.isin(names, list(idle))
-            says = np.isin(np.array(drivers.state), ["drives", "acts on the spread"])
-            n_wrong = int(says[:, is_idle].sum())
-            wrong += n_wrong > 0
-            pairs += n_wrong
-            tested += says[:, is_idle].size
-            active += says[:, ~is_idle].size
-            found += int(says[:, ~is_idle].sum())
-        low, high = binomtest(wrong, n_repetitions).proportion_ci()
-        spent = (time.process_time() - started) / n_repetitions
-        rows.append(
-            [
-                title,
-                f"{wrong} of {n_repetitions} ({low:.1%} to {high:.1%})",
-                f"{pairs} of {tested}",
-                f"{found / active:.0%}" if active else "none there",
-                f"{spent:.2f}",
-            ]
-        )
-    heads = ("inputs that do nothing", "answers with a false driver (95 % interval)")
-    return table((*heads, "false pairs", "true pairs found", "CPU s an answer"), rows)
-
-
 # Sachs
 
 
@@ -498,13 +382,8 @@ def marginal_rows(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("runs/whole_space"))
-    parser.add_argument("--tasks", nargs="+", choices=IMAGES, default=list(IMAGES))
-    parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--images", type=Path, help="folder of the maps")
-    parser.add_argument("--write", type=Path, help="the file of tables")
-    arguments = parser.parse_args()
+    given = {"tasks": IMAGES, "images": Path, "write": Path}
+    arguments = options(__doc__, out=Path("runs/whole_space"), **given)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     tasks = {name: solved(name, arguments.out) for name in arguments.tasks}
@@ -526,11 +405,6 @@ def main() -> None:
         "**Drivers of the distribution over objects** (`skpce.explain`)\n",
         *drivers,
     ]
-    if arguments.repetitions and {"grid", "buchwald-hartwig"} <= set(tasks):
-        pieces += [
-            "**Inputs that do nothing**\n",
-            errors_table(tasks, arguments.repetitions),
-        ]
     pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
     pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
     text = "\n".join(pieces)

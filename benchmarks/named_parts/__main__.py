@@ -8,8 +8,6 @@ in ``--blocks``, in a folder for each task.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -18,37 +16,29 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import publish
+from benchmarks.measuring import load, options, publish, save
 from gflownet_envs.experiments.tasks import TASKS
 
 from .measure import measure
 from .page import page, task_tables
 
 
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.named_parts", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--tasks", nargs="*", choices=TASKS, metavar="TASK")
-    parser.add_argument("--preset", default="default")
-    parser.add_argument(
-        "--draws", type=int, default=256, help="of the routes, if a task has no fewer"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--blocks", type=Path, default=Path("runs/named_parts/blocks"))
-    parser.add_argument("--out", type=Path, default=Path("runs/named_parts"))
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    parser.add_argument("--write-tasks", type=Path, help="folder: a file for each task")
-    return parser.parse_args()
-
-
 def main() -> None:
     """Measure the tasks that are not finished, and write the page of all that are."""
-    arguments = parse()
+    runs = Path("runs/named_parts")
+    given = {"tasks": TASKS, "write": Path, "write_tasks": Path}
+    arguments = options(
+        __doc__,
+        preset="default",
+        draws=256,
+        seed=0,
+        blocks=runs / "blocks",
+        out=runs,
+        **given,
+    )
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in arguments.tasks or TASKS:
+    for name in arguments.tasks:
         sections = measure(
             name, arguments.preset, arguments.draws, arguments.seed, arguments.blocks
         )
@@ -60,7 +50,7 @@ def main() -> None:
             started = time.process_time()
             with threadpool_limits(1):
                 found = find()
-            file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            save(file, found, indent=1)
             spent = time.process_time() - started
             print(f"{name}: {section}: {spent:.0f} CPU-s", file=sys.stderr)
     known = [finished(arguments.out, name) for name in TASKS]
@@ -69,8 +59,7 @@ def main() -> None:
         for task in known:
             file = arguments.write_tasks / f"{task['task']}.md"
             file.write_text(task_tables(task), encoding="utf-8")
-    text = page(known)
-    publish(text, arguments.write)
+    publish(page(known), arguments.write)
 
 
 def finished(folder: Path, name: str) -> dict[str, Any]:
@@ -78,7 +67,7 @@ def finished(folder: Path, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"task": name}
     for file in sorted(folder.glob(f"{name}.*.json")):
         section = file.name.split(".")[1]
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = load(file)
         found[section] = content["splits"] if section == "splits" else content
     return found
 

@@ -18,8 +18,6 @@ is not repeated. ``--page docs/downloads/paper_controls.txt`` writes the tables.
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,8 +32,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import study_of
-from benchmarks.paper.baselines import write_json
+from benchmarks.measuring import load, options, publish, save, study_of, table
 from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.ablation import CORRELATION
@@ -50,7 +47,6 @@ from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
-TASKS_HERE = tuple(TASKS)
 #: Tasks whose members are trained once more on one reward, and how many.
 FIXED_REWARD = {"grid": 30, "continuous-grid": 30, "buchwald-hartwig": 20}
 MEMBERS = (6, 10, 20, 30, 50, 100)
@@ -327,23 +323,22 @@ def fixed_reward(task: str, preset: Preset) -> dict[str, Any]:
 def tables() -> str:
     """Return a table of each task and source, from the stored results."""
     parts = []
-    for task in TASKS_HERE:
-        path = RESULTS / f"controls_{task}.json"
-        if not path.exists():
+    for task in TASKS:
+        found = load(RESULTS / f"controls_{task}.json")
+        if not found:
             continue
-        found = json.loads(path.read_text(encoding="utf-8"))
         fixed = found.pop("fixed reward", None)
         head = ["variant"]
         for source in found:
             head += [f"{source}: MAE", "Q²", "coverage", "drift", "verdict"]
-        lines = [head, ["---"] * len(head)]
+        lines = []
         for name in next(iter(found.values())):
             cells = [name]
             for rows in found.values():
                 row = rows.get(name)
                 cells += _cells(row)
             lines.append(cells)
-        parts.append(f"## {task}\n\n" + _markdown(lines))
+        parts.append(f"## {task}\n\n" + table(head, lines))
         if fixed is not None:
             parts.append(_fixed_words(fixed))
     return "\n".join(parts)
@@ -377,28 +372,15 @@ def _fixed_words(fixed: dict[str, Any]) -> str:
     )
 
 
-def _markdown(lines: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--runs", type=Path, help="folder of runs TASK-default")
-    parser.add_argument(
-        "--tasks", nargs="+", default=list(TASKS_HERE), choices=list(TASKS_HERE)
-    )
-    parser.add_argument("--page", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, tasks=TASKS, runs=Path, page=Path)
     warnings.simplefilter("ignore")  # of fits that are meant to be bad
-    RESULTS.mkdir(exist_ok=True)
-    for task in arguments.tasks:
+    for task in arguments.tasks if arguments.runs is not None else ():
         path = RESULTS / f"controls_{task}.json"
-        if arguments.runs is None:
-            continue
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        measure_task(task, arguments.runs, found, partial(write_json, path, found))
+        found = load(path)
+        measure_task(task, arguments.runs, found, partial(save, path, found))
     if arguments.page is not None:
-        arguments.page.write_text(tables(), encoding="utf-8")
+        publish(tables(), arguments.page)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,6 @@ in ``benchmarks/paper/results/sachs_advice.json`` is not repeated.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -53,7 +51,7 @@ from benchmarks.gflownet.sachs_interventions import (
     interventional_scores,
     read_cells,
 )
-from benchmarks.paper.baselines import write_json
+from benchmarks.measuring import load, options, save
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
@@ -217,18 +215,16 @@ def measure(standardized: str, repetition: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--repetitions", type=int, default=N_REPETITIONS)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, repetitions=N_REPETITIONS)
     torch.set_num_threads(1)
-    found = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    found = load(RECORD)
     for repetition in range(arguments.repetitions):
         for standardized in STANDARDIZED:
             rows = found.setdefault(standardized, [])
             if len(rows) > repetition:
                 continue
             rows.append(measure(standardized, repetition))
-            write_json(RECORD, found)
+            save(RECORD, found)
             print(repetition, standardized, rows[-1]["seconds"], flush=True)
 
 

@@ -31,10 +31,10 @@ from scipy.special import softmax
 
 from benchmarks.measuring import (
     mean_and_error,
+    options,
     publish,
     stored_sections,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.bayesian_optimization import r_squared
@@ -243,9 +243,7 @@ def _columns(n_components: int) -> list[str]:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, 20)
-    parser.add_argument("--blocks", type=Path, help="folder of trained networks")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, repetitions=20, blocks=Path, write=Path)
     make = {name: partial(task_section, name, arguments.blocks) for name in ENSEMBLES}
     n_prompts = arguments.repetitions
     make[f"preferences {n_prompts}"] = partial(preference_section, n_prompts)

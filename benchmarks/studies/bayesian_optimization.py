@@ -22,6 +22,7 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -29,9 +30,9 @@ from scipy.special import softmax
 from benchmarks.measuring import (
     mean_and_error,
     numbers,
+    options,
     publish,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.gaussian_posterior import (
@@ -308,8 +309,7 @@ def sequence_section(make: dict, repetitions: int) -> str:
 
 
 def main() -> None:
-    options = study_parser(__doc__, 20)
-    arguments = options.parse_args()
+    arguments = options(__doc__, repetitions=20, write=Path)
     make = {
         "synthetic": synthetic,
         "reactions": partial(of_reactions, data=reactions()),

@@ -25,10 +25,10 @@ import numpy as np
 
 from benchmarks.measuring import (
     numbers,
+    options,
     publish,
     stored_sections,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.bayesian_optimization import r_squared
@@ -215,9 +215,7 @@ def sections_of(name: str, blocks: Path | None) -> str:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, 1)
-    parser.add_argument("--blocks", type=Path, help="folder of trained networks")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, blocks=Path, write=Path)
     sections, spent = stored_sections(
         "worth_of_rewards",
         {name: partial(sections_of, name, arguments.blocks) for name in ENSEMBLES},

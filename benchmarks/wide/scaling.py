@@ -4,13 +4,11 @@ An exponent is the slope of the logarithm of the time between two sizes: 1 is li
 below it a constant share still counts. Single sizes run in a process of their own,
 whose largest memory counts.
 
-Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes),
-``... --simulate`` (members, tokens and prompts, streamed and scaled down).
+Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
@@ -25,6 +23,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
+from benchmarks.measuring import options
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, explain
 from skpce.ensembles import member_blocks
 
@@ -246,69 +245,11 @@ def goals(only: str = "") -> None:
         )
 
 
-def simulate(n_members: int = 1000, n_tokens: int = 5000, n_prompts: int = 20) -> None:
-    """Stream members, prompt after prompt: a pilot learns the rest, sums the fit."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_members, 3))
-    tail = -2.0 * np.log1p(np.arange(n_tokens))  # frequencies as words have them
-    seconds = {"draw": 0.0, "pilot and rest": 0.0, "log-ratios, sums and fit": 0.0}
-    kept, shares = [], []
-    started = time.process_time()
-
-    def lap(what: str) -> None:
-        nonlocal started
-        now = time.process_time()
-        seconds[what], started = seconds[what] + now - started, now
-
-    for _ in range(n_prompts):
-        logits = tail[rng.permutation(n_tokens)] + 0.3 * X @ rng.normal(
-            size=(3, n_tokens)
-        )
-        logits += 0.3 * rng.normal(size=logits.shape)
-        y = softmax(logits, axis=1)
-        lap("draw")
-        pilot = CompositionalPCESurrogate(
-            1, amalgamate=1e-3, distribution=norm(), solver="ridge"
-        )
-        pilot.fit(X[:100], y[:100])
-        table = pilot.amalgamate_parts(y)
-        lap("pilot and rest")
-        n_parts = table.shape[1]
-        model = CompositionalPCESurrogate(
-            2, distribution=norm(), mask=np.ones(n_parts, dtype=bool), solver="ridge"
-        )
-        for block in member_blocks(X, table, n_rows=500):
-            model.partial_fit(*block)
-        lap("log-ratios, sums and fit")
-        kept.append(n_parts)
-        shares.append(model.step_unexplained_share_[0])
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{n_members} members, {n_tokens} tokens, {n_prompts} prompts: "
-        f"{memory:.2f} GiB,"
-    )
-    print(f"{np.mean(kept):.0f} parts a prompt, {np.mean(shares):.0%} unexplained.")
-    for what, value in seconds.items():
-        each = 1e9 * value / (n_members * n_prompts)
-        print(
-            f"{what}: {value:.2f} CPU-s, {each:,.0f} ns a member and prompt, "
-            f"{each / n_tokens:.2f} ns a token"
-        )
-
-
 def main() -> None:
     """Print what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--work", choices=list(WORKS))
-    parser.add_argument("--size")
-    parser.add_argument("--goals", action="store_true")
-    parser.add_argument("--only", default="", help="goals or curves with this in them")
-    parser.add_argument("--simulate", action="store_true")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, work=str, size=str, goals=False, only="")
     if arguments.work is not None:
         print(json.dumps(measure(arguments.work, json.loads(arguments.size))))
-    elif arguments.simulate:
-        simulate()
     elif arguments.goals:
         goals(arguments.only)
     else:
