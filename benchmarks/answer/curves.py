@@ -1,10 +1,10 @@
-"""Drivers along an axis: errors, bands, where inputs begin to matter, and real curves.
+"""Drivers along an axis: errors, bands, and where inputs begin to matter.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.curves --write
 docs/downloads/curves.txt``. Curves are simulated, with errors that hang together along
 the axis (a correlation of .95 between neighbours), so that shares and starts are known.
 Beside it: each point tested alone, by Bonferroni's correction for all points and
-inputs. Real curves are those of a grid of networks of scikit-learn, trained here.
+inputs.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import skpce
-from benchmarks.measuring import options, publish
+from benchmarks.measuring import options, publish, table
 from skpce.drivers import Design
 from skpce.drivers._curves import adjusted_for_families
 from skpce.drivers._exchange import Inputs, Problem
@@ -59,7 +60,6 @@ def simulated(kind: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X, Y, alone, total
 
 
-_QUARTILES = 0.25, 0.5, 0.75
 _BEGINS = "begins", "begins_each"
 
 
@@ -111,62 +111,44 @@ def measured(kind: str, seed: int) -> dict[str, float]:
 
 def tables(number: int) -> str:
     """Return the tables of simulated curves."""
-    lines = [
-        f"## Simulated curves: {N_INPUTS} inputs, {N_POINTS} points",
-        "",
-        "| curves | ensembles | wrong somewhere |",
-        "| --- | --- | --- |",
-    ]
-    found: dict[str, dict[str, Any]] = {}
+    errors, bands, power = [], [], []
     for kind, (_, size, _) in KINDS.items():
         if not size:
             share = np.mean([wrong(kind, seed) for seed in range(4 * number)])
-            lines.append(f"| {kind} | {4 * number} | {share:.3f} |")
-        else:
-            rows = [measured(kind, seed) for seed in range(number)]
-            found[kind] = {k: np.array([row[k] for row in rows]) for k in rows[0]}
-            lines.append(f"| {kind} | {number} | {found[kind]['wrong'].mean():.3f} |")
-        print(lines[-1], flush=True)
-    lines += [
-        "",
+            errors.append([kind, str(4 * number), f"{share:.3f}"])
+            continue
+        row = pd.DataFrame([measured(kind, seed) for seed in range(number)])
+        mean = row.mean()
+        errors.append([kind, str(number), f"{mean['wrong']:.3f}"])
+        shown = [f"{mean[name]:.2f}" for name in ("bands", "of_points", "width")]
+        bands.append([kind, *shown, f"{mean['seconds']:.1f}"])
+        shown = [f"{mean[name]:.2f}" for name in ("power", "power_each", "both")]
+        shown += [
+            "{1:g} ({0:g} to {2:g})".format(*row[name].quantile([0.25, 0.5, 0.75]))
+            for name in _BEGINS
+        ]
+        power.append([kind, *shown, f"{(row['begins'] <= START).mean():.3f}"])
+    columns = ["curves", "points shown", "alone", "both inputs named"]
+    columns += ["begins at (quartiles)", "alone", "too early"]
+    held = ["bands hold", "intervals of each point hold at all", "width", "CPU-seconds"]
+    parts = [
+        f"## Simulated curves: {N_INPUTS} inputs, {N_POINTS} points\n",
+        table(["curves", "ensembles", "wrong somewhere"], errors),
         "Intervals of all inputs and points together, 90 % intended; width of totals "
-        "of the two inputs.",
-        "",
-        "| curves | bands hold | intervals of each point hold at all | width | "
-        "CPU-seconds |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for kind, row in found.items():
-        lines.append(
-            f"| {kind} | {row['bands'].mean():.2f} | {row['of_points'].mean():.2f} | "
-            f"{row['width'].mean():.2f} | {row['seconds'].mean():.1f} |"
-        )
-    lines += [
-        "",
+        "of the two inputs.\n",
+        table(["curves", *held], bands),
         f"Power; the first input acts from {START + 1} on, at first with a share of "
-        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction.",
-        "",
-        "| curves | points shown | alone | both inputs named | begins at (quartiles) | "
-        "alone | too early |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction."
+        "\n",
+        table(columns, power),
     ]
-    for kind, row in found.items():
-        own, each = (
-            "{1:g} ({0:g} to {2:g})".format(*np.nanquantile(row[k], _QUARTILES))
-            for k in _BEGINS
-        )
-        lines.append(
-            f"| {kind} | {row['power'].mean():.2f} | {row['power_each'].mean():.2f} | "
-            f"{row['both'].mean():.2f} | {own} | {each} | "
-            f"{np.mean(row['begins'] <= START):.3f} |"
-        )
-    return "\n".join(lines)
+    return "\n".join(parts)
 
 
 def main() -> None:
     """Measure, and print or write the page."""
     arguments = options(__doc__, ensembles=20, write=Path)
-    text = f"# Drivers along an axis\n\n{tables(arguments.ensembles)}\n"
+    text = f"# Drivers along an axis\n\n{tables(arguments.ensembles)}"
     publish(text, arguments.write)
 
 
