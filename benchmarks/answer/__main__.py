@@ -18,12 +18,11 @@ from typing import Any
 from benchmarks.measuring import options, publish, stored
 
 from .ensembles import COVERAGE, KINDS, POWER
-from .measure import generator_of, measure
-from .stability import cost_of, stability_of
+from .measure import answers_of_shuffles, generator_of, measure
 from .tables import page
 from .textbook import DESIGNS, answer_of
 
-PARTS = ("error", "power", "coverage", "textbook", "stability", "cost")
+PARTS = ("error", "power", "coverage", "textbook", "stability")
 
 
 def main() -> None:
@@ -45,8 +44,9 @@ def main() -> None:
             run(part, chosen, number, arguments.out, shares)
     measured: dict[str, Callable[[], Any]] = {
         "textbook": lambda: {k: answer_of(make()) for k, make in DESIGNS.items()},
-        "stability": lambda: stability_of(arguments.quick),
-        "cost": lambda: cost_of(arguments.quick),
+        "stability": lambda: [
+            answers_of_shuffles(seed) for seed in range(3 if arguments.quick else 20)
+        ],
     }
     for part, find in measured.items():
         if part in arguments.only:

@@ -12,8 +12,8 @@ draw of the posterior. What is asked is which mode of the posterior drives the c
 modes that are left out. The first table has the residual of a surrogate on held-out
 draws of the whole posterior; a surrogate is fitted to 120 draws and sees the first d
 modes. Then there are the share of each mode by several ways to count, the same with
-each candidate in turn as the reference, how often the leading mode changes with the
-reference over many posteriors, and four experiments in a row without replacement.
+each candidate in turn as the reference, and how often the leading mode changes with the
+reference over many posteriors.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
 --write docs/downloads/bayesian_optimization.txt``
@@ -50,7 +50,6 @@ N_TRAIN, N_TEST = 120, 1000
 NUMBERS_OF_MODES = (3, 5, 8, 12)
 TEMPERATURES = {"synthetic": 1.0, "reactions": 0.45}
 SHOWN_MODES = {"synthetic": 5, "reactions": 8}
-N_STEPS = 4
 #: The release's published figures, synthetic and on reactions.
 RELEASE = {
     "synthetic": {"tv": "0.155", "residual": ("0.143", "0.035", "0.025", "0.006")},
@@ -60,12 +59,6 @@ RELEASE_SHARES = {
     "synthetic": (0.123, 0.088, 0.323, 0.401, 0.021),
     "reactions": (0.080, 0.222, 0.191, 0.143, 0.112, 0.090, 0.065, 0.060),
 }
-RELEASE_STEPS = (
-    ("0.155", "0.035", (0.123, 0.088, 0.323, 0.401, 0.021)),
-    ("0.140", "0.069", (0.125, 0.092, 0.304, 0.413, 0.021)),
-    ("0.143", "0.099", (0.125, 0.095, 0.296, 0.414, 0.022)),
-    ("0.137", "0.118", (0.123, 0.083, 0.303, 0.421, 0.022)),
-)
 
 
 def policies(values: np.ndarray, temperature: float) -> np.ndarray:
@@ -247,67 +240,6 @@ def reference_section(make: dict, repetitions: int) -> str:
     return f"{title}\n\n{table(columns, rows)}"
 
 
-def sequence(
-    posterior: Posterior, temperature: float, n_modes: int, seed: int
-) -> list[tuple[float, float, np.ndarray, float]]:
-    """Return TV, residual, shares and TV after learning, for experiments in a row.
-
-    The likeliest candidate under the mean of the posterior is taken and left out. Modes
-    are those of what remains. In the last entry its value has been observed before each
-    of the next experiments.
-    """
-    found, remaining, learned = [], posterior, posterior
-    for _ in range(N_STEPS):
-        shares = rankings(remaining, n_modes, temperature, {}, n_draws=2)["Aitchison"]
-        found.append(
-            (
-                fragility(remaining, temperature, seed),
-                residuals(remaining, n_modes, temperature, seed)[0],
-                shares,
-                fragility(learned, temperature, seed),
-            )
-        )
-        remaining = remaining.without(int(np.argmax(remaining.mean)))
-        taken = int(np.argmax(learned.mean))
-        learned = learned.observing(taken).without(taken)
-    return found
-
-
-def sequence_section(make: dict, repetitions: int) -> str:
-    """Four experiments in a row."""
-    rows = []
-    for name, one in make.items():
-        found = [
-            sequence(one(s), TEMPERATURES[name], SHOWN_MODES[name], s)
-            for s in range(repetitions)
-        ]
-        for step in range(N_STEPS):
-            tv, residual, shares, learned = zip(*(f[step] for f in found), strict=True)
-            published = ["", "", ""]
-            if name == "synthetic":
-                published = [*RELEASE_STEPS[step][:2], numbers(RELEASE_STEPS[step][2])]
-            rows.append(
-                [
-                    name,
-                    str(step + 1),
-                    mean_and_error(tv),
-                    mean_and_error(residual),
-                    numbers(np.mean(shares, axis=0)),
-                    mean_and_error(learned),
-                    *published,
-                ]
-            )
-    columns = [
-        *("posterior", "experiment", "TV", "residual", "mean Aitchison shares"),
-        "TV when the earlier ones were observed",
-        *("published TV", "residual", "mean indices, to the last"),
-    ]
-    return (
-        "Experiments in a row, none twice, in 5 and 8 modes (mean over "
-        f"{repetitions} posteriors):\n\n{table(columns, rows)}"
-    )
-
-
 def main() -> None:
     arguments = options(__doc__, repetitions=20, write=Path)
     make = {
@@ -323,7 +255,6 @@ def main() -> None:
             for section in (ranking_section, every_reference_section)
         ),
         reference_section(make, n),
-        sequence_section(make, n),
     ]
     command = f"{COMMAND} --repetitions {arguments.repetitions}"
     publish(study_page(sections, command), arguments.write)
