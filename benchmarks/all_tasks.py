@@ -42,12 +42,9 @@ COLUMNS = (
 )
 
 
-def run(task: str, preset: str, folder: Path) -> None:
-    """Run one task in a process of its own, unless it is finished."""
-    if (folder / "report.html").exists():  # the last file of a run
-        return
+def command_line(*arguments: str) -> None:
+    """Give a command in a process of its own."""
     command = "from gflownet_envs.experiments.command_line import main; main()"
-    arguments = ["run", task, "--preset", preset, "--out", str(folder)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run(
         [sys.executable, "-c", command, *arguments], check=True, env=environment
@@ -160,7 +157,8 @@ def main() -> None:
     for preset, its_folders in folders.items():
         for task in arguments.tasks:
             folder = arguments.out / f"{task}-{preset}"
-            run(task, preset, folder)
+            if not (folder / "report.html").exists():  # the last file of a run
+                command_line("run", task, "--preset", preset, "--out", str(folder))
             its_folders.append(folder)
     publish(page(folders), arguments.write)
 

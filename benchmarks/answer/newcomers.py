@@ -1,4 +1,4 @@
-"""Twelve questions of newcomers: lines and seconds to the first right answer.
+"""Ten questions of newcomers: lines and seconds to the first right answer.
 
 Each question has a program that calls this package and one that calls what people use
 today, as its documentation shows it. Both get the same data, of which it is known what
@@ -6,7 +6,7 @@ drives the result, in a fresh process each; imports count where the data did not
 them.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.newcomers [--write FILE]``, with
-optuna, mlflow, statsmodels, plotly and pandas. Ten draws of the data a question.
+optuna, mlflow, statsmodels and pandas. Ten draws of the data a question.
 
 What a tool names: its *drivers*; else importances that are two standard deviations
 above 0 on rows left out (the guide of scikit-learn on permutation importance), or
@@ -311,30 +311,6 @@ def curves_today(data: Any) -> Any:
     return begins
 
 
-def report_ours(path: Any) -> Any:
-    import skpce
-
-    answer = skpce.explain(path, outputs="loss", log=["rate"])
-    answer.report("report.html")
-    return answer
-
-
-def report_today(study: Any) -> Any:
-    import optuna
-
-    figure = optuna.visualization.plot_param_importances(study)
-    figure.write_html("report.html")
-    return dict(zip(figure.data[0].y, figure.data[0].x, strict=True))
-
-
-def notebook_ours(path: Any) -> Any:
-    import skpce
-
-    answer = skpce.explain(path, outputs="loss", log=["rate"])
-    answer._repr_html_()  # what a cell shows
-    return answer
-
-
 def command_ours(path: Any) -> Any:
     command = f"{sys.executable} -m skpce {path} --output loss --log rate"
     return subprocess.run(command.split(), capture_output=True, text=True, check=True)
@@ -383,7 +359,6 @@ class Question:
     today: Callable[[Any], Any]
     tool: str
     right: Callable[[Any], bool]
-    other_data: Callable[[np.random.Generator], Any] | None = None
 
 
 FOREST = "a forest, permutation importance"
@@ -414,10 +389,6 @@ QUESTIONS = {
     "a mistake: seeds as runs of their own": Question(
         lambda rng: a_file(rng, seeds=3), csv_ours, csv_today, FOREST, SETTINGS
     ),
-    "a report": Question(
-        a_file, report_ours, report_today, "Optuna, plotly", SETTINGS, a_study
-    ),
-    "a notebook": Question(a_file, notebook_ours, csv_today, FOREST, SETTINGS),
     "the command line": Question(
         a_file, command_ours, csv_today, f"none; {FOREST}", SETTINGS
     ),
@@ -436,7 +407,6 @@ def one(question: str, whose: str, draw: int) -> dict[str, Any]:
     """Answer a question once, in this process."""
     asked = QUESTIONS[question]
     program = asked.ours if whose == "ours" else asked.today
-    make = asked.data if whose == "ours" else asked.other_data or asked.data
     with (
         tempfile.TemporaryDirectory() as folder,
         chdir(folder),
@@ -444,7 +414,7 @@ def one(question: str, whose: str, draw: int) -> dict[str, Any]:
     ):
         warnings.simplefilter("ignore")
         np.random.seed(draw)  # noqa: NPY002  of forests and splits
-        data = make(np.random.default_rng(draw))
+        data = asked.data(np.random.default_rng(draw))
         begin = time.perf_counter()
         found = program(data)
         seconds = time.perf_counter() - begin
