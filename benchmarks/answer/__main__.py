@@ -43,7 +43,7 @@ def main() -> None:
             shares = part != "error" or not arguments.no_shares
             run(part, chosen, number, arguments.out, shares)
     measured: dict[str, Callable[[], Any]] = {
-        "textbook": lambda: {k: answer_of(make()) for k, make in DESIGNS.items()},
+        "textbook": lambda: {name: answer_of(one) for name, one in DESIGNS.items()},
         "stability": lambda: [
             answers_of_shuffles(seed) for seed in range(3 if arguments.quick else 20)
         ],
