@@ -40,7 +40,6 @@ from benchmarks.studies.rewards import RewardEnsemble, components_of
 from benchmarks.studies.worth_of_rewards import (
     component_section,
     part_section,
-    value_section,
     worth,
 )
 
@@ -185,7 +184,6 @@ def test_sections_of_the_worth_of_rewards():
     text = component_section("reactions", ensemble)
     assert "**1.00 held out**" in text
     assert "| acid |" in part_section("reactions", ensemble)
-    assert "published" in value_section("reactions", ensemble)
     assert ensemble.policy_values().shape == (60,)
 
 
