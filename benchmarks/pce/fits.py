@@ -49,21 +49,14 @@ def estimator(make: Callable[[Sequence[Any]], Any]) -> FitOne:
     return fit
 
 
-def gaussian_process(n_restarts: int) -> FitOne:
-    """Return the fit of a process with a length for every input."""
-
-    def make(laws: Sequence[Any]) -> Any:
-        lengths = RBF(np.ones(len(laws)), (1e-2, 1e3))
-        kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths
-        process = GaussianProcessRegressor(
-            kernel + WhiteKernel(0.1, (1e-8, 1e1)),
-            normalize_y=True,
-            n_restarts_optimizer=n_restarts,
-            random_state=0,
-        )
-        return make_pipeline(StandardScaler(), process)
-
-    return estimator(make)
+def gaussian_process(n_inputs: int, n_restarts: int = 0) -> Any:
+    """Return a process with a length for every input, behind a scaling."""
+    lengths = RBF(np.ones(n_inputs), (1e-2, 1e3))
+    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths + WhiteKernel(0.1, (1e-8, 1e1))
+    process = GaussianProcessRegressor(
+        kernel, normalize_y=True, n_restarts_optimizer=n_restarts, random_state=0
+    )
+    return make_pipeline(StandardScaler(), process)
 
 
 def additive_kernel(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
@@ -169,8 +162,8 @@ def pyapprox_omp(
 OURS = "skpce"
 METHODS: dict[str, FitOne] = {
     OURS: estimator(lambda laws: PolynomialChaosRegressor()),
-    "Gaussian process": gaussian_process(0),
-    "Gaussian process, restart": gaussian_process(1),
+    "Gaussian process": estimator(lambda laws: gaussian_process(len(laws))),
+    "Gaussian process, restart": estimator(lambda laws: gaussian_process(len(laws), 1)),
     "forest": estimator(lambda laws: RandomForestRegressor(random_state=0)),
     "additive kernel": additive_kernel,
     "OpenTURNS LARS": sparse(openturns_lars),
