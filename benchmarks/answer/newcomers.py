@@ -1,4 +1,4 @@
-"""Ten questions of newcomers: lines and seconds to the first right answer.
+"""Nine questions of newcomers: lines and seconds to the first right answer.
 
 Each question has a program that calls this package and one that calls what people use
 today, as its documentation shows it. Both get the same data, of which it is known what
@@ -146,27 +146,6 @@ def curves(rng: np.random.Generator) -> Any:
     early, late = np.exp(-epoch / 5), 0.15 * np.maximum(epoch - BEGINS + 1, 0)
     y = X[:, [0]] * early + X[:, [1]] * late + 0.1 * rng.normal(size=(RUNS, 1))
     return X, y + 0.05 * rng.normal(size=y.shape)
-
-
-def policies(rng: np.random.Generator) -> Any:
-    """Return parts of 80 rewards, and the trained policies' probabilities to start."""
-    from gflownet_envs import (
-        SequentialSelectionEnvironment,
-        TrainingSpec,
-        train_ensemble,
-    )
-
-    bases = ["K3PO4", "MTBD", "none"]
-    env = SequentialSelectionEnvironment(
-        {"solvent": ["water", "toluene", "DMF"], "base": bases}
-    )
-    X = rng.normal(size=(RUNS, 5))
-    solvent, base = np.repeat(np.eye(3), 3, axis=0), np.tile(np.eye(3), (3, 1))
-    log_reward = X[:, :2] @ solvent[:, :2].T + X[:, 2:3] @ base[:, :1].T * 2
-    spec = TrainingSpec(n_iterations=400)
-    trained = train_ensemble(env, log_reward, spec, seed=int(rng.integers(1000)))
-    first = trained.log_policy(env.initial_state()).exp().detach().numpy()
-    return X, first[:, :3] / first[:, :3].sum(axis=1, keepdims=True)
 
 
 # Programs: what a user types.
@@ -382,9 +361,6 @@ QUESTIONS = {
     ),
     "curves: from which epoch on?": Question(
         curves, curves_ours, curves_today, FOREST, from_the_ninth
-    ),
-    "GFlowNets": Question(
-        policies, probabilities_ours, probabilities_today, FOREST, names("x0", "x1")
     ),
     "a mistake: seeds as runs of their own": Question(
         lambda rng: a_file(rng, seeds=3), csv_ours, csv_today, FOREST, SETTINGS

@@ -38,6 +38,7 @@ LEVEL = 0.9
 N_NEW = 1000
 TAIL = 1.5
 
+COMPOSITIONS = "compositions"
 Noise = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
 
@@ -63,31 +64,17 @@ def compositions(generator: np.random.Generator, size: int):
     return X, softmax(logits + 0.7 * generator.normal(size=(size, 3)), axis=1)
 
 
+#: How a case is drawn, and the degree of the fit.
 CASES = {
-    "normal": (
-        real(lambda g, X: g.normal(size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
+    "normal": (real(lambda g, X: g.normal(size=len(X))), 2),
     "grows with abs(x1)": (
         real(lambda g, X: np.abs(X[:, 0]) * g.normal(size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        2,
     ),
-    "t(2.5)": (
-        real(lambda g, X: g.standard_t(2.5, size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
-    "skewed": (
-        real(lambda g, X: g.exponential(size=len(X)) - 1.0),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
-    "missing terms": (
-        missing_terms,
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    ),
-    "compositions": (
-        compositions,
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    ),
+    "t(2.5)": (real(lambda g, X: g.standard_t(2.5, size=len(X))), 2),
+    "skewed": (real(lambda g, X: g.exponential(size=len(X)) - 1.0), 2),
+    "missing terms": (missing_terms, 1),
+    COMPOSITIONS: (compositions, 1),
 }
 
 METHODS = ("residual", "residual, inputs", "split", "CV+", "CV+, inputs")
@@ -113,7 +100,10 @@ def intervals(model, X, y, X_new, seed: int):
 
 def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, float]:
     """Return two coverages and the width of each method, and CPU-seconds."""
-    draw, model = CASES[case]
+    draw, degree = CASES[case]
+    is_real = case != COMPOSITIONS
+    kind = PolynomialChaosRegressor if is_real else CompositionalPCESurrogate
+    model = kind(degree, solver="ridge", distribution="normal")
     generator = np.random.default_rng([seed, n_members, list(CASES).index(case)])
     X, y = draw(generator, n_members)
     X_new, y_new = draw(generator, N_NEW)

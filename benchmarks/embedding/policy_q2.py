@@ -33,7 +33,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -281,21 +281,17 @@ def cells_table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
 
 def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
     """Return in how many dimensions a step is attributable."""
-    groups: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in wanted:
-        key = (cell.ensemble, cell.n_members, cell.embedding)
-        groups.setdefault(key, []).append(cell)
     rows = []
-    for (ensemble, n_members, embedding), same in groups.items():
+    for key, same in groupby(wanted, lambda c: (c.ensemble, c.n_members, c.embedding)):
+        judged = [results[cell]["steps"] for cell in same]
         found = [
-            str(sum(results[cell]["steps"][step]["attributable"] for cell in same))
-            for step in steps
+            str(sum(one[step]["attributable"] for one in judged)) for step in steps
         ]
-        if embedding == RELEVANT:
+        if key[2] == RELEVANT:
             found[-1] = "–"
-        if embedding == PLS_SCALED:
+        if key[2] == PLS_SCALED:
             found = ["–"] * len(steps)
-        rows.append([ensemble, str(n_members), embedding, *found])
+        rows.append([*map(str, key), *found])
     return table(["ensemble", "members", "embedding", *steps], rows)
 
 
@@ -332,13 +328,10 @@ def page(results: Results, steps: list[str], shares: np.ndarray) -> str:
         "## In how many of four dimensions a step is attributable, degree 1\n",
         counts(results, linear, steps),
     ]
-    tables: dict[tuple[str, int, int], list[Cell]] = {}
-    for cell in results:
-        key = (cell.ensemble, cell.n_members, cell.degree)
-        tables.setdefault(key, []).append(cell)
-    for (name, n_members, degree), wanted in tables.items():
+    by = groupby(results, lambda cell: (cell.ensemble, cell.n_members, cell.degree))
+    for (name, n_members, degree), wanted in by:
         title = f"{name[0].upper()}{name[1:]}, {n_members} members, degree {degree}"
-        parts += [f"## {title}\n", cells_table(results, wanted, steps)]
+        parts += [f"## {title}\n", cells_table(results, list(wanted), steps)]
     return "\n".join(parts)
 
 
