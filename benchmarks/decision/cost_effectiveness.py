@@ -41,7 +41,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.measuring import options
+from benchmarks.measuring import options, table
 from skpce import PolynomialChaosRegressor
 from skpce.decision import value_of_information
 
@@ -180,22 +180,21 @@ def main() -> None:
             seconds[name] += time.process_time() - started
     print(f"{given.repetitions} samples of {given.size}; mean (root of the mean")
     print("squared error), CPU seconds for a sample below.\n")
-    print("| known | truth |", " | ".join(methods), "|")
-    print("| --- | --- |" + " --- |" * len(methods))
+    rows = []
     for place, (name, (value, error)) in enumerate(zip(ROWS, exact, strict=True)):
         cells = []
         for values in found.values():
             one = values[:, place]
             rmse = np.sqrt(np.square(one - value).mean())
             cells.append(f"{one.mean():.0f} ({rmse:.0f})")
-        print(f"| {name} | {value:.1f} ± {error:.1f} |", " | ".join(cells), "|")
-    cells = [
-        f"{np.mean([of_square(m, given.size, s) for s in range(3)]):.3f}"
-        for m in methods.values()
+        rows.append([name, f"{value:.1f} ± {error:.1f}", *cells])
+    squares = [
+        np.mean([of_square(method, given.size, seed) for seed in range(3)])
+        for method in methods.values()
     ]
-    print("| $(0, z^2 - 1)$ | 0.484 |", " | ".join(cells), "|")
-    mean = {name: s / given.repetitions for name, s in seconds.items()}
-    print("| CPU s | |", " | ".join(f"{mean[name]:.2f}" for name in methods), "|")
+    rows.append(["$(0, z^2 - 1)$", "0.484", *(f"{value:.3f}" for value in squares)])
+    spent = [f"{total / given.repetitions:.2f}" for total in seconds.values()]
+    print(table(["known", "truth", *methods], [*rows, ["CPU s", "", *spent]]))
 
 
 if __name__ == "__main__":
