@@ -34,11 +34,7 @@ import torch
 import skpce
 from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
-from gflownet_envs import (
-    WholeSpace,
-    policies_everywhere,
-    solve_exact,
-)
+from gflownet_envs import WholeSpace, policies_everywhere, solve_exact
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.space_maps import (

@@ -136,10 +136,7 @@ def with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any
     whole = fitted = time.process_time() - started
     predicted = surrogate.predict(split.X_test)
     band = surrogate.predict_interval(
-        split.X_test,
-        confidence_level=LEVEL,
-        residual="resampled",
-        random_state=seed,
+        split.X_test, confidence_level=LEVEL, residual="resampled", random_state=seed
     )
     draws = np.random.default_rng(seed).normal(size=(N_PREDICTIONS, split.X.shape[1]))
     started = time.process_time()

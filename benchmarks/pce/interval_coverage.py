@@ -33,11 +33,7 @@ from numpy.typing import NDArray
 from benchmarks.measuring import load, options, table
 from skpce import PolynomialChaosRegressor
 
-from .functions import (
-    BOREHOLE,
-    ISHIGAMI,
-    SOBOL_G,
-)
+from .functions import BOREHOLE, ISHIGAMI, SOBOL_G
 
 FloatArray = NDArray[np.float64]
 

@@ -96,10 +96,7 @@ def of_reactions(
             random_state=seed,
         )
     centre, scale = yields[seen].mean(), yields[seen].std()
-    return Posterior(
-        (found.mean - centre) / scale,
-        found.covariance / scale**2,
-    )
+    return Posterior((found.mean - centre) / scale, found.covariance / scale**2)
 
 
 def reactions() -> tuple[np.ndarray, np.ndarray]:

@@ -18,13 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import (
-    options,
-    publish,
-    stored_sections,
-    study_page,
-    table,
-)
+from benchmarks.measuring import options, publish, stored_sections, study_page, table
 from benchmarks.studies.bayesian_optimization import r_squared
 from benchmarks.studies.rewards import ENSEMBLES, RewardEnsemble, reward_ensemble
 from skpce import DependentInputsWarning, PolynomialChaosRegressor
@@ -37,12 +31,7 @@ COMMAND = (
 N_COMPONENTS, N_OF_A_PART, N_OF_THE_VALUE = 5, 1, 6
 
 
-def worth(
-    inputs: np.ndarray,
-    utility: np.ndarray,
-    *,
-    form: str = "marginal",
-) -> Any:
+def worth(inputs: np.ndarray, utility: np.ndarray, *, form: str = "marginal") -> Any:
     """Return the table of values of information of degree one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependentInputsWarning)
@@ -121,10 +110,7 @@ def component_section(name: str, ensemble: RewardEnsemble) -> str:
 def part_section(name: str, ensemble: RewardEnsemble) -> str:
     """Values of named parts."""
     inputs, groups = ensemble.part_components(N_OF_A_PART)
-    found = worth(
-        *(inputs, ensemble.utilities()),
-        form="regression",
-    )
+    found = worth(*(inputs, ensemble.utilities()), form="regression")
     inside, outside = held_out_r2(ensemble, inputs)
     title = (
         f"### {name}: named parts\n\nThe leading component of each part, regression "
