@@ -9,17 +9,16 @@ leaves the shares out where only tests are measured.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import options, publish, stored
+from benchmarks.measuring import load, options, publish, save, stored
 
 from .ensembles import COVERAGE, KINDS, POWER
 from .measure import answers_of_shuffles, generator_of, measure
-from .tables import page
+from .tables import Kinds, page
 from .textbook import DESIGNS, answer_of
 
 PARTS = ("error", "power", "coverage", "textbook", "stability")
@@ -55,29 +54,16 @@ def main() -> None:
         publish(page(arguments.out), arguments.write)
 
 
-def run(
-    part: str,
-    kinds: Mapping[str, tuple[int, Callable[..., Any]]],
-    number: int,
-    out: Path,
-    shares: bool,
-) -> None:
-    """Measure ensembles of all kinds, and append each to the file of its kind."""
+def run(part: str, kinds: Kinds, number: int, out: Path, shares: bool) -> None:
+    """Measure ensembles of all kinds, each into the file of its kind."""
     for name, (n_runs, make) in kinds.items():
-        path = out / f"{part}, {name}.jsonl"
-        done = len(path.read_text().splitlines()) if path.exists() else 0
-        with path.open("a", encoding="utf-8") as file:
-            for seed in range(done, number):
-                found = measure(make(n_runs, generator_of(name, seed)), shares)
-                file.write(json.dumps(found) + "\n")
-                file.flush()
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        wrong = sum(one["wrong"] or one["wrong pair"] for one in lines)
-        seconds = sum(one["seconds"] for one in lines) / len(lines)
-        print(
-            f"{part}, {name}: {wrong} of {len(lines)} wrong, {seconds:.2f} CPU-s",
-            file=sys.stderr,
-        )
+        path = out / f"{part}, {name}.json"
+        answers = load(path) or []
+        for seed in range(len(answers), number):
+            answers.append(measure(make(n_runs, generator_of(name, seed)), shares))
+            save(path, answers)
+        wrong = sum(one["wrong"] or one["wrong pair"] for one in answers)
+        print(f"{part}, {name}: {wrong} of {len(answers)} wrong", file=sys.stderr)
 
 
 if __name__ == "__main__":
