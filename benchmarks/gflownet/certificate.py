@@ -8,13 +8,12 @@ many of uniformly random actions with log Z estimated from them. The last space 
 modes that its members miss, as they are trained with the paper's settings and without
 exploration. A bound is below the truth if it is smaller by more than 1e-12.
 
-Run: ``python -m benchmarks.gflownet.certificate --out runs/certificate.jsonl``, which
+Run: ``python -m benchmarks.gflownet.certificate --out runs/certificate.json``, which
 goes on where it was interrupted, and with ``--table`` for the table of what is there
 """
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.gflownet.converged import Space, expressions, graphs, spaces
-from benchmarks.measuring import options
+from benchmarks.measuring import load, options, save
 from gflownet_envs import (
     PAPER_TRAINING,
     HypergridEnvironment,
@@ -174,22 +173,17 @@ def totals(rows: list[dict]) -> Iterator[str]:
 
 
 def main() -> None:
-    out = Path("runs/certificate.jsonl")
+    out = Path("runs/certificate.json")
     arguments = options(__doc__, members=20, seed=0, out=out, table=False)
     warnings.simplefilter("ignore", NotConvergedWarning)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.touch()
-    lines = arguments.out.read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = load(arguments.out) or []
     done = {(row["space"], row["stage"]) for row in rows}
-    if not arguments.table:
-        for space in certified_spaces(arguments.members, arguments.seed):
-            for stage in STAGES:
-                if (space.name, stage) in done:
-                    continue
+    every = certified_spaces(arguments.members, arguments.seed)
+    for space in () if arguments.table else every:
+        for stage in STAGES:
+            if (space.name, stage) not in done:
                 rows.append(measure(space, stage) | {"stage": stage})
-                with arguments.out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+                save(arguments.out, rows)
     print(table(rows))
 
 
