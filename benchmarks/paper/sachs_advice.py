@@ -48,20 +48,20 @@ from sklearn.decomposition import PCA
 
 from benchmarks.gflownet.sachs_interventions import (
     Cells,
-    interventional_scores,
+    draw,
     read_cells,
+    reward_of,
 )
 from benchmarks.measuring import load, options, save
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
-from gflownet_envs.rewards.graph_scores import LocalScoreReward, sample_covariances
+from gflownet_envs.rewards.graph_scores import sample_covariances
 from skpce import CompositionalPCESurrogate
 
 RECORD = Path(__file__).parent / "results" / "sachs_advice.json"
-N_REPETITIONS, N_MEMBERS, N_FOR_INDICES, N_CELLS = 20, 8, 20, 200
+N_REPETITIONS, N_MEMBERS, N_FOR_INDICES = 20, 8, 20
 OBSERVATIONAL = 1
 #: Conditions that perturb a measured protein, by number.
 INTERVENTIONS = {
@@ -90,21 +90,6 @@ STANDARDIZED = ("all cells", "within conditions")
 _LEAST = 1e-6  # probability, for log-ratios
 
 
-def draw(
-    cells: Cells, conditions: Sequence[int], n_members: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, n, d), (n,)
-    """Draw as many cells of each condition for every member, and their targets."""
-    size = N_CELLS // len(conditions)
-    of = [np.flatnonzero(cells.condition == number) for number in conditions]
-    rows = np.array(
-        [
-            np.concatenate([rng.choice(some, size, replace=False) for some in of])
-            for _ in range(n_members)
-        ]
-    )
-    return cells.values[rows], cells.target[rows[0]]
-
-
 def outcomes(
     names: Sequence[str],
     samples: np.ndarray,  # shape: (E, n, d)
@@ -112,9 +97,7 @@ def outcomes(
     max_edges: int = MAX_EDGES,
 ) -> np.ndarray:  # shape: (E, n_pairs, 3)
     """Return the probabilities of i → j, j → i and no edge, of all pairs i < j."""
-    scores = interventional_scores(samples, targets)
-    environment = DagEnvironment(len(names), max_edges=max_edges, node_names=names)
-    flows = GraphFlows(LocalScoreReward(environment, scores - scores[:, :, :1]))
+    flows = GraphFlows(reward_of(names, samples, targets, max_edges))
     edges = flows.edge_marginals().numpy()
     one, other = np.triu_indices(len(names), 1)
     forth, back = edges[:, one, other], edges[:, other, one]
