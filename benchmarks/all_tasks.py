@@ -43,11 +43,13 @@ COLUMNS = (
 
 
 def command_line(*arguments: str) -> None:
-    """Give a command in a process of its own."""
-    command = "from gflownet_envs.experiments.command_line import main; main()"
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    """Give a command in a process of its own, which prints nothing but progress."""
+    program = "from gflownet_envs.experiments.command_line import main; main()"
     subprocess.run(
-        [sys.executable, "-c", command, *arguments], check=True, env=environment
+        [sys.executable, "-c", program, *arguments],
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
     )
 
 
