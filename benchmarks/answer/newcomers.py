@@ -1,4 +1,4 @@
-"""Nine questions of newcomers: lines and seconds to the first right answer.
+"""Eight questions of newcomers: lines and seconds to the first right answer.
 
 Each question has a program that calls this package and one that calls what people use
 today, as its documentation shows it. Both get the same data, of which it is known what
@@ -6,7 +6,7 @@ drives the result, in a fresh process each; imports count where the data did not
 them.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.newcomers [--write FILE]``, with
-optuna, mlflow, statsmodels and pandas. Ten draws of the data a question.
+optuna, statsmodels and pandas. Ten draws of the data a question.
 
 What a tool names: its *drivers*; else importances that are two standard deviations
 above 0 on rows left out (the guide of scikit-learn on permutation importance), or
@@ -108,18 +108,6 @@ def a_search(rng: np.random.Generator) -> Any:
     return found
 
 
-def an_experiment(rng: np.random.Generator) -> None:
-    """Log runs to a store of MLflow in the folder of the process."""
-    import mlflow
-
-    mlflow.set_tracking_uri("sqlite:///mlflow.db")
-    table = runs(rng)
-    for i in range(RUNS):
-        with mlflow.start_run():
-            mlflow.log_params({k: table[k][i] for k in (*ACTS, *IDLE)})
-            mlflow.log_metric("loss", float(table["loss"][i]))
-
-
 def an_evaluation(rng: np.random.Generator) -> Any:
     """Return scores of 40 items under 4 prompts, three times: prompts are too few."""
     import pandas as pd
@@ -197,31 +185,6 @@ def csv_today(path: Any) -> Any:
     table = pd.read_csv(path)
     X = pd.get_dummies(table.drop(columns="loss"), drop_first=True)
     X, X_test, y, y_test = train_test_split(X, table["loss"])
-    model = RandomForestRegressor().fit(X, y)
-    found = permutation_importance(model, X_test, y_test, n_repeats=30)
-    return X.columns, found
-
-
-def mlflow_ours(_: Any) -> Any:
-    import mlflow
-
-    import skpce
-
-    return skpce.explain(mlflow.search_runs(), outputs="metrics.loss")
-
-
-def mlflow_today(_: Any) -> Any:
-    import mlflow
-    import pandas as pd
-    from sklearn.ensemble import RandomForestRegressor
-    from sklearn.inspection import permutation_importance
-    from sklearn.model_selection import train_test_split
-
-    table = mlflow.search_runs()
-    X = table.filter(like="params.")
-    X = X.apply(lambda column: pd.to_numeric(column, errors="coerce").fillna(column))
-    X = pd.get_dummies(X, drop_first=True)
-    X, X_test, y, y_test = train_test_split(X, table["metrics.loss"])
     model = RandomForestRegressor().fit(X, y)
     found = permutation_importance(model, X_test, y_test, n_repeats=30)
     return X.columns, found
@@ -309,10 +272,10 @@ def named(found: Any) -> set[str]:
         columns, values = found
         above = values.importances_mean > 2 * values.importances_std
         names = np.asarray(columns)[above]
-        return {str(name).removeprefix("params.").split("_")[0] for name in names}
+        return {str(name).split("_")[0] for name in names}
     state, inputs = found.drivers.state[0], found.drivers.input_names
     return {
-        str(name).removeprefix("params.").removeprefix("param_")
+        str(name).removeprefix("param_")
         for name, said in zip(inputs, state, strict=True)
         if said == "drives"
     }
@@ -346,9 +309,6 @@ QUESTIONS = {
     "a study": Question(a_study, study_ours, study_today, "Optuna", SETTINGS),
     "a search": Question(a_search, search_ours, search_today, FOREST, SETTINGS),
     "a CSV file": Question(a_file, csv_ours, csv_today, FOREST, SETTINGS),
-    "runs of MLflow": Question(
-        an_experiment, mlflow_ours, mlflow_today, FOREST, SETTINGS
-    ),
     "an evaluation: more items or prompts?": Question(
         an_evaluation, evaluation_ours, evaluation_today, "statsmodels", bool
     ),
