@@ -71,13 +71,11 @@ def measure(case: Case, shares: bool = True) -> dict[str, Any]:
         "wrong": bool((state[:, null] == "drives").any()),
         "wrong pair": False,
         "pairs": [],
-        "spread": sorted({names[i] for _, i in np.argwhere(state == _SPREAD)}),
         "nothing": [
             name
             for name, column in zip(names, state.T, strict=True)
             if (column == "does not matter").all()
         ],
-        "cautions": sorted({c.code for c in answer.cautions}),
         "seconds": seconds,
     }
     for first, second in pairs:
@@ -86,9 +84,6 @@ def measure(case: Case, shares: bool = True) -> dict[str, Any]:
     if shares and case.total:
         found |= _coverage(drivers, case)
     return found
-
-
-_SPREAD = "acts on the spread"
 
 
 def _coverage(drivers: Any, case: Case) -> dict[str, Any]:

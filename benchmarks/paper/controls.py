@@ -209,7 +209,7 @@ def measure_variant(
         if variant.same_inputs
     ]
     found["drift"] = float(np.mean(drifts)) if drifts else np.nan
-    return found | {"verdict": rows[0]["verdict"], "n_fit": n_fit}
+    return found | {"verdict": rows[0]["verdict"]}
 
 
 def _fit(
