@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import os
 import subprocess
 import sys
@@ -39,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HISTORY = Path(__file__).with_name("history.csv")
 
 _STEPS = (4, 3, 16, 24)
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _IMPORT = "import time; start = time.process_time(); import skpce; "
 _IMPORT += "print(time.process_time() - start)"
 
@@ -70,37 +71,27 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     wide = X @ rng.normal(size=(5, 12))
     rows = rng.normal(size=(100_000, 5))
 
-    def surrogate(**parameters: Any) -> CompositionalPCESurrogate:
-        return CompositionalPCESurrogate(
-            2,
-            steps=_STEPS,
-            solver="ridge",
-            distribution="normal",
-            random_state=0,
-            **parameters,
-        )
+    def pce(degree: int, solver: str = "ridge", law: str = "normal") -> Any:
+        return PolynomialChaosRegressor(degree, solver=solver, distribution=law)
 
-    fine = PolynomialChaosRegressor(12, distribution="uniform", solver="ridge")
+    def surrogate() -> CompositionalPCESurrogate:
+        given: dict[str, Any] = {"solver": "ridge", "distribution": "normal"}
+        return CompositionalPCESurrogate(2, steps=_STEPS, random_state=0, **given)
+
+    fine = pce(12, law="uniform")
     fitted = surrogate().fit(X, policies)
     pipeline = make_pipeline(PCA(5), surrogate())
     few = rng.uniform(size=(60, 4))
     sparse = few[:, 0] ** 3 + few[:, 1] * few[:, 2]
     pair = rng.normal(size=(30, 2))
     outputs = np.exp(pair @ rng.normal(size=(2, 1320)) / 2)
-    chosen = GridSearchCV(
-        PolynomialChaosRegressor(distribution="uniform", solver="ridge"),
-        {"degree": [1, 2, 3]},
-    )
-    model = PolynomialChaosRegressor(4, solver="ridge", distribution="normal").fit(
-        X, targets[:, :5]
-    )
+    chosen = GridSearchCV(pce(2, law="uniform"), {"degree": [1, 2, 3]})
+    model = pce(4).fit(X, targets[:, :5])
     stored = Path(tempfile.mkdtemp()) / "model"
     return {
         "regressor fit, 50 x 5, degree 3, 43 targets": (
             50,
-            lambda: PolynomialChaosRegressor(
-                3, solver="ridge", distribution="normal"
-            ).fit(X, targets),
+            lambda: pce(3).fit(X, targets),
         ),
         "regressor fit, 1000 x 3, degree 12": (3, lambda: fine.fit(many, smooth)),
         "surrogate fit": (50, lambda: surrogate().fit(X, policies)),
@@ -110,15 +101,11 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
         ),
         "sparse fit by LARS, 60 x 4, degree 5": (
             5,
-            lambda: PolynomialChaosRegressor(
-                5, distribution="uniform", solver="lars"
-            ).fit(few, sparse),
+            lambda: pce(5, "lars", "uniform").fit(few, sparse),
         ),
         "subspace pursuit, 30 x 2, degree 5, 1320 targets": (
             1,
-            lambda: PolynomialChaosRegressor(
-                5, distribution="normal", solver="subspace_pursuit"
-            ).fit(pair, outputs),
+            lambda: pce(5, "subspace_pursuit").fit(pair, outputs),
         ),
         "fit without settings, 50 x 5, 43 targets": (
             1,
@@ -126,9 +113,7 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
         ),
         "empirical inputs, 50 x 5, degree 3": (
             20,
-            lambda: PolynomialChaosRegressor(
-                3, distribution="empirical", solver="ridge"
-            ).fit(X, targets),
+            lambda: pce(3, law="empirical").fit(X, targets),
         ),
         "choice of the degree": (5, lambda: chosen.fit(few, sparse)),
         "Shapley effects, five inputs": (20, lambda: model.shapley_effects()),
@@ -148,31 +133,22 @@ def time_tasks() -> dict[str, float]:
     warnings.simplefilter("ignore")  # of more terms than samples
     for name, (n_times, task) in make_tasks().items():
         task()
-        seconds = []
+        found[name] = math.inf
         for _ in range(n_times):
             start = time.process_time()
             task()
-            seconds.append(time.process_time() - start)
-        found[name] = min(seconds)
+            found[name] = min(found[name], time.process_time() - start)
     return found
 
 
 def time_checkout(folder: Path) -> dict[str, float]:
     """Return the times of a checkout, each measured in processes of its own."""
-    environment = os.environ | dict.fromkeys(_THREADS, "1")
+    environment = os.environ | dict.fromkeys(THREADS, "1")
     environment["PYTHONPATH"] = str(folder)
 
     def output(*arguments: str) -> str:
         command = [sys.executable, *arguments]
-        done = subprocess.run(
-            command,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=environment,
-        )
-        return done.stdout
+        return subprocess.check_output(command, text=True, cwd=folder, env=environment)
 
     imports = [float(output("-c", _IMPORT)) for _ in range(3)]
     timed = json.loads(output(str(Path(__file__).resolve()), "--time", str(folder)))

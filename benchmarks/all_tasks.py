@@ -9,7 +9,6 @@ Run: ``python -m benchmarks.all_tasks --presets default paper --out runs
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import options, publish, table
 from gflownet_envs.experiments.tasks import TASKS
 
 COLUMNS = (
@@ -43,15 +42,14 @@ COLUMNS = (
 )
 
 
-def run(task: str, preset: str, folder: Path) -> None:
-    """Run one task in a process of its own, unless it is finished."""
-    if (folder / "report.html").exists():  # the last file of a run
-        return
-    command = "from gflownet_envs.experiments.command_line import main; main()"
-    arguments = ["run", task, "--preset", preset, "--out", str(folder)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+def command_line(*arguments: str) -> None:
+    """Give a command in a process of its own, which prints nothing but progress."""
+    program = "from gflownet_envs.experiments.command_line import main; main()"
     subprocess.run(
-        [sys.executable, "-c", command, *arguments], check=True, env=environment
+        [sys.executable, "-c", program, *arguments],
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
     )
 
 
@@ -155,17 +153,14 @@ def page(folders: dict[str, list[Path]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--presets", nargs="+", default=["default", "paper"])
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--out", type=Path, default=Path("runs"))
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
+    given = {"tasks": TASKS, "out": Path("runs"), "write": Path}
+    arguments = options(__doc__, presets=["default", "paper"], **given)
     folders: dict[str, list[Path]] = {preset: [] for preset in arguments.presets}
     for preset, its_folders in folders.items():
         for task in arguments.tasks:
             folder = arguments.out / f"{task}-{preset}"
-            run(task, preset, folder)
+            if not (folder / "report.html").exists():  # the last file of a run
+                command_line("run", task, "--preset", preset, "--out", str(folder))
             its_folders.append(folder)
     publish(page(folders), arguments.write)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import table
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 _N_RUNS = 5
 
@@ -42,11 +44,12 @@ def seconds_of(script: Path) -> list[float]:
 
 def main() -> None:
     """Print one row for each script."""
-    print("| script | first result: CPU s | wall s | end: CPU s | wall s |")
-    print("| --- | --- | --- | --- | --- |")
+    rows = []
     for script in sorted(EXAMPLES.glob("way_*.py")):
         found = np.median([seconds_of(script) for _ in range(_N_RUNS)], axis=0)
-        print(f"| `{script.name}` |", " | ".join(f"{one:.1f}" for one in found), "|")
+        rows.append([f"`{script.name}`", *(f"{one:.1f}" for one in found)])
+    columns = ["script", "first result: CPU s", "wall s", "end: CPU s", "wall s"]
+    print(table(columns, rows))
 
 
 if __name__ == "__main__":

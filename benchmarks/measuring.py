@@ -1,33 +1,92 @@
-"""What programs share: tables, pages, CPU times, and results that are stored."""
+"""What programs share: options, records that are gone on with, tables and pages."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmarks.results_page import table, table_of
-
 __all__ = [
     "cpu_seconds",
+    "load",
     "mean_and_error",
     "numbers",
+    "options",
     "publish",
+    "save",
     "solved",
     "stored",
     "stored_sections",
     "study_of",
     "study_page",
-    "study_parser",
     "table",
     "table_of",
 ]
+
+
+# Options
+
+
+def options(doc: str | None, **given: Any) -> argparse.Namespace:
+    """Read the command line: an option for each name, of the kind of its default.
+
+    False is a flag; a type stands for a value that may be left out; a mapping for some
+    of its keys, all by default; a tuple or list for several values. A name in capitals
+    is a value without a flag.
+    """
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in given.items():
+        how: dict[str, Any] = {"type": type(default), "default": default}
+        if default is False:
+            how = {"action": "store_true"}
+        elif isinstance(default, type):
+            how = {"type": default}
+        elif isinstance(default, Mapping):
+            how = {"nargs": "*", "choices": default, "default": list(default)}
+            how["metavar"] = name.upper()
+        elif isinstance(default, (tuple, list)):
+            how = {"nargs": "*", "type": type(default[0]), "default": default}
+        if name.isupper():
+            parser.add_argument(name.lower(), metavar=name, **how)
+        else:
+            parser.add_argument(f"--{name.replace('_', '-')}", **how)
+    return parser.parse_args()
+
+
+# Records
+
+
+def load(file: Path) -> Any:
+    """Return what a file has as JSON; an empty mapping where it is not there."""
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def save(file: Path, found: Any, indent: int | None = None) -> None:
+    """Write JSON, whole or not at all."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(found, indent=indent, separators=separators)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(file)
+
+
+def stored(file: Path | None, make: Callable[[], Any]) -> Any:
+    """Return what a file has as JSON; where it is not there, make and write it."""
+    if file is not None and file.exists():
+        return load(file)
+    found = make()
+    if file is not None:
+        save(file, found, indent=1)
+    return found
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
@@ -37,23 +96,18 @@ def cpu_seconds(call: Callable[[], object]) -> float:
     return time.process_time() - started
 
 
-def publish(text: str, path: Path | None) -> None:
-    """Write a page, or print it where no file is named."""
-    if path is None:
-        print(text)
-    else:
-        path.write_text(text, encoding="utf-8")
+# Tables and pages
 
 
-def stored(file: Path | None, make: Callable[[], Any]) -> Any:
-    """Return what a file has as JSON; where it is not there, make and write it."""
-    if file is not None and file.exists():
-        return json.loads(file.read_text(encoding="utf-8"))
-    found = make()
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    return found
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def table_of(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return a Markdown table of rows by the names of columns."""
+    return table(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def mean_and_error(values: ArrayLike, digits: int = 3) -> str:
@@ -65,42 +119,18 @@ def mean_and_error(values: ArrayLike, digits: int = 3) -> str:
     return f"{mean} ± {values.std(ddof=1) / np.sqrt(values.size):.{digits}f}"
 
 
-def numbers(values: ArrayLike, digits: int = 2) -> str:
+def numbers(values: ArrayLike, digits: int = 2, between: str = " / ") -> str:
     """Return numbers side by side, as ``.12 / .34``."""
     shown = (f"{value:.{digits}f}" for value in np.ravel(values))
-    return " / ".join(shown).replace("-0.00", "0.00")
+    return between.join(shown).replace("-0.00", "0.00")
 
 
-def study_of(
-    task: str, preset: Any = "default", store: Path | None = None, seed: int = 0
-) -> Any:
-    """Prepare a study of a task by a preset or its name; a folder stores proxies."""
-    from gflownet_envs.block_store import BlockStore
-    from gflownet_envs.experiments.tasks import TASKS
-
-    return TASKS[task].prepare(
-        TASKS[task].presets[preset] if isinstance(preset, str) else preset,
-        seed=seed,
-        store=None if store is None else BlockStore(store),
-        progress=lambda *_: None,
-        options={},
-    )
-
-
-def solved(study: Any, preset: Any, seed: int = 0) -> Any:
-    """Return the exact policies of a study along its trajectory."""
-    from gflownet_envs.experiments.policies import make_policies
-
-    spec, quiet = preset.training, {"store": None, "progress": lambda *_: None}
-    return make_policies(study, spec, train=False, seed=seed, **quiet).exact
-
-
-def study_parser(doc: str, repetitions: int) -> argparse.ArgumentParser:
-    """Return the options that every study has."""
-    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
-    parser.add_argument("--repetitions", type=int, default=repetitions)
-    parser.add_argument("--write", type=Path, help="file of the tables, Markdown")
-    return parser
+def publish(text: str, path: Path | None) -> None:
+    """Write a page, or print it where no file is named."""
+    if path is None:
+        print(text)
+    else:
+        path.write_text(text, encoding="utf-8")
 
 
 def stored_sections(
@@ -129,3 +159,30 @@ def study_page(
     spent = f"`{command}`: {seconds:.0f} CPU-seconds on one core."
     head = f"<!-- Written by `{command}`; do not edit. -->"
     return "\n\n".join(part.strip() for part in (head, *sections, spent)) + "\n"
+
+
+# Tasks
+
+
+def study_of(
+    task: str, preset: Any = "default", store: Path | None = None, seed: int = 0
+) -> Any:
+    """Prepare a study of a task by a preset or its name; a folder stores proxies."""
+    from gflownet_envs.block_store import BlockStore
+    from gflownet_envs.experiments.tasks import TASKS
+
+    return TASKS[task].prepare(
+        TASKS[task].presets[preset] if isinstance(preset, str) else preset,
+        seed=seed,
+        store=None if store is None else BlockStore(store),
+        progress=lambda *_: None,
+        options={},
+    )
+
+
+def solved(study: Any, preset: Any, seed: int = 0) -> Any:
+    """Return the exact policies of a study along its trajectory."""
+    from gflownet_envs.experiments.policies import make_policies
+
+    spec, quiet = preset.training, {"store": None, "progress": lambda *_: None}
+    return make_policies(study, spec, train=False, seed=seed, **quiet).exact

@@ -18,7 +18,6 @@ packages, the others skpce.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import csv
 import importlib
@@ -37,7 +36,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.sparse.csgraph import connected_components
 from threadpoolctl import threadpool_limits
+
+from benchmarks.measuring import options
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("skpce", "gflownet_envs")
@@ -45,38 +48,18 @@ RECORD = ROOT / "docs" / "structure.csv"
 
 VAGUE_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 
-_NO_CODE = frozenset(
-    {
-        tokenize.COMMENT,
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.ENDMARKER,
-    }
-)
+_NO_CODE = {
+    getattr(tokenize, name)
+    for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENDMARKER")
+}
 
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """A class: its name, its bases by name, and the names that it defines.
-
-    Attributes
-    ----------
-    name, module : str
-        Of the class.
-    bases : tuple of str
-        Names of the classes that it inherits from.
-    fields : frozenset of str
-        Names with an annotation in the body of the class.
-    is_abstract : bool
-        Whether it has an abstract method, or is a protocol.
-    """
+    """A class: its name, its bases by name, and whether it has an abstract method."""
 
     name: str
-    module: str
     bases: tuple[str, ...]
-    fields: frozenset[str]
     is_abstract: bool
 
 
@@ -224,8 +207,8 @@ class Package:
     def classes(self) -> list[ClassRecord]:
         """All classes, those within functions too."""
         return [
-            _record(node, module)
-            for module, tree in self.trees.items()
+            _record(node)
+            for tree in self.trees.values()
             for node in ast.walk(tree)
             if isinstance(node, ast.ClassDef)
         ]
@@ -296,15 +279,14 @@ def _code_lines(text: str, tree: ast.Module) -> int:
     return len(found - skipped)
 
 
-def _record(node: ast.ClassDef, module: str) -> ClassRecord:
+def _record(node: ast.ClassDef) -> ClassRecord:
     bases = tuple(filter(None, map(_name, node.bases)))
-    fields, is_abstract = set(), "Protocol" in bases
-    for part in node.body:
-        if isinstance(part, ast.AnnAssign):
-            fields.add(_name(part.target))
-        elif isinstance(part, ast.FunctionDef):
-            is_abstract |= "abstractmethod" in map(_name, part.decorator_list)
-    return ClassRecord(node.name, module, bases, frozenset(fields), is_abstract)
+    is_abstract = "Protocol" in bases or any(
+        isinstance(part, ast.FunctionDef)
+        and "abstractmethod" in map(_name, part.decorator_list)
+        for part in node.body
+    )
+    return ClassRecord(node.name, bases, is_abstract)
 
 
 def _name(node: ast.expr) -> str:
@@ -315,29 +297,12 @@ def _name(node: ast.expr) -> str:
 
 
 def components(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected components of a graph (Tarjan)."""
-    position: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[set[str]] = []
-
-    def visit(node: str) -> None:
-        position[node] = lowest[node] = len(position)
-        stack.append(node)
-        for target in sorted(graph[node]):
-            if target not in position:
-                visit(target)
-                lowest[node] = min(lowest[node], lowest[target])
-            elif target in stack:
-                lowest[node] = min(lowest[node], position[target])
-        if lowest[node] == position[node]:
-            start = stack.index(node)
-            found.append(set(stack[start:]))
-            del stack[start:]
-
-    for node in graph:
-        if node not in position:
-            visit(node)
+    """Return the strongly connected components of a graph."""
+    edges = [[other in targets for other in graph] for targets in graph.values()]
+    number, labels = connected_components(np.array(edges), connection="strong")
+    found: list[set[str]] = [set() for _ in range(number)]
+    for name, label in zip(graph, labels, strict=True):
+        found[label].add(name)
     return found
 
 
@@ -380,7 +345,6 @@ def functions_of(
 
 def trips() -> dict[str, Callable[[], Any]]:
     """Return the calls that are counted."""
-    import numpy as np
     from scipy.special import softmax
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
@@ -391,20 +355,12 @@ def trips() -> dict[str, Callable[[], Any]]:
     widths, rng = (3, 2, 4), np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = np.hstack([softmax(X @ rng.normal(size=(3, w)), axis=1) for w in widths])
-    surrogate = CompositionalPCESurrogate(
-        steps=widths, solver="ridge", distribution="normal"
-    )
-    fitted = CompositionalPCESurrogate(
-        steps=widths, solver="ridge", distribution="normal"
-    ).fit(X, y)
-    pipeline = make_pipeline(
-        PCA(2),
-        CompositionalPCESurrogate(steps=widths, solver="ridge", distribution="normal"),
-    )
+    given: dict[str, Any] = {"solver": "ridge", "distribution": "normal"}
+    surrogate = CompositionalPCESurrogate(steps=widths, **given)
+    fitted = CompositionalPCESurrogate(steps=widths, **given).fit(X, y)
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=widths, **given))
     return {
-        "fit": lambda: PolynomialChaosRegressor(
-            solver="ridge", distribution="normal"
-        ).fit(X, y),
+        "fit": lambda: PolynomialChaosRegressor(**given).fit(X, y),
         "surrogate fit": lambda: surrogate.fit(X, y),
         "predict_interval": lambda: fitted.predict_interval(X),
         "verdict": lambda: verdict(pipeline, X, y),
@@ -516,29 +472,18 @@ def risen(found: dict[str, int]) -> dict[str, str]:
 def write_record(found: dict[str, int], why: str) -> None:
     """Write the figures; those that rose say what for."""
     before = recorded() if RECORD.exists() else {}
-    rows = [
-        {
-            "figure": name,
-            "value": value,
-            "raised for": why
-            if name in before and value > int(before[name]["value"])
-            else before.get(name, {}).get("raised for", ""),
-        }
-        for name, value in found.items()
-    ]
     with RECORD.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["figure", "value", "raised for"])
+        for name, value in found.items():
+            old = before.get(name, {"value": value, "raised for": ""})
+            rose = value > int(old["value"])
+            writer.writerow([name, value, why if rose else old["raised for"]])
 
 
 def main() -> None:
     """Print the figures, or record them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--files", metavar="TRIP", help="list the files of a trip")
-    parser.add_argument("--record", action="store_true", help="write the record")
-    parser.add_argument("--why", default="", help="what figures are raised for")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, files=str, record=False, why="")
     if chosen.files:
         print("\n".join(sorted({file for file, _ in walked()[chosen.files]})))
         return
@@ -547,7 +492,7 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:<36}{value:>8}   {higher.get(name, '')}")
     if chosen.record and higher and not chosen.why:
-        parser.error(f"{', '.join(higher)} rose: say what for with --why")
+        raise SystemExit(f"{', '.join(higher)} rose: say what for with --why")
     if chosen.record:
         write_record(found, chosen.why)
 

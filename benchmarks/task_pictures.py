@@ -14,12 +14,10 @@ computes nothing.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from benchmarks.all_tasks import command_line
+from benchmarks.measuring import options
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.storage import write_bytes
 
@@ -29,21 +27,6 @@ PARTS = "parts_1.png"
 PICTURES = {"overview.png": "", PARTS: "-parts"}
 #: The task of the picture in the README.
 DEMO = "grid"
-
-
-def make_again(task: str, preset: str, folder: Path) -> None:
-    """Make the pictures of a run, in a process of its own."""
-    command = "from gflownet_envs.experiments.command_line import main; main()"
-    if (folder / "results.json").exists():
-        arguments = ["report", str(folder)]
-    else:
-        arguments = ["run", task, "--preset", preset, "--out", str(folder)]
-    subprocess.run(
-        [sys.executable, "-c", command, *arguments],
-        check=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-    )
 
 
 def copy_pictures(task: str, folder: Path, images: Path = IMAGES) -> list[Path]:
@@ -73,18 +56,14 @@ def copy_pictures(task: str, folder: Path, images: Path = IMAGES) -> list[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=Path, default=Path("runs"))
-    parser.add_argument("--preset", default="default")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument(
-        "--as-they-are", action="store_true", help="copy, and compute nothing"
-    )
-    arguments = parser.parse_args()
+    given = {"preset": "default", "tasks": TASKS, "as_they_are": False}
+    arguments = options(__doc__, runs=Path("runs"), **given)
     for task in arguments.tasks:
         folder = arguments.runs / f"{task}-{arguments.preset}"
         if not arguments.as_they_are:
-            make_again(task, arguments.preset, folder)
+            done = (folder / "results.json").exists()
+            new = ["run", task, "--preset", arguments.preset, "--out", str(folder)]
+            command_line(*(["report", str(folder)] if done else new))
         for path in copy_pictures(task, folder):
             print(path)
 

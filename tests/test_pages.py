@@ -92,25 +92,6 @@ def widths(text):
     return {line.count("|") - 1 for line in text.splitlines() if line}
 
 
-def test_written_targets_fit():
-    pytest.importorskip("torch")
-    from benchmarks.pce.tables import targets
-
-    def found(seconds, error):
-        return {"cpu": [seconds], "relative_error": error, "peak_mb": 1}
-
-    rows = {"floor": found(0.001, 0.2), "skpce ridge": found(0.003, 0.3)}
-    rows |= {"skpce paper": found(0.008, 0.05), "gPCE_model": found(0.002, 0.3)}
-    text = targets({"fit BH": rows})
-    assert widths(text) == {MOST_COLUMNS}
-    assert "| paper | 8 ms | 4 |" in text
-    assert text.rstrip().endswith("| yes |")
-    del rows["skpce paper"]
-    text = targets({"fit BH": rows})
-    assert "| ridge |" in text
-    assert text.rstrip().endswith("| no |")
-
-
 def test_written_searches_fit():
     pytest.importorskip("torch")
     from benchmarks.gflownet.peers.tables import search

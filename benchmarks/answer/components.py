@@ -8,13 +8,14 @@ statsmodels, where it is installed.
 
 from __future__ import annotations
 
-import argparse
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.measuring import numbers, options, publish, table
 from skpce import variance_components
 
 ITEMS, PROMPTS = 30, 5
@@ -54,33 +55,23 @@ def asked(table: dict[str, Any]) -> Any:
 
 def coverage(number: int) -> str:
     """Return how often intervals hold, and what is named."""
-    lines = [
-        "| table | components | held: items, prompts, residual | held: shares | "
-        "named: items, prompts |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for kind in KINDS:
-        for name, deviations in SETTINGS.items():
-            truth = np.square(deviations)
-            share = truth / truth.sum()
-            held, of_shares, named = [], [], []
-            for seed in range(number):
-                found = asked(simulated(kind, deviations, seed))
-                held.append(
-                    (found.variance_low <= truth) & (truth <= found.variance_high)
-                )
-                of_shares.append(
-                    (found.share_low <= share) & (share <= found.share_high)
-                )
-                named.append(found.supported[:2])
-            words = [
-                " ".join(f"{value:.2f}" for value in np.mean(part, axis=0))
-                for part in (held, of_shares, named)
-            ]
-            if kind == "right or wrong":  # on another scale than the truth
-                words[:2] = "–", "–"
-            lines.append(f"| {kind} | {name} | {' | '.join(words)} |")
-    return "\n".join(lines)
+    rows = []
+    for kind, (name, deviations) in product(KINDS, SETTINGS.items()):
+        truth = np.square(deviations)
+        share = truth / truth.sum()
+        every = [asked(simulated(kind, deviations, seed)) for seed in range(number)]
+        held = [(f.variance_low <= truth) & (truth <= f.variance_high) for f in every]
+        of_shares = [(f.share_low <= share) & (share <= f.share_high) for f in every]
+        named = [f.supported[:2] for f in every]
+        words = [
+            numbers(np.mean(part, axis=0), between=" ")
+            for part in (held, of_shares, named)
+        ]
+        if kind == "right or wrong":  # on another scale than the truth
+            words[:2] = "–", "–"
+        rows.append([kind, name, *words])
+    columns = ["table", "components", "held: items, prompts, residual", "held: shares"]
+    return table([*columns, "named: items, prompts"], rows)
 
 
 def sizes(large: bool) -> str:
@@ -88,26 +79,19 @@ def sizes(large: bool) -> str:
     cells = [(10_000, 500, 50), (73_000, 3000, 1100), (1_000_000, 30_000, 1000)]
     if large:
         cells.append((20_000_000, 100_000, 10_000))
-    lines = [
-        "| rows | items | judges | CPU s | found (true: 1, .25, 1) |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for n_rows, n_items, n_judges in cells:
         rng = np.random.default_rng(0)
-        item, judge = (
-            rng.integers(n_items, size=n_rows),
-            rng.integers(n_judges, size=n_rows),
-        )
+        item, judge = (rng.integers(n, size=n_rows) for n in (n_items, n_judges))
         y = rng.normal(size=n_items)[item] + 0.5 * rng.normal(size=n_judges)[judge]
-        table = {"item": item, "prompt": judge, "score": y + rng.normal(size=n_rows)}
+        score = y + rng.normal(size=n_rows)
         start = time.process_time()
-        found = asked(table)
-        cpu = time.process_time() - start
-        words = ", ".join(f"{value:.3f}" for value in found.variance)
-        lines.append(
-            f"| {n_rows:,} | {n_items:,} | {n_judges:,} | {cpu:.2f} | {words} |"
-        )
-    return "\n".join(lines)
+        found = asked({"item": item, "prompt": judge, "score": score})
+        spent = f"{time.process_time() - start:.2f}"
+        counts = [f"{n:,}" for n in (n_rows, n_items, n_judges)]
+        rows.append([*counts, spent, numbers(found.variance, 3, ", ")])
+    columns = ["rows", "items", "judges", "CPU s", "found (true: 1, .25, 1)"]
+    return table(columns, rows)
 
 
 def reml(number: int) -> str:
@@ -117,41 +101,30 @@ def reml(number: int) -> str:
         import statsmodels.formula.api as smf
     except ImportError:
         return "statsmodels is not installed."
-    lines = [
-        "| table | difference of a component: median, largest | CPU s: REML | ours |",
-        "| --- | --- | --- | --- |",
-    ]
+    rows, parts = [], {"item": "0 + C(item)", "prompt": "0 + C(prompt)"}
     for kind in ("balanced", "a third missing"):
         differences, times = [], np.zeros(2)
         for seed in range(number):
-            table = simulated(kind, SETTINGS["all act"], seed)
-            frame = pd.DataFrame(table | {"all": 1})
+            scores = simulated(kind, SETTINGS["all act"], seed)
+            frame = pd.DataFrame(scores | {"all": 1})
             start = time.process_time()
             fitted = smf.mixedlm(
-                "score ~ 1",
-                frame,
-                groups="all",
-                re_formula="0",
-                vc_formula={"item": "0 + C(item)", "prompt": "0 + C(prompt)"},
+                "score ~ 1", frame, groups="all", re_formula="0", vc_formula=parts
             ).fit(reml=True)
             middle = time.process_time()
-            found = asked(table)
+            found = asked(scores)
             times += middle - start, time.process_time() - middle
             other = [*fitted.vcomp, fitted.scale]
             differences.append(np.abs(found.variance - other).max())
-        seconds = " | ".join(f"{value:.3f}" for value in times / number)
-        middle, top = np.median(differences), max(differences)
-        lines.append(f"| {kind} | {middle:.1g}, {top:.1g} | {seconds} |")
-    return "\n".join(lines)
+        shown = f"{np.median(differences):.1g}, {max(differences):.1g}"
+        rows.append([kind, shown, *(f"{value:.3f}" for value in times / number)])
+    columns = ["table", "difference of a component: median, largest"]
+    return table([*columns, "CPU s: REML", "ours"], rows)
 
 
 def main() -> None:
     """Measure, and print or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--number", type=int, default=400, help="tables a setting")
-    parser.add_argument("--large", action="store_true")
-    parser.add_argument("--write", type=Path, metavar="PAGE")
-    given = parser.parse_args()
+    given = options(__doc__, number=400, large=False, write=Path)
     named = ", ".join(f"{name} {value}" for name, value in SETTINGS.items())
     text = f"""<!-- Written by benchmarks/answer/components.py; do not edit. -->
 
@@ -173,10 +146,7 @@ prompts and residual: {named}.
 
 {reml(min(given.number, 20))}
 """
-    if given.write is None:
-        print(text)
-    else:
-        given.write.write_text(text, encoding="utf-8")
+    publish(text, given.write)
 
 
 if __name__ == "__main__":

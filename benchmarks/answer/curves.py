@@ -1,27 +1,23 @@
-"""Drivers along an axis: errors, bands, where inputs begin to matter, and real curves.
+"""Drivers along an axis: errors, bands, and where inputs begin to matter.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.curves --write
 docs/downloads/curves.txt``. Curves are simulated, with errors that hang together along
 the axis (a correlation of .95 between neighbours), so that shares and starts are known.
 Beside it: each point tested alone, by Bonferroni's correction for all points and
-inputs. Real curves are those of a grid of networks of scikit-learn, trained here.
+inputs.
 """
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import time
-import warnings
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.neural_network import MLPClassifier
+import pandas as pd
 
 import skpce
+from benchmarks.measuring import options, publish, table
 from skpce.drivers import Design
 from skpce.drivers._curves import adjusted_for_families
 from skpce.drivers._exchange import Inputs, Problem
@@ -64,7 +60,6 @@ def simulated(kind: str, seed: int) -> tuple[Any, Any, Any, Any]:
     return X, Y, alone, total
 
 
-_QUARTILES = 0.25, 0.5, 0.75
 _BEGINS = "begins", "begins_each"
 
 
@@ -116,170 +111,45 @@ def measured(kind: str, seed: int) -> dict[str, float]:
 
 def tables(number: int) -> str:
     """Return the tables of simulated curves."""
-    lines = [
-        f"## Simulated curves: {N_INPUTS} inputs, {N_POINTS} points",
-        "",
-        "| curves | ensembles | wrong somewhere |",
-        "| --- | --- | --- |",
-    ]
-    found: dict[str, dict[str, Any]] = {}
+    errors, bands, power = [], [], []
     for kind, (_, size, _) in KINDS.items():
         if not size:
             share = np.mean([wrong(kind, seed) for seed in range(4 * number)])
-            lines.append(f"| {kind} | {4 * number} | {share:.3f} |")
-        else:
-            rows = [measured(kind, seed) for seed in range(number)]
-            found[kind] = {k: np.array([row[k] for row in rows]) for k in rows[0]}
-            lines.append(f"| {kind} | {number} | {found[kind]['wrong'].mean():.3f} |")
-        print(lines[-1], flush=True)
-    lines += [
-        "",
-        "Intervals of all inputs and points together, 90 % intended; width of totals "
-        "of the two inputs.",
-        "",
-        "| curves | bands hold | intervals of each point hold at all | width | "
-        "CPU-seconds |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for kind, row in found.items():
-        lines.append(
-            f"| {kind} | {row['bands'].mean():.2f} | {row['of_points'].mean():.2f} | "
-            f"{row['width'].mean():.2f} | {row['seconds'].mean():.1f} |"
-        )
-    lines += [
-        "",
-        f"Power; the first input acts from {START + 1} on, at first with a share of "
-        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction.",
-        "",
-        "| curves | points shown | alone | both inputs named | begins at (quartiles) | "
-        "alone | too early |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for kind, row in found.items():
-        own, each = (
-            "{1:g} ({0:g} to {2:g})".format(*np.nanquantile(row[k], _QUARTILES))
-            for k in _BEGINS
-        )
-        lines.append(
-            f"| {kind} | {row['power'].mean():.2f} | {row['power_each'].mean():.2f} | "
-            f"{row['both'].mean():.2f} | {own} | {each} | "
-            f"{np.mean(row['begins'] <= START):.3f} |"
-        )
-    return "\n".join(lines)
-
-
-EPOCHS = (1, 2, 3, 5, 8, 13, 20)
-RATES = (0.0003, 0.001, 0.003, 0.01)
-UNITS, BATCHES, PENALTIES, SEEDS = (4, 8, 16), (16, 128), (1e-6, 1.0), 2
-
-
-@cache
-def grid() -> dict[str, Any]:
-    """Train every network of a grid, and test it along the epochs."""
-    X, y = load_digits(return_X_y=True)
-    X = X / 16
-    rows: dict[str, list[float]] = {}
-    settings = itertools.product(RATES, UNITS, BATCHES, PENALTIES, range(SEEDS))
-    for rate, units, batch, penalty, seed in settings:
-        network = MLPClassifier(
-            *((units,),),
-            learning_rate_init=rate,
-            batch_size=batch,
-            alpha=penalty,
-            random_state=seed,
-        )
-        row = {"rate": rate, "units": units, "batch": batch, "penalty": penalty}
-        row["seed"] = seed
-        for epoch in range(1, EPOCHS[-1] + 1):
-            network.partial_fit(X[:400], y[:400], classes=range(10))
-            if epoch in EPOCHS:
-                row[f"accuracy_epoch_{epoch}"] = network.score(X[400:], y[400:])
-        for key, value in row.items():
-            rows.setdefault(key, []).append(value)
-    return rows
-
-
-def explained(table: dict[str, Any], rows: Any = None) -> Any:
-    """Explain the curves of the grid, or of some of its settings."""
-    if rows is not None:
-        table = {key: np.asarray(values)[rows] for key, values in table.items()}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        answer = skpce.explain(
-            table,
-            outputs=[f"accuracy_epoch_{epoch}" for epoch in EPOCHS],
-            log=["rate", "units", "batch", "penalty"],
-            replicate="seed",
-        )
-        return answer.over(name="epoch")
-
-
-def exact(table: dict[str, Any], name: str) -> Any:
-    """Return the share in all of an input of the complete grid, by averages.
-
-    Of the variance between runs, with what seeds do; squares of means of two seeds hold
-    half of the noise, which is taken off.
-    """
-    names = ["rate", "units", "batch", "penalty"]
-    shape = len(RATES), len(UNITS), len(BATCHES), len(PENALTIES), SEEDS
-    found = []
-    for epoch in EPOCHS:
-        cube = np.reshape(table[f"accuracy_epoch_{epoch}"], shape)
-        noise = cube.var(axis=4, ddof=1).mean()
-        means, place = cube.mean(axis=4), names.index(name)
-        levels = shape[place]
-        inside = means.var(axis=place).mean() - noise / SEEDS * (levels - 1) / levels
-        settings = means.size
-        whole = means.var() - noise / SEEDS * (settings - 1) / settings + noise
-        found.append(max(inside, 0.0) / whole)
-    return np.array(found)
-
-
-def real() -> str:
-    """Return what is said of the grid, and of 30 of its settings."""
-    table = grid()
-    whole = explained(table)
-    settings = np.random.default_rng(0).choice(len(table["rate"]) // SEEDS, 30, False)
-    some = explained(table, np.concatenate([2 * settings, 2 * settings + 1]))
-    lines = [
-        f"## A grid of networks: {len(table['rate'])} trainings on digits, epochs "
-        f"{EPOCHS[0]} to {EPOCHS[-1]}",
-        "",
-        "Shares in all: exact, of the whole grid, and of 30 of its settings with their "
-        "bands.",
-        "",
-        "| input | epoch | exact | whole grid | 30 settings | band | p |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for name in ("rate", "units", "batch", "penalty"):
-        truth = exact(table, name)
-        left, right = whole[name], some[name]
-        for at, epoch in enumerate(EPOCHS):
-            lines.append(
-                f"| {name} | {epoch} | {truth[at]:.2f} | {left.total[at]:.2f} | "
-                f"{right.total[at]:.2f} | {right.total_low[at]:.2f} to "
-                f"{right.total_high[at]:.2f} | {right.p_value[at]:.3g} |"
-            )
-    return "\n".join(
-        [
-            *(*lines, "", "Whole grid:", *whole.sentences, ""),
-            *("30 settings:", *some.sentences),
+            errors.append([kind, str(4 * number), f"{share:.3f}"])
+            continue
+        row = pd.DataFrame([measured(kind, seed) for seed in range(number)])
+        mean = row.mean()
+        errors.append([kind, str(number), f"{mean['wrong']:.3f}"])
+        shown = [f"{mean[name]:.2f}" for name in ("bands", "of_points", "width")]
+        bands.append([kind, *shown, f"{mean['seconds']:.1f}"])
+        shown = [f"{mean[name]:.2f}" for name in ("power", "power_each", "both")]
+        shown += [
+            "{1:g} ({0:g} to {2:g})".format(*row[name].quantile([0.25, 0.5, 0.75]))
+            for name in _BEGINS
         ]
-    )
+        power.append([kind, *shown, f"{(row['begins'] <= START).mean():.3f}"])
+    columns = ["curves", "points shown", "alone", "both inputs named"]
+    columns += ["begins at (quartiles)", "alone", "too early"]
+    held = ["bands hold", "intervals of each point hold at all", "width", "CPU-seconds"]
+    parts = [
+        f"## Simulated curves: {N_INPUTS} inputs, {N_POINTS} points\n",
+        table(["curves", "ensembles", "wrong somewhere"], errors),
+        "Intervals of all inputs and points together, 90 % intended; width of totals "
+        "of the two inputs.\n",
+        table(["curves", *held], bands),
+        f"Power; the first input acts from {START + 1} on, at first with a share of "
+        "the variance near 0. *Alone*: each point by itself, Bonferroni's correction."
+        "\n",
+        table(columns, power),
+    ]
+    return "\n".join(parts)
 
 
 def main() -> None:
-    """Measure, print, and write the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.answer.curves", description=__doc__.splitlines()[0]
-    )
-    parser.add_argument("--ensembles", type=int, default=20)
-    parser.add_argument("--write", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
-    text = f"# Drivers along an axis\n\n{real()}\n\n{tables(arguments.ensembles)}\n"
-    print(text)
-    if arguments.write is not None:
-        arguments.write.write_text(text, encoding="utf-8")
+    """Measure, and print or write the page."""
+    arguments = options(__doc__, ensembles=20, write=Path)
+    text = f"# Drivers along an axis\n\n{tables(arguments.ensembles)}"
+    publish(text, arguments.write)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import skpce
 from skpce.drivers import _findings
 from skpce.drivers._shares import Shares
 
-from .ensembles import Case
+from .ensembles import Case, base
 
 
 def generator_of(name: str, seed: int) -> np.random.Generator:
@@ -71,13 +71,11 @@ def measure(case: Case, shares: bool = True) -> dict[str, Any]:
         "wrong": bool((state[:, null] == "drives").any()),
         "wrong pair": False,
         "pairs": [],
-        "spread": sorted({names[i] for _, i in np.argwhere(state == _SPREAD)}),
         "nothing": [
             name
             for name, column in zip(names, state.T, strict=True)
             if (column == "does not matter").all()
         ],
-        "cautions": sorted({c.code for c in answer.cautions}),
         "seconds": seconds,
     }
     for first, second in pairs:
@@ -86,9 +84,6 @@ def measure(case: Case, shares: bool = True) -> dict[str, Any]:
     if shares and case.total:
         found |= _coverage(drivers, case)
     return found
-
-
-_SPREAD = "acts on the spread"
 
 
 def _coverage(drivers: Any, case: Case) -> dict[str, Any]:
@@ -104,3 +99,24 @@ def _coverage(drivers: Any, case: Case) -> dict[str, Any]:
         "inside": np.array(inside).astype(int).tolist(),
         "width": np.round(width, 4).tolist(),
     }
+
+
+def answers_of_shuffles(seed: int, n_shuffles: int = 12) -> int:
+    """Return how many answers a base ensemble has over rows, columns and units."""
+    case = base(60, np.random.default_rng([1, seed]))
+    generator = np.random.default_rng([2, seed])
+    names = np.array([f"x{i}" for i in range(case.X.shape[1])])
+
+    def states_of(answer: Any) -> tuple[str, ...]:
+        inputs = map(str, answer.drivers.input_names)
+        known = dict(zip(inputs, answer.drivers.state[0], strict=True))
+        return tuple(str(known[name]) for name in names)
+
+    found = {states_of(answer_of(case))}
+    for _ in range(n_shuffles - 1):
+        rows, columns = map(generator.permutation, case.X.shape)
+        units = 10.0 ** generator.integers(-3, 4, size=len(columns))
+        X = (case.X * units + generator.normal(size=len(columns)))[rows][:, columns]
+        answer = skpce.explain(X, 10.0 * case.y[rows], inputs=names[columns].tolist())
+        found.add(states_of(answer))
+    return len(found)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import beta
 
-from benchmarks.measuring import table
+from benchmarks.measuring import load, numbers, table
 
-from .ensembles import COVERAGE, KINDS, POWER
+from .ensembles import COVERAGE, KINDS, POWER, Case
 
 
 def upper_limit(wrong: int, number: int) -> float:
@@ -21,15 +22,11 @@ def upper_limit(wrong: int, number: int) -> float:
 
 def page(out: Path) -> str:
     """Return the whole page."""
+    same = load(out / "stability.json") or []
     parts = [
         "<!-- Written by benchmarks/answer; do not edit. -->\n",
         "# Is the answer right?\n",
         "Made by `python -m benchmarks.answer --write docs/downloads/answer.txt`.\n",
-        "## What went wrong before\n",
-        "Tables on which earlier verdicts were wrong. What is said now is measured on "
-        "the same data where these are published or simulated, else (searches, trials) "
-        "on others of the kind: `benchmarks/answer/before_after.py`.\n",
-        table(["tried", "said before", "true", "now"], _json(out / "rows.json") or []),
         "## Family-wise error\n",
         "*wrong*: answers in which some input that does nothing *drives*, or is one of "
         "a named pair; upper 95 % limit. *found*: share of the inputs that act of "
@@ -42,50 +39,44 @@ def page(out: Path) -> str:
         "intended. *least*: of the interval that holds it least often. Widths are "
         "those of the intervals of totals, in the mean.\n",
         coverage_table(out),
-        "## Other tools\n",
-        "In one run (`python -m benchmarks.answer.peers`): ensembles in which some "
-        "null is named, and in which each driver is, by what the tool's documentation "
-        "takes for important.\n",
-        peers_table(out),
         "## Designs of textbooks\n",
         textbook_table(out),
-        "## Stability and cost\n",
-        *sentences(out),
+        "## Stability\n",
+        f"Twelve orders of rows and columns, in twelve units, give one answer in "
+        f"{same.count(1)} of {len(same)} ensembles.\n",
     ]
     return "\n".join(parts)
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+Kinds = Mapping[str, tuple[int, Callable[..., Case]]]
+
+
+def measured(
+    out: Path, part: str, kinds: Kinds
+) -> Iterator[tuple[str, int, Case, pd.DataFrame]]:
+    """Yield what is measured: name of the kind, runs, a case and the answers."""
+    for name, (n_runs, make) in kinds.items():
+        answers = pd.DataFrame(load(out / f"{part}, {name}.json"))
+        if len(answers):
+            answers["wrong"] |= answers["wrong pair"]
+            yield name, n_runs, make(n_runs, np.random.default_rng(0)), answers
+
+
+def said_of(answers: pd.Series, inputs: Iterable[int]) -> list[float]:
+    """Return in which share of the answers something is said of each input."""
+    return [answers.map(lambda names, i=i: f"x{i}" in names).mean() for i in inputs]
 
 
 def error_table(out: Path) -> str:
     """Return the error rate of each kind."""
     columns = ["ensembles", "runs", "number", "wrong", "limit", "found", "CPU-s"]
     rows = []
-    for name, (n_runs, make) in KINDS.items():
-        lines = _lines(out / f"error, {name}.jsonl")
-        if not lines:
-            continue
-        drivers = make(n_runs, np.random.default_rng(0)).drivers
-        wrong = sum(one["wrong"] or one["wrong pair"] for one in lines)
-        found = " ".join(
-            f"{np.mean([f'x{i}' in one['drives'] for one in lines]):.2f}"
-            for i in drivers
-        )
-        rows.append(
-            [
-                name,
-                str(n_runs),
-                str(len(lines)),
-                f"{wrong / len(lines):.3f}",
-                f"{upper_limit(wrong, len(lines)):.3f}",
-                found,
-                f"{np.mean([one['seconds'] for one in lines]):.2f}",
-            ]
-        )
+    for name, n_runs, case, answers in measured(out, "error", KINDS):
+        number, wrong = len(answers), answers["wrong"].sum()
+        limit = upper_limit(wrong, number)
+        found = numbers(said_of(answers["drives"], case.drivers), between=" ")
+        cells = [str(n_runs), str(number), f"{wrong / number:.3f}", f"{limit:.3f}"]
+        rows.append([name, *cells, found, f"{answers['seconds'].mean():.2f}"])
     return table(columns, rows)
 
 
@@ -94,23 +85,19 @@ def power_table(out: Path) -> str:
     columns = ["ensembles", "number", "found", "pair named", "wrong"]
     columns += ["nulls that do not matter", "wrongly so", "all covered"]
     rows = []
-    for name, (n_runs, make) in POWER.items():
-        lines = _lines(out / f"power, {name}.jsonl")
-        if not lines:
-            continue
-        case = make(n_runs, np.random.default_rng(0))
+    for name, _, case, answers in measured(out, "power", POWER):
         nulls = [i for i in range(case.X.shape[1]) if i not in case.drivers]
-        named = [{"x0", "x1"} in map(set, one["pairs"]) for one in lines]
+        named = answers["pairs"].map(lambda pairs: ["x0", "x1"] in map(sorted, pairs))
         rows.append(
             [
                 name,
-                str(len(lines)),
-                _share_of(lines, "drives", case.drivers),
-                f"{np.mean(named):.2f}",
-                f"{np.mean([o['wrong'] or o['wrong pair'] for o in lines]):.3f}",
-                f"{np.mean([_among(o['nothing'], nulls) for o in lines]):.2f}",
-                _share_of(lines, "nothing", case.drivers),
-                _covered(lines),
+                str(len(answers)),
+                numbers(said_of(answers["drives"], case.drivers), between=" "),
+                f"{named.mean():.2f}",
+                f"{answers['wrong'].mean():.3f}",
+                f"{np.mean(said_of(answers['nothing'], nulls)):.2f}",
+                numbers(said_of(answers["nothing"], case.drivers), between=" "),
+                f"{answers['covered'].mean():.2f}" if "covered" in answers else "",
             ]
         )
     return table(columns, rows)
@@ -119,33 +106,17 @@ def power_table(out: Path) -> str:
 def coverage_table(out: Path) -> str:
     """Return how often intervals hold the true shares."""
     columns = ["ensembles", "number", "all", "least", "width: drivers", "nulls"]
+    every = chain(measured(out, "power", POWER), measured(out, "coverage", COVERAGE))
     rows = []
-    for part, kinds in (("power", POWER), ("coverage", COVERAGE)):
-        for name, (n_runs, make) in kinds.items():
-            lines = _lines(out / f"{part}, {name}.jsonl")
-            if not lines or "covered" not in lines[0]:
-                continue
-            drivers = make(n_runs, np.random.default_rng(0)).drivers
-            inside = np.mean([one["inside"] for one in lines], axis=0)
-            width = np.mean([one["width"] for one in lines], axis=0)[1]
-            acts = np.isin(np.arange(len(width)), drivers)
-            means = [f"{width[a].mean():.2f}" if a.any() else "" for a in (acts, ~acts)]
-            covered = np.mean([one["covered"] for one in lines])
-            cells = [str(len(lines)), f"{covered:.2f}", f"{inside.min():.2f}"]
-            rows.append([name, *cells, *means])
-    return table(columns, rows)
-
-
-def peers_table(out: Path) -> str:
-    """Return what other tools name."""
-    columns = ["ensembles", "tool", "number", "a null", "drivers", "CPU-s"]
-    rows = []
-    for kind, tools in _json(out / "peers.json").items():
-        for place, (tool, one) in enumerate(tools.items()):
-            found = " ".join(f"{share:.2f}" for share in one["found"])
-            cells = [str(one["number"]), f"{one['null']:.2f}", found]
-            name = "" if place else kind
-            rows.append([name, tool, *cells, f"{one['seconds']:.2f}"])
+    for name, _, case, answers in every:
+        if "covered" not in answers:
+            continue
+        inside = np.mean(answers["inside"].tolist(), axis=0)
+        width = np.mean(answers["width"].tolist(), axis=0)[1]
+        acts = np.isin(np.arange(len(width)), case.drivers)
+        means = [f"{width[a].mean():.2f}" if a.any() else "" for a in (acts, ~acts)]
+        cells = [f"{answers['covered'].mean():.2f}", f"{inside.min():.2f}"]
+        rows.append([name, str(len(answers)), *cells, *means])
     return table(columns, rows)
 
 
@@ -153,7 +124,7 @@ def textbook_table(out: Path) -> str:
     """Return states and p-values beside those of the analysis of variance."""
     columns = ["design", "input", "state", "p (Holm)", "book", "total", "agrees"]
     rows = []
-    for name, found in _json(out / "textbook.json").items():
+    for name, found in load(out / "textbook.json").items():
         verdict = "yes" if found["agrees"] else f"no: {found['why']}"
         for place, (label, one) in enumerate(found["inputs"].items()):
             cells = [label, one["state"], f"{one['p']:.2g}", one["book"]]
@@ -161,39 +132,3 @@ def textbook_table(out: Path) -> str:
             ends = ("", "") if place else (name, verdict)
             rows.append([ends[0], *cells, ends[1]])
     return table(columns, rows)
-
-
-def sentences(out: Path) -> list[str]:
-    """Return what was found of stability and of cost."""
-    found = []
-    for name, values in _json(out / "stability.json").items():
-        same = sum(value == 1 for value in values)
-        found.append(f"- {name}: one answer for {same} of {len(values)}.\n")
-    cost = _json(out / "cost.json")
-    for n, seconds in cost.get("runs", {}).items():
-        found.append(f"- {n} runs x 8 inputs: {seconds:.2f} CPU-s.\n")
-    for n, one in cost.get("outputs", {}).items():
-        found.append(
-            f"- 200 runs x 5 inputs x {n} outputs: {one['seconds']:.1f} CPU-s, "
-            f"{one['gib']:.2f} GiB, {one['wrong']} wrong, {one['found']:.0%} found.\n"
-        )
-    return found
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-def _share_of(lines: list[dict[str, Any]], key: str, inputs: tuple[int, ...]) -> str:
-    return " ".join(
-        f"{np.mean([f'x{i}' in one[key] for one in lines]):.2f}" for i in inputs
-    )
-
-
-def _among(names: list[str], inputs: list[int]) -> float:
-    return float(np.mean([f"x{i}" in names for i in inputs]))
-
-
-def _covered(lines: list[dict[str, Any]]) -> str:
-    known = [one["covered"] for one in lines if "covered" in one]
-    return f"{np.mean(known):.2f}" if known else ""

@@ -9,7 +9,6 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration.joint_bands``
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import norm
 
-from benchmarks.measuring import table
+from benchmarks.measuring import options, table
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import coverage_interval
 
@@ -54,12 +53,9 @@ def joint_coverage(n_members: int, n_parts: int, seed: int) -> list[float]:
 
 def main() -> None:
     """Print one row per number of members and of parts."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", nargs="*", type=int, default=[20, 50, 100])
-    parser.add_argument("--parts", nargs="*", type=int, default=[3, 6])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = options(
+        __doc__, members=[20, 50, 100], parts=[3, 6], seeds=20, first_seed=0
+    )
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     rows = []
     for n_members, n_parts in product(arguments.members, arguments.parts):

@@ -56,8 +56,6 @@ def measure(ensemble: Ensemble, seed: int) -> dict[str, Any]:
             "crps": float(np.nanmean(crps[step])),
         }
     return {
-        "n_held_out": len(held_out),
-        "n_pairs": len(active),
         "loo_q2": surrogate.diagnostics_.loo_q2[np.unique(step)].tolist(),
         "n_terms": len(surrogate.multi_indices_),
         "laws": laws,

@@ -22,7 +22,6 @@ Run: ``python -m benchmarks.coverage.any_output``
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -32,13 +31,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
 
-from benchmarks.measuring import table
+from benchmarks.measuring import options, table
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 
 LEVEL = 0.9
 N_NEW = 1000
 TAIL = 1.5
 
+COMPOSITIONS = "compositions"
 Noise = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
 
@@ -64,31 +64,17 @@ def compositions(generator: np.random.Generator, size: int):
     return X, softmax(logits + 0.7 * generator.normal(size=(size, 3)), axis=1)
 
 
+#: How a case is drawn, and the degree of the fit.
 CASES = {
-    "normal": (
-        real(lambda g, X: g.normal(size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
+    "normal": (real(lambda g, X: g.normal(size=len(X))), 2),
     "grows with abs(x1)": (
         real(lambda g, X: np.abs(X[:, 0]) * g.normal(size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
+        2,
     ),
-    "t(2.5)": (
-        real(lambda g, X: g.standard_t(2.5, size=len(X))),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
-    "skewed": (
-        real(lambda g, X: g.exponential(size=len(X)) - 1.0),
-        PolynomialChaosRegressor(2, solver="ridge", distribution="normal"),
-    ),
-    "missing terms": (
-        missing_terms,
-        PolynomialChaosRegressor(1, solver="ridge", distribution="normal"),
-    ),
-    "compositions": (
-        compositions,
-        CompositionalPCESurrogate(1, solver="ridge", distribution="normal"),
-    ),
+    "t(2.5)": (real(lambda g, X: g.standard_t(2.5, size=len(X))), 2),
+    "skewed": (real(lambda g, X: g.exponential(size=len(X)) - 1.0), 2),
+    "missing terms": (missing_terms, 1),
+    COMPOSITIONS: (compositions, 1),
 }
 
 METHODS = ("residual", "residual, inputs", "split", "CV+", "CV+, inputs")
@@ -114,7 +100,10 @@ def intervals(model, X, y, X_new, seed: int):
 
 def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, float]:
     """Return two coverages and the width of each method, and CPU-seconds."""
-    draw, model = CASES[case]
+    draw, degree = CASES[case]
+    is_real = case != COMPOSITIONS
+    kind = PolynomialChaosRegressor if is_real else CompositionalPCESurrogate
+    model = kind(degree, solver="ridge", distribution="normal")
     generator = np.random.default_rng([seed, n_members, list(CASES).index(case)])
     X, y = draw(generator, n_members)
     X_new, y_new = draw(generator, N_NEW)
@@ -129,19 +118,14 @@ def measure(case: str, n_members: int, seed: int) -> tuple[np.ndarray, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ensembles", type=int, default=300)
-    parser.add_argument("--members", type=int, nargs="+", default=(30, 60, 200))
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=tuple(CASES))
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
-    last = arguments.first_seed + arguments.ensembles
+    arguments = options(
+        __doc__, ensembles=300, members=(30, 60, 200), cases=CASES, jobs=2
+    )
     rows, largest_error, seconds = [], 0.0, 0.0
     for case, n_members in product(arguments.cases, arguments.members):
         found = Parallel(n_jobs=arguments.jobs)(
             delayed(measure)(case, n_members, seed)
-            for seed in range(arguments.first_seed, last)
+            for seed in range(arguments.ensembles)
         )
         values = np.array([one for one, _ in found])
         seconds += sum(spent for _, spent in found)

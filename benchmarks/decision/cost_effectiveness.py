@@ -33,7 +33,6 @@ Packages that are not installed are left out.
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import time
 import warnings
@@ -42,6 +41,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import norm
 
+from benchmarks.measuring import options, table
 from skpce import PolynomialChaosRegressor
 from skpce.decision import value_of_information
 
@@ -159,10 +159,7 @@ def version(package: str) -> str | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--size", type=int, default=500)
-    parser.add_argument("--repetitions", type=int, default=20)
-    options = parser.parse_args()
+    given = options(__doc__, size=500, repetitions=20)
     warnings.filterwarnings("ignore")
     methods = {
         "expansion, marginal": by_expansion("marginal"),
@@ -172,33 +169,32 @@ def main() -> None:
         if version(package) is not None:
             methods[f"{package} {version(package)}"] = method
     exact = np.array([truth(own) for own in ROWS.values()])
-    found = {name: np.empty((options.repetitions, len(ROWS))) for name in methods}
+    found = {name: np.empty((given.repetitions, len(ROWS))) for name in methods}
     seconds = dict.fromkeys(methods, 0.0)
-    for seed in range(options.repetitions):
+    for seed in range(given.repetitions):
         rng = np.random.default_rng(seed)
-        t = rng.normal(MEAN, DEVIATION, size=(options.size, len(MEAN)))
+        t = rng.normal(MEAN, DEVIATION, size=(given.size, len(MEAN)))
         for name, method in methods.items():
             started = time.process_time()
             found[name][seed] = method(t, net_benefits(t))
             seconds[name] += time.process_time() - started
-    print(f"{options.repetitions} samples of {options.size}; mean (root of the mean")
+    print(f"{given.repetitions} samples of {given.size}; mean (root of the mean")
     print("squared error), CPU seconds for a sample below.\n")
-    print("| known | truth |", " | ".join(methods), "|")
-    print("| --- | --- |" + " --- |" * len(methods))
+    rows = []
     for place, (name, (value, error)) in enumerate(zip(ROWS, exact, strict=True)):
         cells = []
         for values in found.values():
             one = values[:, place]
             rmse = np.sqrt(np.square(one - value).mean())
             cells.append(f"{one.mean():.0f} ({rmse:.0f})")
-        print(f"| {name} | {value:.1f} ± {error:.1f} |", " | ".join(cells), "|")
-    cells = [
-        f"{np.mean([of_square(m, options.size, s) for s in range(3)]):.3f}"
-        for m in methods.values()
+        rows.append([name, f"{value:.1f} ± {error:.1f}", *cells])
+    squares = [
+        np.mean([of_square(method, given.size, seed) for seed in range(3)])
+        for method in methods.values()
     ]
-    print("| $(0, z^2 - 1)$ | 0.484 |", " | ".join(cells), "|")
-    mean = {name: s / options.repetitions for name, s in seconds.items()}
-    print("| CPU s | |", " | ".join(f"{mean[name]:.2f}" for name in methods), "|")
+    rows.append(["$(0, z^2 - 1)$", "0.484", *(f"{value:.3f}" for value in squares)])
+    spent = [f"{total / given.repetitions:.2f}" for total in seconds.values()]
+    print(table(["known", "truth", *methods], [*rows, ["CPU s", "", *spent]]))
 
 
 if __name__ == "__main__":

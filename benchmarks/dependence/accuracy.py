@@ -13,13 +13,11 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.dependence.accuracy --seeds 20``
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.measuring import cpu_seconds, table
+from benchmarks.measuring import cpu_seconds, options, table
 from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
@@ -87,9 +85,7 @@ def entries_table(n_seeds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    n_seeds = parser.parse_args().seeds
+    n_seeds = options(__doc__, seeds=20).seeds
     cost_table()
     entries_table(n_seeds)
 

@@ -6,9 +6,7 @@ inputs d and step: Q² of a degree-1 surrogate (degree 2 for few inputs), cross-
 five folds. Embedding and surrogate are refitted in every fold
 (`skpce.inspection.verdict`).
 
-- *kernel PCA* is that of ``latents.py`` after centring each entry, so that the width of
-  the kernel follows the variance between members. (Without it the width follows the
-  larger one between reactions, and the kernel is all but linear.)
+- *kernel PCA* has a width that follows the variance of the entries between members.
 - *PLS* looks at the ilr coordinates of the policies. Neither is scaled, so it knows
   members by their inner products only and is given their coordinates in an orthonormal
   basis of their span: the same scores, at less cost. Nothing is lost or learned.
@@ -30,31 +28,29 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.embedding.policy_q2``
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any, ClassVar
 
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, KernelPCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.measuring import publish, stored, table
+from benchmarks.measuring import options, publish, stored, table
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
 
-from .latents import DecodedKernelPCA
-from .reactions import RECIPES, Reactions, add_options
+from .reactions import RECIPES, Reactions
 
 MEMBERS = (50, 500)
 DIMENSIONS = (2, 5, 10, 15)
@@ -66,6 +62,14 @@ PLS, PLS_SCALED = "PLS", "PLS, scaled"
 RELEVANT, NOT_OWN = "policy-relevant", "policy-relevant, not own"
 MODES = "Karhunen–Loève modes"
 PROCESS = "Gaussian process"
+
+
+class WideKernelPCA(KernelPCA):
+    """Kernel PCA of a width that follows the variance of the entries."""
+
+    def fit(self, X: np.ndarray, y: Any = None) -> WideKernelPCA:
+        self.set_params(gamma=1 / (X.shape[1] * X.var(axis=0).mean()))
+        return super().fit(X)
 
 
 class Remembered(TransformerMixin, BaseEstimator):
@@ -111,7 +115,7 @@ def least_squares(reactions: Reactions, d: int, scale: bool) -> PLSTransformer:
 EMBEDDINGS: dict[str, Callable[[Reactions, int], Any]] = {
     "PCA": lambda reactions, d: Remembered(PCA(d, svd_solver="full")),
     "kernel PCA": lambda reactions, d: Remembered(
-        DecodedKernelPCA(d, kernel="rbf", eigen_solver="dense")
+        WideKernelPCA(d, kernel="rbf", eigen_solver="dense")
     ),
     PLS: lambda reactions, d: least_squares(reactions, d, scale=False),
     PLS_SCALED: lambda reactions, d: least_squares(reactions, d, scale=True),
@@ -277,21 +281,17 @@ def cells_table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
 
 def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
     """Return in how many dimensions a step is attributable."""
-    groups: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in wanted:
-        key = (cell.ensemble, cell.n_members, cell.embedding)
-        groups.setdefault(key, []).append(cell)
     rows = []
-    for (ensemble, n_members, embedding), same in groups.items():
+    for key, same in groupby(wanted, lambda c: (c.ensemble, c.n_members, c.embedding)):
+        judged = [results[cell]["steps"] for cell in same]
         found = [
-            str(sum(results[cell]["steps"][step]["attributable"] for cell in same))
-            for step in steps
+            str(sum(one[step]["attributable"] for one in judged)) for step in steps
         ]
-        if embedding == RELEVANT:
+        if key[2] == RELEVANT:
             found[-1] = "–"
-        if embedding == PLS_SCALED:
+        if key[2] == PLS_SCALED:
             found = ["–"] * len(steps)
-        rows.append([ensemble, str(n_members), embedding, *found])
+        rows.append([*map(str, key), *found])
     return table(["ensemble", "members", "embedding", *steps], rows)
 
 
@@ -328,21 +328,15 @@ def page(results: Results, steps: list[str], shares: np.ndarray) -> str:
         "## In how many of four dimensions a step is attributable, degree 1\n",
         counts(results, linear, steps),
     ]
-    tables: dict[tuple[str, int, int], list[Cell]] = {}
-    for cell in results:
-        key = (cell.ensemble, cell.n_members, cell.degree)
-        tables.setdefault(key, []).append(cell)
-    for (name, n_members, degree), wanted in tables.items():
+    by = groupby(results, lambda cell: (cell.ensemble, cell.n_members, cell.degree))
+    for (name, n_members, degree), wanted in by:
         title = f"{name[0].upper()}{name[1:]}, {n_members} members, degree {degree}"
-        parts += [f"## {title}\n", cells_table(results, wanted, steps)]
+        parts += [f"## {title}\n", cells_table(results, list(wanted), steps)]
     return "\n".join(parts)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--cells", type=Path, help="folder of finished figures")
-    add_options(parser)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, cells=Path, blocks=str, write=Path)
     reactions, results = Reactions(arguments.blocks), Results()
     drawn, shares = process(reactions)
     for ensemble in (*(proxies(reactions, recipe) for recipe in RECIPES), drawn):

@@ -7,9 +7,7 @@ the studies train each network once.
 
 from __future__ import annotations
 
-import argparse
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -30,7 +28,7 @@ from gflownet_envs.rewards.gaussian_process import (
 )
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 
-__all__ = ["RECIPES", "Reactions", "add_options"]
+__all__ = ["RECIPES", "Reactions"]
 
 RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
 TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process
@@ -126,9 +124,3 @@ class Reactions:
             random_state=0,
         )
         return modes, unseen
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add where trained networks are stored and where the page goes."""
-    parser.add_argument("--blocks", help="folder where trained networks are stored")
-    parser.add_argument("--write", type=Path, help="file of the page, Markdown")

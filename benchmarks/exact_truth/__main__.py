@@ -17,10 +17,7 @@ which the input that it ranks first is within .02 of the largest total.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import gzip
-import io
 import json
 import sys
 import time
@@ -31,7 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import kendalltau
+
+from benchmarks.measuring import options
 
 from .grids import GRIDS
 from .studies import DESIGNS, DUMMIES, Study, draw
@@ -118,92 +118,84 @@ def studies(quick: bool) -> Iterator[tuple[tuple[str, str, str, int, int], Any]]
                 yield key, make
 
 
-def lines() -> list[Line]:
-    """Return the lines of the record."""
+def lines() -> pd.DataFrame:
+    """Return the lines of the record, as they are written."""
     if not LINES.exists():
-        return []
-    with gzip.open(LINES, "rt", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return pd.DataFrame(columns=[*KEY, *FIGURES])
+    return pd.read_csv(LINES, dtype=str, keep_default_na=False)
 
 
-def write(found: list[Line]) -> None:
+def write(found: pd.DataFrame) -> None:
     """Write the lines, and the means that follow from them."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, (*KEY, *FIGURES), restval="", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(sorted(found, key=lambda own: [str(own[name]) for name in KEY]))
-    packed = gzip.compress(file.getvalue().encode(), mtime=0)
-    LINES.with_suffix(".part").write_bytes(packed)
+    text = found.sort_values(list(KEY)).to_csv(index=False, lineterminator="\r\n")
+    LINES.with_suffix(".part").write_bytes(gzip.compress(text.encode(), mtime=0))
     LINES.with_suffix(".part").replace(LINES)
     RECORD.write_text(json.dumps(means(lines()), indent=1) + "\n", encoding="utf-8")
 
 
-def means(found: list[Line]) -> dict[str, dict[str, dict[str, float | None]]]:
+def means(found: pd.DataFrame) -> dict[str, dict[str, dict[str, float | None]]]:
     """Return the means of each tool at each number of runs; CPU time as the median."""
-    record: dict[str, dict[str, dict[str, float | None]]] = {}
-    for tool in TOOLS:
-        for n in SIZES:
-            own = [x for x in found if x["tool"] == tool and int(x["n"]) == n]
-            if own:
-                record.setdefault(tool, {})[str(n)] = summary(own)
-    return record
-
-
-def summary(own: list[Line]) -> dict[str, float | None]:
-    """Return the means of lines."""
-    row: dict[str, float | None] = {"studies": len(own)}
-    for name in FIGURES[:-1]:
-        known = [float(x[name]) for x in own if x.get(name) not in ("", None, "nan")]
-        middle = np.median if name == "cpu_seconds" else np.mean
-        row[name] = float(f"{middle(known):.4g}") if known else None
-    row["failed"] = sum(bool(x.get("failed")) for x in own)
-    return row
-
-
-def rounded(line: Line) -> Line:
-    """Return a line with its figures to four digits."""
+    by_tool = dict(list(found.groupby("tool")))
     return {
-        name: f"{value:.4g}" if isinstance(value, float) else value
-        for name, value in line.items()
+        tool: {
+            str(n): summary(own)
+            for n in SIZES
+            if len(own := by_tool[tool][by_tool[tool]["n"] == str(n)])
+        }
+        for tool in TOOLS
+        if tool in by_tool
     }
+
+
+def summary(own: pd.DataFrame) -> dict[str, float | None]:
+    """Return the means of lines."""
+    figures = own[list(FIGURES[:-1])].apply(pd.to_numeric, errors="coerce")
+    middle = figures.mean()
+    middle["cpu_seconds"] = figures["cpu_seconds"].median()
+    row: dict[str, float | None] = {"studies": len(own)}
+    for name, value in middle.items():
+        row[name] = None if np.isnan(value) else float(f"{value:.4g}")
+    return row | {"failed": int((own["failed"] != "").sum())}
 
 
 def main() -> None:
     """Ask what is not asked yet, or repeat a part."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tools", nargs="*", choices=TOOLS, metavar="TOOL")
-    parser.add_argument("--again", nargs="*", choices=TOOLS, metavar="TOOL", default=())
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    tools = arguments.tools or (QUICK if arguments.quick else tuple(TOOLS))
-    recorded = [line for line in lines() if line["tool"] not in arguments.again]
-    done = {tuple(str(line[name]) for name in KEY): line for line in recorded}
+    arguments = options(__doc__, tools=TOOLS, again=[""], quick=False)
+    tools = [tool for tool in arguments.tools if tool in QUICK or not arguments.quick]
+    recorded = lines()
+    recorded = recorded[~recorded["tool"].isin(arguments.again)]
+    done = set() if arguments.quick else set(recorded[list(KEY)].itertuples(False))
     fresh: list[Line] = []
+
+    def now() -> pd.DataFrame:
+        """Return the lines of this run, with figures to four digits."""
+        own = pd.DataFrame(fresh, columns=[*KEY, *FIGURES])
+        return own.map(
+            lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
+        ).replace("nan", "")
+
     for place, (key, make) in enumerate(studies(arguments.quick)):
-        wanted = [
-            tool
-            for tool in tools
-            if arguments.quick or (tool, *map(str, key)) not in done
-        ]
+        wanted = [tool for tool in tools if (tool, *map(str, key)) not in done]
         if not wanted:
             continue
         study = make()
-        for tool in wanted:
-            line = dict(zip(KEY, (tool, *key), strict=True)) | ask(tool, study)
-            fresh.append(rounded(line))
+        fresh += [
+            dict(zip(KEY, (tool, *key), strict=True)) | ask(tool, study)
+            for tool in wanted
+        ]
         print(place, *key, file=sys.stderr, flush=True)
         if not arguments.quick and place % 20 == 19:
-            write(recorded + fresh)
+            write(pd.concat([recorded, now()]))
     if not arguments.quick:
-        write(recorded + fresh)
+        write(pd.concat([recorded, now()]))
         return
+    asked = now()
+    old = asked[list(KEY)].merge(recorded)
     for tool in tools:
-        own = [line for line in fresh if line["tool"] == tool]
-        keys = [tuple(str(line[name]) for name in KEY) for line in own]
-        old = [done[key] for key in keys if key in done]
         print(tool)
-        for title, part in (("now", own), ("record", old)):
-            print(f"  {title}: {summary(part) if part else 'none'}")
+        for title, part in (("now", asked), ("record", old)):
+            own = part[part["tool"] == tool]
+            print(f"  {title}: {summary(own) if len(own) else 'none'}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ delete its file to train it again.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import sys
@@ -18,6 +17,8 @@ from math import prod
 from pathlib import Path
 
 import torch
+
+from benchmarks.measuring import options
 
 from .grids import GRIDS, N_SEEDS, Grid, quietly
 from .truth import TABLES, table_of
@@ -55,11 +56,9 @@ def train(grid: Grid, path: Path) -> None:
 
 def main() -> None:
     """Train what is not there."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--grids", nargs="*", choices=GRIDS, default=list(GRIDS))
     torch.set_num_threads(1)
     TABLES.mkdir(exist_ok=True)
-    for name in parser.parse_args().grids:
+    for name in options(__doc__, grids=GRIDS).grids:
         grid = GRIDS[name]
         if not table_of(grid).exists():
             path = RUNS / f"{table_of(grid).stem}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.measuring import table
 
@@ -33,48 +34,58 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def by_size(record: dict[str, Any], name: str, digits: int = 3) -> str:
     """Return a figure of each tool at each number of runs."""
+    found = {tool: [of[str(n)][name] for n in SIZES] for tool, of in record.items()}
     rows = [
-        [tool, *(number(record[tool][str(n)][name], digits) for n in SIZES)]
-        for tool in record
-        if any(record[tool][str(n)][name] is not None for n in SIZES)
+        [tool, *(number(value, digits) for value in values)]
+        for tool, values in found.items()
+        if values != [None] * len(SIZES)
     ]
     return table(["tool", *(f"{n} runs" for n in SIZES)], rows)
 
 
-def by_design(found: list[dict[str, Any]], name: str) -> str:
+def by_design(found: pd.DataFrame, name: str) -> str:
     """Return a figure of each tool for each way to draw the runs."""
     rows = []
     for tool in TOOLS:
-        own = [line for line in found if line["tool"] == tool]
-        figures = [
-            summary([line for line in own if line["design"] == design])[name]
-            for design in DESIGNS
-        ]
-        if any(figure is not None for figure in figures):
+        own = dict(list(found[found["tool"] == tool].groupby("design")))
+        figures = [summary(own[design])[name] for design in DESIGNS]
+        if figures != [None] * len(DESIGNS):
             rows.append([tool, *map(number, figures)])
     return table(["tool", *DESIGNS], rows)
+
+
+def held(found: pd.DataFrame) -> str:
+    """Return in how many studies all intervals of ours hold."""
+    ours = dict(list(found[found["tool"] == OURS].groupby(["design", "n"])))
+    rows = [
+        [
+            design,
+            *(
+                number(summary(ours[key])["held"], 2) if key in ours else "–"
+                for key in ((design, str(n)) for n in SIZES)
+            ),
+        ]
+        for design in DESIGNS
+    ]
+    return table(["design", *(f"{n} runs" for n in SIZES)], rows)
 
 
 def first_size(record: dict[str, Any]) -> str:
     """Return from how many runs on a tool names the leading driver first."""
     rows = []
     for tool, sizes in record.items():
-        shares = [sizes[str(n)]["leading_named"] or 0.0 for n in SIZES]
-        enough = [n for n, share in zip(SIZES, shares, strict=True) if share >= 0.95]
-        rows.append(
-            [
-                tool,
-                *(f"{share:.2f}" for share in shares),
-                str(enough[0]) if enough else f"more than {SIZES[-1]}",
-            ]
-        )
+        shares = {n: sizes[str(n)]["leading_named"] or 0.0 for n in SIZES}
+        enough = [str(n) for n, share in shares.items() if share >= 0.95]
+        shown = [f"{share:.2f}" for share in shares.values()]
+        rows.append([tool, *shown, *(enough[:1] or [f"more than {SIZES[-1]}"])])
     return table(["tool", *(f"{n} runs" for n in SIZES), "95 % from"], rows)
 
 
 def truths() -> str:
-    """Return the exact shares of the first output of each grid."""
+    """Return the exact shares of the outputs of each grid."""
     rows = []
     for grid in GRIDS.values():
+        size = f"{np.prod(grid.shape)} × {N_SEEDS}"
         for name, values in read(grid).items():
             truth = exact(values)
             shares = ", ".join(
@@ -83,13 +94,12 @@ def truths() -> str:
                     grid.inputs, truth.first, truth.total, strict=True
                 )
             )
-            size = f"{np.prod(grid.shape)} × {N_SEEDS}"
             rows.append([grid.name, size, name, shares, f"{100 * truth.seed:.0f}"])
     columns = ["grid", "trainings", "output", "in all (alone), %", "seed, %"]
     return table(columns, rows)
 
 
-def text(found: list[dict[str, Any]]) -> str:
+def text(found: pd.DataFrame) -> str:
     """Return the tables."""
     record = means(found)
     parts = ["<!-- Written by benchmarks.exact_truth.page; do not edit. -->\n"]
@@ -110,44 +120,33 @@ def text(found: list[dict[str, Any]]) -> str:
         ("Error of shares alone", "error_first"),
     ):
         parts += [f"## {title}, by design\n", by_design(found, name)]
-    ours = [line for line in found if line["tool"] == OURS]
-    held = [[design, *(held_at(ours, design, n) for n in SIZES)] for design in DESIGNS]
-    parts += ["## Studies in which all of our intervals hold\n"]
-    parts += [table(["design", *(f"{n} runs" for n in SIZES)], held)]
+    parts += ["## Studies in which all of our intervals hold\n", held(found)]
     parts += ["## The truth\n", truths()]
     return "\n".join(parts)
-
-
-def held_at(ours: list[dict[str, Any]], design: str, n: int) -> str:
-    """Return in how many studies all intervals hold."""
-    own = [x for x in ours if x["design"] == design and int(x["n"]) == n]
-    return number(summary(own)["held"], 2) if own else "–"
 
 
 def draw(record: dict[str, Any], path: Path) -> None:
     """Draw what each tool misses, and what it names that does nothing."""
     from matplotlib.figure import Figure
 
+    own = pd.DataFrame({tool: of[str(DRAWN)] for tool, of in record.items()}).T
+    order = np.argsort(-(own["missed"] + 3 * own["dummies"]), kind="stable")
+    own = own.iloc[order]
+    colors = ["#0072b2" if tool == OURS else "#9a9a9a" for tool in own.index]
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    own = {tool: sizes[str(DRAWN)] for tool, sizes in record.items()}
-    order = sorted(own, key=lambda t: -(own[t]["missed"] + 3 * own[t]["dummies"]))
-    colors = ["#0072b2" if tool == OURS else "#9a9a9a" for tool in order]
+    named = f"named, but do nothing (of {len(DUMMIES)})"
     for axes, values, title in (
-        (left, [own[t]["missed"] for t in order], "drivers missed"),
-        (
-            right,
-            [len(DUMMIES) * own[t]["dummies"] for t in order],
-            f"named, but do nothing (of {len(DUMMIES)})",
-        ),
+        (left, own["missed"], "drivers missed"),
+        (right, len(DUMMIES) * own["dummies"], named),
     ):
-        bars = axes.barh(order, values, color=colors)
+        bars = axes.barh(own.index, values, color=colors)
         axes.bar_label(bars, fmt="%.1f", padding=3, fontsize=8)
         axes.set_xlim(0, 1.2 * max(values))
         axes.set_title(title, fontsize=10, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
-    drivers = own[OURS]["drivers"]
+    drivers = own["drivers"][OURS]
     left.set_xlabel(f"mean number, of {drivers:.1f}", fontsize=8)
     right.set_xlabel("mean number", fontsize=8)
     figure.savefig(path, dpi=140)

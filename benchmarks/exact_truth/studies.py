@@ -130,10 +130,7 @@ def subset(
 
 
 def tree_parzen(
-    levels: Mapping[str, Any],
-    n: int,
-    evaluate: Callable[[Any], float],
-    seed: int,
+    levels: Mapping[str, Any], n: int, evaluate: Callable[[Any], float], seed: int
 ) -> Any:
     """Let Optuna's sampler choose one run after another, to make the output small."""
     import optuna

@@ -2,9 +2,12 @@
 
 A tool gets a study and returns scores to rank the inputs by, which of them it names,
 and, where it estimates them, first-order and total shares. What is named is what its
-documentation takes for important, as in :mod:`benchmarks.answer.peers`: else a total
-share, or a first-order one, of at least .05. Tools for numbers alone get the places of
-labels; forests and processes get them one-hot, as Optuna does.
+documentation takes for important: a p-value below 5 % after a correction for the number
+of inputs, where it has one (hidimstat); a mean over two standard deviations above 0
+(the guide of scikit-learn on permutation importance); more than the mean of all inputs,
+the default of ``SelectFromModel``; else a total share, or a first-order one, of at
+least .05. Tools for numbers alone get the places of labels; forests and processes get
+them one-hot, as Optuna does.
 """
 
 from __future__ import annotations
@@ -15,16 +18,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
+from scipy.stats import randint
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import skpce
+from benchmarks.pce.fits import gaussian_process
+from benchmarks.pce.functions import pick_freeze
 
 from .studies import Study
 
@@ -130,22 +131,9 @@ def over_levels(study: Study, evaluate: Callable[[Any], FloatArray]) -> Found:
 
     Means over 2^11 points of the model, whose own error is about .01.
     """
-    sizes = np.array([len(own) for own in study.levels.values()])
-    n = len(sizes)
-    points = qmc.Sobol(2 * n, rng=np.random.default_rng(0)).random_base2(10)
-    places = np.minimum((points * np.tile(sizes, 2)).astype(int), np.tile(sizes, 2) - 1)
-    one, two = places[:, :n], places[:, n:]
-    f_one, f_two = evaluate(one), evaluate(two)
-    first, total = np.zeros((2, n))
-    for j in range(n):
-        mixed, other = one.copy(), two.copy()
-        mixed[:, j], other[:, j] = two[:, j], one[:, j]
-        f_mixed, f_other = evaluate(mixed), evaluate(other)
-        scale = np.sum((f_one - f_two) ** 2 + (f_mixed - f_other) ** 2)
-        if scale > 0:
-            first[j] = 2 * np.sum((f_other - f_two) * (f_one - f_mixed)) / scale
-            total[j] = np.sum((f_two - f_other) ** 2 + (f_one - f_mixed) ** 2) / scale
-    return shares(first, total)
+    laws = [randint(0, len(own)) for own in study.levels.values()]
+    found = pick_freeze(lambda places: evaluate(places.astype(int)), laws, 10)
+    return shares(found.first, found.total)
 
 
 def forest(study: Study) -> Found:
@@ -158,10 +146,7 @@ def forest(study: Study) -> Found:
 def process(study: Study) -> Found:
     """Fit a Gaussian process with a length for every column."""
     X = one_hot(study, study.places)
-    lengths = RBF(np.ones(X.shape[1]), (1e-2, 1e3))
-    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths + WhiteKernel(0.1, (1e-8, 10))
-    process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
-    model = make_pipeline(StandardScaler(), process).fit(X, study.y)
+    model = gaussian_process(X.shape[1]).fit(X, study.y)
     return over_levels(study, lambda p: model.predict(one_hot(study, p)))
 
 

@@ -8,14 +8,12 @@ many of uniformly random actions with log Z estimated from them. The last space 
 modes that its members miss, as they are trained with the paper's settings and without
 exploration. A bound is below the truth if it is smaller by more than 1e-12.
 
-Run: ``python -m benchmarks.gflownet.certificate --out runs/certificate.jsonl``, which
+Run: ``python -m benchmarks.gflownet.certificate --out runs/certificate.json``, which
 goes on where it was interrupted, and with ``--table`` for the table of what is there
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -25,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.gflownet.converged import Space, expressions, graphs, spaces
+from benchmarks.measuring import load, options, save
 from gflownet_envs import (
     PAPER_TRAINING,
     HypergridEnvironment,
@@ -174,26 +173,17 @@ def totals(rows: list[dict]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("runs/certificate.jsonl"))
-    parser.add_argument("--table", action="store_true", help="compute nothing")
-    arguments = parser.parse_args()
+    out = Path("runs/certificate.json")
+    arguments = options(__doc__, members=20, seed=0, out=out, table=False)
     warnings.simplefilter("ignore", NotConvergedWarning)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.touch()
-    lines = arguments.out.read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = load(arguments.out) or []
     done = {(row["space"], row["stage"]) for row in rows}
-    if not arguments.table:
-        for space in certified_spaces(arguments.members, arguments.seed):
-            for stage in STAGES:
-                if (space.name, stage) in done:
-                    continue
+    every = certified_spaces(arguments.members, arguments.seed)
+    for space in () if arguments.table else every:
+        for stage in STAGES:
+            if (space.name, stage) not in done:
                 rows.append(measure(space, stage) | {"stage": stage})
-                with arguments.out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+                save(arguments.out, rows)
     print(table(rows))
 
 

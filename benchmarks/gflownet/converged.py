@@ -14,7 +14,6 @@ Run: ``python -m benchmarks.gflownet.converged``, or some of the spaces alone wi
 
 from __future__ import annotations
 
-import argparse
 import resource
 import warnings
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from benchmarks.measuring import options, table
 from gflownet_envs import (
     PAPER_TRAINING,
     DagEnvironment,
@@ -124,39 +124,35 @@ def settings_of(space: Space, chosen: list[str]) -> Iterator[tuple[str, Training
         yield "paper", PAPER_TRAINING
 
 
-def measure(space: Space, label: str, spec: TrainingSpec) -> None:
-    """Train an ensemble and print a row of the table."""
+def measure(space: Space, label: str, spec: TrainingSpec) -> list[str]:
+    """Train an ensemble and return a row of the table."""
     environment = space.environment
     n_states = StateGraph.from_environment(environment).n_states
     found = train_ensemble(environment, space.log_reward, spec, seed=1).diagnostics
-    print(
-        f"| {space.name} | {n_states:,} / {environment.n_objects:,} | {label} | "
-        f"{found.distance.mean():.4f} / {found.distance.max():.4f} | "
-        f"{found.effective_sample_share.min():.2f} | "
-        f"{found.cpu_seconds.mean():.2f} |",
-        flush=True,
-    )
+    return [
+        space.name,
+        f"{n_states:,} / {environment.n_objects:,}",
+        label,
+        f"{found.distance.mean():.4f} / {found.distance.max():.4f}",
+        f"{found.effective_sample_share.min():.2f}",
+        f"{found.cpu_seconds.mean():.2f}",
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="+", default=[""], help="parts of names")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, members=20, seed=0, only=[""], settings=SETTINGS)
     warnings.simplefilter("ignore", NotConvergedWarning)
-    print(
-        "| space | states / objects | settings | distance, mean / worst | smallest "
-        "effective sample share | CPU-s a member |"
-    )
-    print("| --- | --- | --- | --- | --- | --- |")
-    for space in spaces(arguments.members, arguments.seed):
-        if any(part in space.name for part in arguments.only):
-            for label, spec in settings_of(space, arguments.settings):
-                measure(space, label, spec)
+    rows = [
+        measure(space, label, spec)
+        for space in spaces(arguments.members, arguments.seed)
+        if any(part in space.name for part in arguments.only)
+        for label, spec in settings_of(space, arguments.settings)
+    ]
+    columns = ["space", "states / objects", "settings", "distance, mean / worst"]
+    columns += ["smallest effective sample share", "CPU-s a member"]
+    print(table(columns, rows))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"\npeak memory {peak:.2f} GB")
+    print(f"peak memory {peak:.2f} GB")
 
 
 if __name__ == "__main__":

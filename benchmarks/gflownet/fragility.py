@@ -13,17 +13,15 @@ folder are not solved again.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
-from scipy.stats import rankdata
 
-from benchmarks.measuring import publish, solved, study_of, table
+from benchmarks.measuring import numbers, options, publish, solved, study_of, table
 from gflownet_envs import PolicyDataset
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
@@ -75,98 +73,67 @@ def excess_of(data: PolicyDataset) -> Result:
     return excess_fragility(data.y, steps=data.steps, mask=data.mask, random_state=0)
 
 
-class Steps:
-    """Every step with a choice of every task, with all measures."""
-
-    def __init__(self, datasets: dict[str, PolicyDataset]) -> None:
-        self.tasks: list[str] = []
-        self.names: list[str] = []
-        columns: dict[str, list[float]] = {}
-        for task, data in datasets.items():
-            found = policy_fragility(data.y, steps=data.steps, mask=data.mask)
-            excess = excess_of(data)
-            for step in np.flatnonzero(found.n_possible > 1):
-                self.tasks.append(task)
-                self.names.append(data.step_names[step])
-                values = {**_numbers(found, step), **_numbers(excess, step)}
-                for name, value in values.items():
-                    columns.setdefault(name, []).append(value)
-        self.columns = {name: np.array(values) for name, values in columns.items()}
-        self.task = np.array(self.tasks)
-
-    def ranks_explained(self, measure: str, by: str, *, keep: Any = None) -> float:
-        """Return R² of the ranks of a measure on those of something else."""
-        rows = np.ones(len(self.task), dtype=bool) if keep is None else keep
-        one, two = (rankdata(self.columns[name][rows]) for name in (measure, by))
-        if np.ptp(one) == 0 or np.ptp(two) == 0:
-            return 0.0
-        return float(np.corrcoef(one, two)[0, 1] ** 2)
-
-    def with_error(self, measure: str, by: str) -> str:
-        """Return that with the jackknife's error, a task left out at a time."""
-        tasks = np.unique(self.task)
-        left = [
-            self.ranks_explained(measure, by, keep=self.task != task) for task in tasks
-        ]
-        error = np.sqrt((len(tasks) - 1) * np.var(left))
-        return f"{self.ranks_explained(measure, by):.0%} ± {error:.0%}"
+def steps_of(datasets: dict[str, PolicyDataset]) -> pd.DataFrame:
+    """Return every step with a choice of every task, with all measures."""
+    frames = []
+    for task, data in datasets.items():
+        found = policy_fragility(data.y, steps=data.steps, mask=data.mask)
+        columns = {**found.columns, **excess_of(data).columns}
+        columns.pop("alr_reference")
+        frame = pd.DataFrame(columns).assign(task=task, step=data.step_names)
+        frames.append(frame[found.n_possible > 1])
+    return pd.concat(frames, ignore_index=True)
 
 
-def _numbers(found: Any, step: int) -> dict[str, float]:
-    """Return the measures of one step by name."""
-    return {
-        name: float(values[step])
-        for name, values in found.columns.items()
-        if name != "alr_reference"
-    }
+def ranks_explained(steps: pd.DataFrame, measure: str, by: str) -> float:
+    """Return R² of the ranks of a measure on those of something else."""
+    pair = steps[[measure, by]]
+    if (pair.nunique() == 1).any():
+        return 0.0
+    return float(pair.corr("spearman").iloc[0, 1] ** 2)
 
 
-def confound_table(steps: Steps) -> str:
+def with_error(steps: pd.DataFrame, measure: str, by: str) -> str:
+    """Return that with the jackknife's error, a task left out at a time."""
+    tasks = steps["task"].unique()
+    left = [
+        ranks_explained(steps[steps["task"] != task], measure, by) for task in tasks
+    ]
+    error = np.sqrt((len(tasks) - 1) * np.var(left))
+    return f"{ranks_explained(steps, measure, by):.0%} ± {error:.0%}"
+
+
+def confound_table(steps: pd.DataFrame) -> str:
     """What share of the ranking of steps K, or equal noise, explains."""
-    rows = []
-    for title, measure in MEASURES.items():
-        cells = [
-            steps.with_error(measure, by)
-            for by in ("n_possible", "contestedness", "expected")
-        ]
-        rows.append([title, *cells])
-    return table(
-        (
-            "measure",
-            "ranks, all steps: K alone",
-            "contestedness alone",
-            "equal noise",
-        ),
-        rows,
-    )
+    others = ("n_possible", "contestedness", "expected")
+    rows = [
+        [title, *(with_error(steps, measure, by) for by in others)]
+        for title, measure in MEASURES.items()
+    ]
+    columns = ["measure", "ranks, all steps: K alone", "contestedness alone"]
+    return table([*columns, "equal noise"], rows)
 
 
-def steps_table(steps: Steps) -> str:
+def steps_table(steps: pd.DataFrame) -> str:
     """Every step beside equal noise."""
-    rows = []
-    for i, (task, name) in enumerate(zip(steps.tasks, steps.names, strict=True)):
-        value = {key: values[i] for key, values in steps.columns.items()}
-        first = i == 0 or steps.tasks[i - 1] != task
+    rows, is_first = [], ~steps["task"].duplicated()
+    for first, one in zip(is_first, steps.itertuples(), strict=True):
         rows.append(
             [
-                task if first else "",
-                name.replace("_", " "),
-                f"{value['n_possible']:.0f}",
-                f"{value['contestedness']:.2f}",
-                f"{value['alr_sum']:.3g}",
-                f"{value['variance_per_freedom']:.3g}",
-                f"{value['total_variation']:.3f}",
-                f"{value['expected']:.3f}",
-                f"{value['excess']:.2f} ± {value['excess_error']:.2f}",
+                one.task if first else "",
+                one.step.replace("_", " "),
+                f"{one.n_possible:.0f}",
+                f"{one.contestedness:.2f}",
+                f"{one.alr_sum:.3g}",
+                f"{one.variance_per_freedom:.3g}",
+                f"{one.total_variation:.3f}",
+                f"{one.expected:.3f}",
+                f"{one.excess:.2f} ± {one.excess_error:.2f}",
             ]
         )
-    return table(
-        (
-            *("task", "step", "K", "contestedness", "D", "per degree of freedom"),
-            *("TV", "TV of equal noise", "TV over that of equal noise"),
-        ),
-        rows,
-    )
+    columns = ["task", "step", "K", "contestedness", "D", "per degree of freedom"]
+    columns += ["TV", "TV of equal noise", "TV over that of equal noise"]
+    return table(columns, rows)
 
 
 def data_settings(folder: Path, seed: int) -> Iterator[tuple[str, str, PolicyDataset]]:
@@ -196,69 +163,56 @@ def data_table(folder: Path, seed: int) -> str:
     rows, last = [], ""
     for name, shown, data in data_settings(folder, seed):
         found = excess_of(data.train)
-        steps = np.flatnonzero(found.n_possible > 1)
-        rows.append(
-            [
-                name if name != last else "",
-                shown,
-                " ".join(f"{found.total_variation[s]:.3f}" for s in steps),
-                f"{found.noise_scale:.2f}",
-                " ".join(f"{found.excess[s]:.2f}" for s in steps),
-            ]
-        )
+        some = found.n_possible > 1
+        tv, excess = found.total_variation[some], found.excess[some]
+        cells = [numbers(tv, 3, " "), f"{found.noise_scale:.2f}"]
+        title = name if name != last else ""
+        rows.append([title, shown, *cells, numbers(excess, 2, " ")])
         last = name
-    return table(
-        (
-            "task",
-            "share of the data",
-            "TV of each step",
-            "noise scale",
-            "TV over that of equal noise",
-        ),
-        rows,
-    )
+    columns = ["task", "share of the data", "TV of each step", "noise scale"]
+    return table([*columns, "TV over that of equal noise"], rows)
 
 
 def members_table(datasets: dict[str, PolicyDataset]) -> str:
     """Fragility of subsets of the members, against that of all."""
     rng, rows = np.random.default_rng(0), []
     for name, data in datasets.items():
-        whole = policy_fragility(data.y, steps=data.steps, mask=data.mask)
+        shape = {"steps": data.steps, "mask": data.mask}
+        whole = policy_fragility(data.y, **shape)
         some = whole.n_possible > 1
-        cells, order = [], np.argsort(whole.total_variation[some])
+        of_all, cells = whole.total_variation[some], []
         for n_members in N_MEMBERS:
             if n_members >= data.n_members:
                 cells.append("–")
                 continue
-            ratios, same = [], []
+            drawn = []
             for _ in range(_N_SUBSETS):
                 chosen = rng.choice(data.n_members, n_members, replace=False)
-                found = policy_fragility(
-                    data.y[chosen], steps=data.steps, mask=data.mask
-                ).total_variation[some]
-                ratios.append(found / whole.total_variation[some])
-                same.append(np.argsort(found)[-1] == order[-1])
-            mean, spread = np.mean(ratios), np.std(ratios, axis=0).mean()
-            cells.append(f"{mean:.2f} ± {spread:.2f}, {np.mean(same):.0%}")
+                found = policy_fragility(data.y[chosen], **shape)
+                drawn.append(found.total_variation[some])
+            ratios = np.array(drawn) / of_all
+            same = np.argmax(drawn, axis=1) == np.argmax(of_all)
+            spread = ratios.std(axis=0).mean()
+            cells.append(f"{ratios.mean():.2f} ± {spread:.2f}, {same.mean():.0%}")
         rows.append([name, str(data.n_members), *cells])
-    heads = tuple(f"{n} members" for n in N_MEMBERS)
-    return table(("task", "members", *heads), rows)
+    heads = (f"{n} members" for n in N_MEMBERS)
+    return table(["task", "members", *heads], rows)
 
 
 def page(folder: Path, seed: int) -> str:
     """Return all tables."""
     everyone = {name: exact_policies(name, folder, seed) for name in TASKS}
     training = {name: data.train for name, data in everyone.items()}
-    steps = Steps(training)
-    reactions = steps.task == "buchwald-hartwig"
+    steps = steps_of(training)
+    reactions = steps[steps["task"] == "buchwald-hartwig"]
     shares = ", ".join(
-        f"{title} {steps.ranks_explained(name, 'n_possible', keep=reactions):.0%}"
+        f"{title} {ranks_explained(reactions, name, 'n_possible'):.0%}"
         for title, name in MEASURES.items()
     )
     return "\n".join(
         [
             "<!-- Written by python -m benchmarks.gflownet.fragility -->\n",
-            f"**Share of the ranking of {len(steps.tasks)} steps that is explained** "
+            f"**Share of the ranking of {len(steps)} steps that is explained** "
             "(R² of ranks; ± jackknife over the nine tasks):\n",
             confound_table(steps),
             f"The four steps of Buchwald–Hartwig alone, ranks by K: {shares}.\n",
@@ -276,15 +230,10 @@ def page(folder: Path, seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("runs/fragility"))
-    parser.add_argument("--write", type=Path, help="the file of tables")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, seed=0, out=Path("runs/fragility"), write=Path)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    text = page(arguments.out, arguments.seed)
-    publish(text, arguments.write)
+    publish(page(arguments.out, arguments.seed), arguments.write)
 
 
 if __name__ == "__main__":

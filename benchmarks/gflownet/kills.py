@@ -14,7 +14,6 @@ Run: ``python -m benchmarks.gflownet.kills --kills 100`` (or ``make kills``)
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -32,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import options
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments import analysis, command_line, files
@@ -308,10 +308,7 @@ def torture_all(n_kills: int, seed: int) -> dict[str, Tally]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, kills=100, seed=0)
     tallies = torture_all(arguments.kills, arguments.seed).values()
     kills, same, left, broken = (
         sum(getattr(tally, name) for tally in tallies)

@@ -10,13 +10,14 @@ Run: ``python -m benchmarks.gflownet.objectives``
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
+from benchmarks.measuring import options, table
 from gflownet_envs import OBJECTIVES, TrainingSpec, solve_exact, train_ensemble
 from gflownet_envs.environments import HypergridEnvironment
 from gflownet_envs.exact import terminating_distribution
@@ -33,58 +34,39 @@ EXPLORATION = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--side", type=int, default=16)
-    parser.add_argument("--r0", type=float, nargs="+", default=[0.01, 0.0001])
-    parser.add_argument("--iterations", type=int, default=1000)
-    parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--replicates", type=int, default=10)
-    arguments = parser.parse_args()
+    sizes = {"side": 16, "batch": 16, "iterations": 1000, "replicates": 10}
+    arguments = options(__doc__, r0=[0.01, 0.0001], **sizes)
     warnings.simplefilter("ignore", NotConvergedWarning)
     environment = HypergridEnvironment(n_dims=2, side=arguments.side)
-    modes = mode_of_object(environment).numpy()
+    is_mode = mode_of_object(environment).numpy() == np.arange(4)[:, None]
+    usual = TrainingSpec(
+        n_iterations=arguments.iterations,
+        batch_size=arguments.batch,
+        exploration_epsilon=0.0,
+        check_every=0,
+    )
+    columns = ["objective", "exploration", "distance, mean / worst"]
+    columns += ["modes found of 4", "smallest effective sample share", "CPU-s a member"]
     for r0 in arguments.r0:
-        print(f"\nR0 = {r0}\n")
-        print(
-            "| objective | exploration | distance, mean / worst | modes found of 4 "
-            "| smallest effective sample share | CPU-s a member |"
-        )
-        print("| --- | --- | --- | --- | --- | --- |")
-        log_reward = hypergrid_mode_rewards(environment, r0=r0)
+        log_reward, rows = hypergrid_mode_rewards(environment, r0=r0), []
         solution = solve_exact(environment, log_reward)
-        exact = solution.target_distribution()[0].numpy()
-        for objective in OBJECTIVES:
-            for name, settings in EXPLORATION.items():
-                spec = replace(
-                    TrainingSpec(
-                        objective=objective,
-                        n_iterations=arguments.iterations,
-                        batch_size=arguments.batch,
-                        exploration_epsilon=0.0,
-                        check_every=0,
-                    ),
-                    **settings,
-                )
-                start = time.process_time()
-                ensemble = train_ensemble(
-                    environment, log_reward, spec, n_replicates=arguments.replicates
-                )
-                seconds = (time.process_time() - start) / arguments.replicates
-                table = ensemble.log_policy_table(solution.graph)
-                law = terminating_distribution(solution.graph, table).numpy()
-                found = [
-                    law[:, modes == mode].sum(axis=1)
-                    >= 0.5 * exact[modes == mode].sum()
-                    for mode in range(4)
-                ]
-                distance = ensemble.diagnostics.distance
-                share = ensemble.diagnostics.effective_sample_share
-                print(
-                    f"| {objective} | {name} | {distance.mean():.3f} / "
-                    f"{distance.max():.3f} | {np.sum(found, axis=0).mean():.1f} | "
-                    f"{share.min():.2f} | {seconds:.2f} |",
-                    flush=True,
-                )
+        exact = solution.target_distribution()[0].numpy() @ is_mode.T
+        for objective, (name, settings) in product(OBJECTIVES, EXPLORATION.items()):
+            spec = replace(usual, objective=objective, **settings)
+            start = time.process_time()
+            ensemble = train_ensemble(
+                environment, log_reward, spec, n_replicates=arguments.replicates
+            )
+            seconds = (time.process_time() - start) / arguments.replicates
+            policy = ensemble.log_policy_table(solution.graph)
+            law = terminating_distribution(solution.graph, policy).numpy() @ is_mode.T
+            found = (law >= 0.5 * exact).sum(axis=1).mean()
+            distance = ensemble.diagnostics.distance
+            share = ensemble.diagnostics.effective_sample_share.min()
+            shown = f"{distance.mean():.3f} / {distance.max():.3f}"
+            cells = [f"{found:.1f}", f"{share:.2f}", f"{seconds:.2f}"]
+            rows.append([objective, name, shown, *cells])
+        print(f"\nR0 = {r0}\n\n{table(columns, rows)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.sachs_inte
 
 from __future__ import annotations
 
-import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from benchmarks.measuring import publish, table
+from benchmarks.measuring import options, publish, table
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
@@ -74,22 +74,22 @@ def read_cells(*, observational: bool, within: bool = False) -> Cells:
     )
 
 
-def draw_members(cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def draw(
+    cells: Cells, conditions: Sequence[int], n_members: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, n, d), (n,)
     """Draw cells of each member, as many of each condition; and their targets."""
-    conditions = np.unique(cells.condition)
-    sizes = np.full(len(conditions), N_CELLS // len(conditions))
-    sizes[: N_CELLS - sizes.sum()] += 1
-    rng = np.random.default_rng(seed)
-
-    def drawn() -> np.ndarray:  # shape: (N_CELLS,), condition by condition
-        some = [
-            rng.choice(np.flatnonzero(cells.condition == number), size, replace=False)
-            for number, size in zip(conditions, sizes, strict=True)
+    of = [np.flatnonzero(cells.condition == number) for number in conditions]
+    sizes = map(len, np.array_split(np.arange(N_CELLS), len(conditions)))
+    each = list(zip(of, sizes, strict=True))
+    rows = np.array(
+        [
+            np.concatenate(
+                [rng.choice(some, size, replace=False) for some, size in each]
+            )
+            for _ in range(n_members)
         ]
-        return np.concatenate(some)
-
-    rows = [drawn() for _ in range(N_MEMBERS)]
-    return cells.values[np.array(rows)], cells.target[rows[0]]
+    )
+    return cells.values[rows], cells.target[rows[0]]
 
 
 def interventional_scores(
@@ -103,16 +103,26 @@ def interventional_scores(
     return scores
 
 
+def reward_of(
+    names: Sequence[str],
+    samples: np.ndarray,  # shape: (E, n, d)
+    targets: np.ndarray,  # shape: (n,)
+    max_edges: int = MAX_EDGES,
+) -> LocalScoreReward:
+    """Return the rewards of graphs on the proteins, a member a sample."""
+    scores = interventional_scores(samples, targets)
+    environment = DagEnvironment(len(names), max_edges=max_edges, node_names=names)
+    return LocalScoreReward(environment, scores - scores[:, :, :1])
+
+
 def analyse(name: str, cells: Cells, *, interventional: bool, seed: int) -> list[str]:
     """Solve the members along the greedy trajectory of the first, and judge."""
-    samples, targets = draw_members(cells, seed)
-    scores = interventional_scores(
-        samples, targets if interventional else np.full(len(targets), -1)
-    )
-    environment = DagEnvironment(
-        len(cells.names), max_edges=MAX_EDGES, node_names=cells.names
-    )
-    reward = LocalScoreReward(environment, scores - scores[:, :, :1])
+    rng = np.random.default_rng(seed)
+    samples, targets = draw(cells, np.unique(cells.condition), N_MEMBERS, rng)
+    if not interventional:
+        targets = np.full(len(targets), -1)
+    reward = reward_of(cells.names, samples, targets)
+    environment = reward.environment
     first = GraphFlows(reward.select(slice(0, 1)))
     trajectory = greedy_trajectory(environment, first.log_policy)
     flows = GraphFlows(reward)
@@ -168,10 +178,7 @@ def page(rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
-    parser.add_argument("--write", type=Path, help="the file of the table")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, seeds=[0, 1], write=Path)
     torch.set_num_threads(1)
     every = read_cells(observational=False)
     designs = {
@@ -188,8 +195,7 @@ def main() -> None:
         for name, (cells, interventional) in designs.items()
         for seed in arguments.seeds
     ]
-    text = page(rows)
-    publish(text, arguments.write)
+    publish(page(rows), arguments.write)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,6 @@ Exact policies of three tasks: the grid, Buchwald–Hartwig reactions and real m
   errors above the next.
 - *Drivers* of the distribution over objects: probabilities of leading objects and of
   classes, entropy, expected reward, number of modes, by `skpce.explain`.
-- *Error rates*: the same with inputs that do nothing. On the grid members are drawn
-  anew from all 625, and two inputs are added that are drawn at random; on the hypergrid
-  and the reactions the rows of all inputs are permuted. Counted are answers that name a
-  driver among inputs that do nothing.
 - *Sachs*: what two samples of cells have in common, by greedy trajectories and by
   marginals of edges.
 
@@ -23,7 +19,6 @@ runs/whole_space --write docs/downloads/whole_space.txt --images docs/images``.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Mapping
@@ -33,20 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
-from scipy.stats import binomtest
 
 import skpce
-from benchmarks.measuring import publish, study_of, table
+from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
-from gflownet_envs import (
-    HypergridEnvironment,
-    WholeSpace,
-    hypergrid_mode_rewards,
-    mode_of_object,
-    policies_everywhere,
-    solve_exact,
-)
+from gflownet_envs import WholeSpace, policies_everywhere, solve_exact
 from gflownet_envs.exact.solve import ExactSolution
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.space_maps import (
@@ -57,7 +45,6 @@ from gflownet_envs.experiments.space_maps import (
 )
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.rewards.closed_form import quadrant_shift_rewards
 from gflownet_envs.storage import write_bytes
 
 IMAGES = {
@@ -71,8 +58,7 @@ TITLES = {
     "molecules": "Molecules",
 }
 _N_DRAWS = {"grid": 1024, "buchwald-hartwig": 256, "molecules": 256}
-_SLOW = "reactions, eleven permuted parts"
-_N_MEMBERS = 50  # of the drivers on the grid and hypergrid
+_N_MEMBERS = 50  # of the drivers on the grid
 
 
 @dataclass(frozen=True)
@@ -88,9 +74,14 @@ class Space:
     neighbours: np.ndarray
     object_names: tuple[str, ...]
 
-    def statistics(self, law: WholeSpace | None = None) -> dict[str, np.ndarray]:
+    @property
+    def n_explained(self) -> int:
+        """Number of members behind the drivers: of the grid not all 625."""
+        return _N_MEMBERS if self.name == "grid" else len(self.space.law)
+
+    def statistics(self) -> dict[str, np.ndarray]:
         """Return what is said of the distribution over objects."""
-        return (law or self.space).statistics(
+        return self.space.statistics(
             names=self.object_names,
             classes=self.classes,
             values=self.values,
@@ -175,60 +166,54 @@ def save_map(figure: Any, path: Path) -> None:
 def states_table(task: Space, reasons: Reasons, drivers: list[str]) -> str:
     """List the states that add most to the fragility of the objects."""
     graph, env, space = task.solution.graph, task.study.environment, task.space
-    total = space.contribution.sum()
+    total, visits = space.contribution.sum(), space.visits.mean(axis=0)
     rows = []
     for state in np.argsort(-space.contribution)[:8]:
-        step = env.step_names[int(graph.steps[state])].replace("_", " ")
         name = str(tuple(graph.states[state, :2].tolist()))
         if env.is_tree:
             history = env.action_history(graph.states[state]).tolist()
             taken = [env.action_names[a].split(": ", 1)[-1] for a in history if a >= 0]
             name = " → ".join(taken) or "start"
+        share = f"{reasons.shares[state]:.0%}"
         rows.append(
             [
-                step,
+                env.step_names[int(graph.steps[state])].replace("_", " "),
                 name,
-                f"{space.visits[:, state].mean():.3f}",
+                f"{visits[state]:.3f}",
                 f"{space.fragility[state]:.3f}",
                 f"{space.contribution[state] / total:.1%}",
                 reasons.parts[state],
-                f"{reasons.shares[state]:.0%}"
-                + ("" if reasons.settled[state] else ", not settled"),
+                share if reasons.settled[state] else f"{share}, not settled",
                 drivers[state],
             ]
         )
-    order = np.argsort(-space.fragility)
-    visits = space.visits.mean(axis=0)
+    fragile = np.argsort(-space.fragility)[:10]
     lead = (
         f"**{TITLES[task.name]}** ({graph.n_states} states, "
         f"{env.n_objects} objects, {len(space.law)} members). Mean total variation of "
         f"the distribution over objects to the mean: {space.object_fragility:.3f}; "
         f"contributions of all states together: {total:.3f}. The ten most fragile "
-        f"states are passed by {visits[order[:10]].mean():.2%} of the walks each; the "
+        f"states are passed by {visits[fragile].mean():.2%} of the walks each; the "
         f"ten that add most have "
-        f"{np.sort(space.contribution)[::-1][:10].sum() / total:.0%} of all.\n"
+        f"{np.sort(space.contribution)[::-1][:10].sum() / total:.0%} of all.\n\n"
     )
     heads = ("decision", "state", "visits", "fragility", "share of it")
-    return (
-        lead
-        + "\n"
-        + table((*heads, "leading part", "its share alone", "drivers (tested)"), rows)
+    return lead + table(
+        (*heads, "leading part", "its share alone", "drivers (tested)"), rows
     )
 
 
 # Drivers of the distribution over objects
 
 
-def inputs_of(task: Space, n_members: int | None = None) -> dict[str, np.ndarray]:
+def inputs_of(task: Space) -> dict[str, np.ndarray]:
     """Return one number for each named part: its level, or its first component.
 
     Objects count by the root of their mean probability.
     """
-    n_members = n_members or len(task.space.law)
-    parts = task.study.named_parts[0].parts
-    law = task.space.law.mean(axis=0)
+    n_members, law = task.n_explained, task.space.law.mean(axis=0)
     found = {}
-    for name, values in parts.items():
+    for name, values in task.study.named_parts[0].parts.items():
         if task.name == "grid":  # one level for all cells of a quadrant
             cell = np.flatnonzero(values[0])[0]
             found[name] = values[:n_members, cell] - values[:, cell].mean()
@@ -242,31 +227,23 @@ def inputs_of(task: Space, n_members: int | None = None) -> dict[str, np.ndarray
 
 def drivers_of_states(task: Space) -> tuple[list[str], str]:
     """Return what is tested to drive the policy of each state, and how much that is."""
-    n_members = _N_MEMBERS if task.name == "grid" else len(task.space.law)
-    inputs = inputs_of(task, n_members)
-    graph = task.solution.graph
+    inputs, graph, n_members = inputs_of(task), task.solution.graph, task.n_explained
     policies = policies_everywhere(graph, task.solution)
-    answer = skpce.explain(
+    drivers = skpce.explain(
         np.column_stack(list(inputs.values())),
         policies.y[:n_members],
         inputs=list(inputs),
         steps=policies.steps,
-    )
-    names = [""] * graph.n_states
-    driven, choice = 0.0, np.flatnonzero(has_choice(task.space))
-    known = {name: row for row, name in enumerate(answer.drivers.output_names)}
+    ).drivers
+    names, choice = [""] * graph.n_states, np.flatnonzero(has_choice(task.space))
+    known = {name: row for row, name in enumerate(drivers.output_names)}
     for step, state in zip(policies.step_names, choice, strict=True):
-        if step not in known:
-            continue
-        states = answer.drivers.state[known[step]]
-        names[state] = ", ".join(
-            who for who, says in zip(inputs, states, strict=True) if says == "drives"
-        )
-        driven += task.space.contribution[state] * bool(names[state])
-    share = driven / task.space.contribution.sum()
-    n_driven = sum(map(bool, names))
+        if step in known:
+            names[state] = ", ".join(driving(drivers, known[step]))
+    driven = np.array(names) != ""
+    share = task.space.contribution[driven].sum() / task.space.contribution.sum()
     return names, (
-        f"Some part is tested to drive {n_driven} of {len(choice)} states with a "
+        f"Some part is tested to drive {driven.sum()} of {len(choice)} states with a "
         f"choice, which have {share:.0%} of all contributions ({n_members} members).\n"
     )
 
@@ -281,135 +258,29 @@ def explained(inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> 
         )
 
 
+def driving(drivers: Any, row: int) -> dict[str, float]:
+    """Return the inputs that drive an output, with their shares in all."""
+    every = zip(
+        drivers.input_names, drivers.state[row], drivers.total[row], strict=True
+    )
+    return {name: share for name, state, share in every if state == "drives"}
+
+
 def drivers_table(task: Space) -> str:
     """Say what drives each statistic."""
-    rows_used = slice(0, _N_MEMBERS) if task.name == "grid" else slice(None)
-    inputs = inputs_of(task, _N_MEMBERS if task.name == "grid" else None)
-    outputs = {k: v[rows_used] for k, v in task.statistics().items()}
-    drivers = explained(inputs, outputs).drivers
+    n_members = task.n_explained
+    outputs = {name: v[:n_members] for name, v in task.statistics().items()}
+    drivers = explained(inputs_of(task), outputs).drivers
     rows = []
     for row, name in enumerate(drivers.output_names):
-        found = sorted(
-            (
-                (-drivers.total[row][i], who)
-                for i, who in enumerate(drivers.input_names)
-                if drivers.state[row][i] == "drives"
-            ),
-        )
-        shown = ", ".join(f"{who} {-share:.0%}" for share, who in found)
+        found = driving(drivers, row)
+        order = sorted(found, key=lambda who: (-found[who], who))
+        shown = ", ".join(f"{who} {found[who]:.0%}" for who in order)
         value = outputs[name]
-        rows.append(
-            [name, f"{value.mean():.3g}", f"{value.std():.2g}", shown or "none found"]
-        )
-    n = len(next(iter(inputs.values())))
-    return f"**{TITLES[task.name]}**, {n} members:\n\n" + table(
-        ("statistic", "mean", "sd", "drivers, with their share in all"), rows
-    )
-
-
-# Inputs that do nothing
-
-
-def grid_with_idle_inputs(task: Space, seed: int) -> tuple[Any, set[str]]:
-    """Draw members from all 625, and two inputs that do nothing."""
-    rng = np.random.default_rng([seed, 1])
-    graph = task.solution.graph
-    log_reward, levels = quadrant_shift_rewards(task.study.environment)
-    rows = rng.choice(len(log_reward), _N_MEMBERS, replace=False)
-    names = list(task.study.named_parts[0].parts)
-    inputs = dict(zip(names, levels[rows].numpy().T, strict=True))
-    idle = {f"idle {i}": rng.choice(np.unique(levels), _N_MEMBERS) for i in (1, 2)}
-    solution = solve_exact(graph, log_reward[rows])
-    space = WholeSpace.from_policies(graph, solution)
-    outputs = space.statistics(
-        classes=task.classes,
-        values={"reward": log_reward[rows].exp().numpy()},
-        neighbours=task.neighbours,
-    )
-    return explained(inputs | idle, outputs), set(idle)
-
-
-def hypergrid_permuted(seed: int) -> tuple[Any, set[str]]:
-    """Draw three levels of the reward of each member; permute them."""
-    rng = np.random.default_rng([seed, 2])
-    env = HypergridEnvironment(n_dims=2, side=8)
-    inputs = {
-        "log R0": rng.uniform(-5, -1, _N_MEMBERS),
-        "log R1": rng.uniform(-2, 0.5, _N_MEMBERS),
-        "log R2": rng.uniform(-1, 1.5, _N_MEMBERS),
-    }
-    log_reward = hypergrid_mode_rewards(env, *np.exp(list(inputs.values())))
-    bumps = log_reward.numpy() + 0.5 * rng.normal(size=log_reward.shape)
-    solution = solve_exact(env, bumps)
-    space = WholeSpace.from_policies(solution.graph, solution)
-    mode = mode_of_object(env).numpy()
-    cells = np.arange(64).reshape(8, 8)
-    pairs = [
-        np.stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()], axis=1),
-        np.stack([cells[:-1].ravel(), cells[1:].ravel()], axis=1),
-    ]
-    outputs = space.statistics(
-        classes={f"mode {m}": np.flatnonzero(mode == m) for m in range(4)},
-        values={"reward": np.exp(bumps)},
-        neighbours=np.concatenate(pairs),
-    )
-    order = rng.permutation(_N_MEMBERS)
-    permuted = {name: column[order] for name, column in inputs.items()}
-    return explained(permuted, outputs), set(inputs)
-
-
-def reactions_permuted(
-    outputs: dict[str, np.ndarray], inputs: dict[str, np.ndarray], seed: int
-) -> tuple[Any, set[str]]:
-    """Permute the parts of the networks."""
-    rng = np.random.default_rng([seed, 3])
-    order = rng.permutation(len(next(iter(inputs.values()))))
-    permuted = {name: column[order] for name, column in inputs.items()}
-    return explained(permuted, outputs), set(inputs)
-
-
-def errors_table(tasks: dict[str, Space], repetitions: int) -> str:
-    """Count answers with a driver that does nothing."""
-    grid, reactions = tasks["grid"], tasks["buchwald-hartwig"]
-    known = reactions.statistics(), inputs_of(reactions)
-    kinds: dict[str, Any] = {
-        "grid, two idle inputs beside four quadrants": lambda s: grid_with_idle_inputs(
-            grid, s
-        ),
-        "hypergrid 8 × 8, three permuted levels": hypergrid_permuted,
-        _SLOW: lambda s: reactions_permuted(*known, s),
-    }
-    rows = []
-    for title, make in kinds.items():
-        # an answer about the reactions takes some five times as long
-        n_repetitions = repetitions // (4 if make is kinds[_SLOW] else 1)
-        wrong, pairs, tested, active, found = 0, 0, 0, 0, 0
-        started = time.process_time()
-        for seed in range(n_repetitions):
-            answer, idle = make(seed)
-            drivers = answer.drivers
-            names = np.array(list(drivers.input_names))
-            is_idle = np.isin(names, list(idle))
-            says = np.isin(np.array(drivers.state), ["drives", "acts on the spread"])
-            n_wrong = int(says[:, is_idle].sum())
-            wrong += n_wrong > 0
-            pairs += n_wrong
-            tested += says[:, is_idle].size
-            active += says[:, ~is_idle].size
-            found += int(says[:, ~is_idle].sum())
-        low, high = binomtest(wrong, n_repetitions).proportion_ci()
-        spent = (time.process_time() - started) / n_repetitions
-        rows.append(
-            [
-                title,
-                f"{wrong} of {n_repetitions} ({low:.1%} to {high:.1%})",
-                f"{pairs} of {tested}",
-                f"{found / active:.0%}" if active else "none there",
-                f"{spent:.2f}",
-            ]
-        )
-    heads = ("inputs that do nothing", "answers with a false driver (95 % interval)")
-    return table((*heads, "false pairs", "true pairs found", "CPU s an answer"), rows)
+        numbers = [f"{value.mean():.3g}", f"{value.std():.2g}"]
+        rows.append([name, *numbers, shown or "none found"])
+    heads = ("statistic", "mean", "sd", "drivers, with their share in all")
+    return f"**{TITLES[task.name]}**, {n_members} members:\n\n{table(heads, rows)}"
 
 
 # Sachs
@@ -419,92 +290,56 @@ def sachs_table() -> str:
     """What two samples of cells have in common, by trajectories and by marginals."""
     from gflownet_envs.exact.dag import GraphFlows
 
-    preset = TASKS["sachs"].presets["default"]
-    study = study_of("sachs", replace(preset, n_test=0))
+    study = study_of("sachs", replace(TASKS["sachs"].presets["default"], n_test=0))
     env: Any = study.environment
     marginals = GraphFlows(study.reward).edge_marginals().numpy()
-    n_greedy = 12
     edges = []
-    for row in range(n_greedy):
+    for row in range(12):
         flows = GraphFlows(study.reward.select(slice(row, row + 1)))
         walk = greedy_trajectory(env, flows.log_policy)
         names = [env.action_names[a] for a in walk.actions]
         edges.append({n for n in names if "→" in n or "->" in n})
-    common, correlation, top, adjacent = [], [], [], []
-    for one, two in combinations(range(n_greedy), 2):
-        both = edges[one] & edges[two]
-        common.append(len(both) / len(edges[one] | edges[two]))
-        a, b = marginals[one].ravel(), marginals[two].ravel()
-        off = ~np.eye(env.n_nodes, dtype=bool).ravel()
-        correlation.append(np.corrcoef(a[off], b[off])[0, 1])
-        both_ways = np.triu_indices(env.n_nodes, 1)
-        sums = [(m + m.T)[both_ways] for m in (marginals[one], marginals[two])]
-        adjacent.append(np.corrcoef(*sums)[0, 1])
-        top.append(np.minimum(a[off], b[off]).sum() / np.maximum(a[off], b[off]).sum())
-    return marginal_rows(study, marginals, edges, common, correlation, top, adjacent)
-
-
-def marginal_rows(
-    study: Study,
-    marginals: np.ndarray,
-    edges: list[set[str]],
-    common: list[float],
-    correlation: list[float],
-    top: list[float],
-    adjacent: list[float],
-) -> str:
-    """Put agreement, and the drivers of the leading edges, into tables."""
-    env: Any = study.environment
-    names, d = env.node_names, env.n_nodes
-    mean, deviation = marginals.mean(axis=0), marginals.std(axis=0)
+    off, both_ways = ~np.eye(env.n_nodes, dtype=bool), np.triu_indices(env.n_nodes, 1)
+    same = pd.DataFrame(
+        {
+            "edges": len(edges[one] & edges[two]) / len(edges[one] | edges[two]),
+            "marginals": np.minimum(a, b)[off].sum() / np.maximum(a, b)[off].sum(),
+            "correlation": np.corrcoef(a[off], b[off])[0, 1],
+            "adjacent": np.corrcoef((a + a.T)[both_ways], (b + b.T)[both_ways])[0, 1],
+        }
+        for one, two in combinations(range(len(edges)), 2)
+        for a, b in [(marginals[one], marginals[two])]
+    )
+    mean, least = same.mean(), same.min()
     lead = (
         f"Greedy trajectories of {len(edges)} samples have "
         f"{np.mean([len(e) for e in edges]):.1f} edges; two of them have "
-        f"{np.mean(common):.0%} of the edges of either in common (smallest "
-        f"{min(common):.0%}). The same of marginals (sum of minima over sum of maxima) "
-        f"is {np.mean(top):.0%} (smallest {min(top):.0%}), and their correlation "
-        f"{np.mean(correlation):.2f} (smallest {min(correlation):.2f}); that of edges "
-        f"in either direction is {np.mean(adjacent):.2f} (smallest "
-        f"{min(adjacent):.2f}).\n\n"
+        f"{mean['edges']:.0%} of the edges of either in common (smallest "
+        f"{least['edges']:.0%}). The same of marginals (sum of minima over sum of "
+        f"maxima) is {mean['marginals']:.0%} (smallest {least['marginals']:.0%}), and "
+        f"their correlation {mean['correlation']:.2f} (smallest "
+        f"{least['correlation']:.2f}); that of edges in either direction is "
+        f"{mean['adjacent']:.2f} (smallest {least['adjacent']:.2f}).\n\n"
     )
-    pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
-    uncertain = sorted(pairs, key=lambda p: -deviation[p])[:12]
-    outputs = {f"{names[i]} → {names[j]}": marginals[:, i, j] for i, j in uncertain}
-    inputs = {
-        f"PC{k + 1}": column
-        for k, column in enumerate(
-            components_of(study.reward_features, len(marginals), 3).T
-        )
-    }
+    mean, deviation = marginals.mean(axis=0), marginals.std(axis=0)
+    uncertain = sorted(np.argwhere(off).tolist(), key=lambda p: -deviation[tuple(p)])
+    names, pairs = env.node_names, uncertain[:12]
+    outputs = {f"{names[i]} → {names[j]}": marginals[:, i, j] for i, j in pairs}
+    components = components_of(study.reward_features, len(marginals), 3).T
+    inputs = {f"PC{k + 1}": column for k, column in enumerate(components)}
     drivers = explained(inputs, outputs).drivers
     rows = []
-    for (i, j), row in zip(uncertain, range(len(uncertain)), strict=True):
-        found = [
-            f"{who} {drivers.total[row][k]:.0%}"
-            for k, who in enumerate(drivers.input_names)
-            if drivers.state[row][k] == "drives"
-        ]
-        rows.append(
-            [
-                f"{names[i]} → {names[j]}",
-                f"{mean[i, j]:.2f}",
-                f"{deviation[i, j]:.2f}",
-                f"{mean[j, i]:.2f}",
-                ", ".join(found) or "none found",
-            ]
-        )
+    for row, ((i, j), name) in enumerate(zip(pairs, outputs, strict=True)):
+        found = [f"{who} {share:.0%}" for who, share in driving(drivers, row).items()]
+        cells = [f"{v:.2f}" for v in (mean[i, j], deviation[i, j], mean[j, i])]
+        rows.append([name, *cells, ", ".join(found) or "none found"])
     heads = ("edge", "mean marginal", "its sd over members", "the other way")
     return lead + table((*heads, "drivers, with their share in all"), rows)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("runs/whole_space"))
-    parser.add_argument("--tasks", nargs="+", choices=IMAGES, default=list(IMAGES))
-    parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--images", type=Path, help="folder of the maps")
-    parser.add_argument("--write", type=Path, help="the file of tables")
-    arguments = parser.parse_args()
+    given = {"tasks": IMAGES, "images": Path, "write": Path}
+    arguments = options(__doc__, out=Path("runs/whole_space"), **given)
     torch.set_num_threads(1)
     arguments.out.mkdir(parents=True, exist_ok=True)
     tasks = {name: solved(name, arguments.out) for name in arguments.tasks}
@@ -526,11 +361,6 @@ def main() -> None:
         "**Drivers of the distribution over objects** (`skpce.explain`)\n",
         *drivers,
     ]
-    if arguments.repetitions and {"grid", "buchwald-hartwig"} <= set(tasks):
-        pieces += [
-            "**Inputs that do nothing**\n",
-            errors_table(tasks, arguments.repetitions),
-        ]
     pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
     pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
     text = "\n".join(pieces)

@@ -8,15 +8,17 @@ a table in ``docs/paper.md``. The tables of the pages are among those it prints.
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import table, table_of
+from benchmarks.measuring import load, table, table_of
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
 from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
@@ -59,31 +61,23 @@ class Measure:
     sign: int = 1
 
 
-def plain(name: str) -> Callable[[dict[str, Any]], Sequence[float]]:
-    return lambda row: row[name]
-
-
 MEASURES = (
-    Measure("D of the paper's expansion", plain("d_expansion")),
-    Measure("D of the members", plain("d_members")),
-    Measure("first-order index of PC1, mean", plain("s1")),
-    Measure("largest first-order index, mean", plain("s_largest")),
-    Measure("fragility: total variation", plain("total_variation")),
-    Measure("fragility over that of equal noise", plain("excess")),
-    Measure("Aitchison variance per degree of freedom", plain("per_freedom")),
+    Measure("D of the paper's expansion", itemgetter("d_expansion")),
+    Measure("D of the members", itemgetter("d_members")),
+    Measure("first-order index of PC1, mean", itemgetter("s1")),
+    Measure("largest first-order index, mean", itemgetter("s_largest")),
+    Measure("fragility: total variation", itemgetter("total_variation")),
+    Measure("fragility over that of equal noise", itemgetter("excess")),
+    Measure("Aitchison variance per degree of freedom", itemgetter("per_freedom")),
     Measure("p-value of the drivers (low)", lambda row: row["verdict"]["p"], -1),
     Measure(
         "named parts: single reactions' share", lambda row: row["parts"]["single_total"]
     ),
     Measure("named parts: own average's share", lambda row: row["parts"]["own"]),
-    Measure("agreement of the members (low)", plain("agreement"), -1),
-    Measure("gain on unseen reactions (low)", plain("gain"), -1),
+    Measure("agreement of the members (low)", itemgetter("agreement"), -1),
+    Measure("gain on unseen reactions (low)", itemgetter("gain"), -1),
 )
 PAPERS, GAIN = MEASURES[:4], MEASURES[-1]
-
-
-def load(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def split(
@@ -137,15 +131,19 @@ def percent(hits: Sequence[bool]) -> str:
     return f"{100 * np.mean(hits):.0f} %"
 
 
+def aucs(
+    record: dict[str, Any], measure: Measure, steps: Sequence[str] = COMPONENTS
+) -> list[float]:
+    """Return the probability that an artefact is beyond the genuine step, by step."""
+    both = [split(record, COMPONENTS.index(step), measure.read) for step in steps]
+    return [auc(*(measure.sign * values for values in pair)) for pair in both]
+
+
 def measures_table(record: dict[str, Any]) -> str:
     """Return how well each measure tells artefacts, step by step."""
     rows = []
     for measure in MEASURES:
-        cells = []
-        for step in range(len(COMPONENTS)):
-            artefacts, genuine = split(record, step, measure.read)
-            found = auc(measure.sign * artefacts, measure.sign * genuine)
-            cells.append(f"{found:.2f}")
+        cells = [f"{found:.2f}" for found in aucs(record, measure)]
         rows.append([measure.label, *cells, percent(ranked_first(record, measure, 0))])
     columns = ["high means artefact?", "catalyst", "base", "halide", "additive"]
     return table([*columns, "ranked first"], rows)
@@ -173,18 +171,6 @@ def intervals_table(record: dict[str, Any]) -> str:
     return table_of(rows)
 
 
-def of_recipe_table(record: dict[str, Any]) -> str:
-    """Return medians and ranges of the steps that some recipe has as artefacts."""
-    rows = []
-    for measure in MEASURES:
-        for step, component in enumerate(COMPONENTS):
-            both = split(record, step, measure.read)
-            if len(both[0]):
-                cells = [spread_of(of, 3) for of in both]
-                rows.append([measure.label, component.replace("_", " "), *cells])
-    return table(["measure", "step", "artefact", "genuine"], rows)
-
-
 def best_cut(artefacts: np.ndarray, genuine: np.ndarray) -> float:
     """Return the smallest mean of both error rates of any rule "high: artefact"."""
     cuts = [-np.inf, *np.unique(np.concatenate([artefacts, genuine]))]
@@ -205,7 +191,7 @@ RULES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def said(record: dict[str, Any], rule: str) -> tuple[np.ndarray, np.ndarray]:
+def said(record: dict[str, Any], rule: str) -> list[np.ndarray]:
     """Return what a rule says of artefacts and of genuine steps."""
     some = record
     if "explain" in rule:
@@ -213,17 +199,12 @@ def said(record: dict[str, Any], rule: str) -> tuple[np.ndarray, np.ndarray]:
             name: [row for row in rows if "explain" in row]
             for name, rows in record.items()
         }
-        some = {name: rows for name, rows in some.items() if rows}
     both = [split(some, step, RULES[rule]) for step in range(len(COMPONENTS))]
-    artefacts, genuine = (np.concatenate(of) for of in zip(*both, strict=True))
-    return artefacts, genuine
+    return [np.concatenate(of) for of in zip(*both, strict=True)]
 
 
 def rules_table(record: dict[str, Any]) -> str:
-    rows = []
-    for rule in RULES:
-        counts = said(record, rule)
-        rows.append([rule, *(f"{of.sum():.0f} of {len(of)}" for of in counts)])
+    rows = [[rule, *map(counted, said(record, rule))] for rule in RULES]
     return table(["says yes", "of artefacts", "of genuine steps"], rows)
 
 
@@ -239,18 +220,10 @@ def recipes_table(record: dict[str, Any]) -> str:
     """Return what the two rules that work say under other recipes."""
     rows = []
     for recipe, label in RECIPE_LABELS.items():
-        if recipe not in record:
-            continue
-        cells = []
-        for rule in list(RULES)[-2:]:
-            counts = said(record[recipe], rule)
-            cells += [f"{of.sum():.0f} of {len(of)}" for of in counts]
-        rows.append([label, *cells])
-    columns = [
-        f"{what}, {of}"
-        for what in ("agreement", "gain")
-        for of in ("artefacts", "genuine")
-    ]
+        counts = [said(record[recipe], rule) for rule in list(RULES)[-2:]]
+        rows.append([label, *(counted(of) for both in counts for of in both)])
+    columns = ["agreement, artefacts", "agreement, genuine"]
+    columns += ["gain, artefacts", "gain, genuine"]
     return table(["members see", *columns], rows)
 
 
@@ -264,19 +237,14 @@ def levels_table(record: dict[str, Any]) -> str:
     }
     rows = []
     for name, label in labels.items():
-        found = level_aucs(record, name)
+        found = []
+        for row in record["left-out additives"]:
+            values = np.array(row["levels"][name])
+            out = np.isin(np.arange(len(values)), row["left_out"])
+            found.append(auc(values[out], values[~out]))
         cells = [f"{np.median(found):.2f}", f"{min(found):.2f} to {max(found):.2f}"]
         rows.append([label, *cells])
     return table(["left-out additives have a higher", "median", "range"], rows)
-
-
-def level_aucs(record: dict[str, Any], name: str) -> list[float]:
-    found = []
-    for row in record["left-out additives"]:
-        values = np.array(row["levels"][name])
-        out = np.isin(np.arange(len(values)), row["left_out"])
-        found.append(auc(values[out], values[~out]))
-    return found
 
 
 def advised_first(
@@ -300,42 +268,31 @@ _UNCERTAIN = ("between members", "in all")
 def advice_table(record: dict[str, Any]) -> str:
     """Return how often the paper's advice is the best."""
     rows = []
-    for group in GROUPS:
-        chance = len(ADVISED[group]) / len(INTERVENTIONS)
-        for which, label in enumerate(_UNCERTAIN):
-            cells, leaders = [], []
-            for standardized in STANDARDIZED:
-                of = record[standardized]
-                hits, counts = advised_first(of, group, which)
-                cells.append(f"{hits} of {len(of)}")
-                leader = max(counts, key=lambda name: counts[name])
-                leaders.append(f"{leader} ({counts[leader]})")
-            guess = f"{100 * chance:.0f} %"
-            rows.append([f"{group}, {label}", *cells, guess, "; ".join(leaders)])
-    columns = [
-        "edges, uncertainty",
-        *STANDARDIZED,
-        "chance",
-        "most often best, of each",
-    ]
-    return table(columns, rows)
+    for group, (which, label) in product(GROUPS, enumerate(_UNCERTAIN)):
+        cells, leaders = [], []
+        for standardized in STANDARDIZED:
+            of = record[standardized]
+            hits, counts = advised_first(of, group, which)
+            cells.append(f"{hits} of {len(of)}")
+            leader = max(counts, key=lambda name, counts=counts: counts[name])
+            leaders.append(f"{leader} ({counts[leader]})")
+        guess = f"{100 * len(ADVISED[group]) / len(INTERVENTIONS):.0f} %"
+        rows.append([f"{group}, {label}", *cells, guess, "; ".join(leaders)])
+    columns = ["edges, uncertainty", *STANDARDIZED, "chance"]
+    return table([*columns, "most often best, of each"], rows)
 
 
 def interventions_table(record: dict[str, Any]) -> str:
     """Return medians and ranges of the uncertainty left by each intervention."""
     rows = []
-    for standardized in STANDARDIZED:
-        for name in ("observational", *INTERVENTIONS):
-            cells = []
-            for group in GROUPS:
-                for which in range(2):
-                    of = [
-                        row["interventions"][name][group][which]
-                        for row in record[standardized]
-                    ]
-                    cells.append(spread_of(of))
-            rows.append([standardized, name, *cells])
-    columns = [f"{group}, {label}" for group in GROUPS for label in _UNCERTAIN]
+    for standardized, name in product(STANDARDIZED, ("observational", *INTERVENTIONS)):
+        left = [row["interventions"][name] for row in record[standardized]]
+        cells = [
+            spread_of([one[group][which] for one in left])
+            for group, which in product(GROUPS, range(2))
+        ]
+        rows.append([standardized, name, *cells])
+    columns = [f"{group}, {label}" for group, label in product(GROUPS, _UNCERTAIN)]
     return table(["standardised by", "cells added", *columns], rows)
 
 
@@ -366,11 +323,9 @@ def established_table(record: dict[str, Any]) -> str:
     rows = []
     for standardized in STANDARDIZED:
         found = established(record, standardized)
-        aucs = found["auc"]
-        shown = spread_of(aucs) if aucs else "–"
-        rows.append(
-            [standardized, percent(found["robust"]), percent(found["fragile"]), shown]
-        )
+        halves = [percent(found[half]) for half in ("robust", "fragile")]
+        shown = spread_of(found["auc"]) if found["auc"] else "–"
+        rows.append([standardized, *halves, shown])
     columns = ["standardised by", "robust half changed", "fragile half changed"]
     return table([*columns, "changed is more fragile"], rows)
 
@@ -402,20 +357,12 @@ def tasks_table(record: dict[str, Any]) -> str:
     """Return how many steps of each task get an answer, before and now."""
     parts, rows = named_parts(), []
     for task, found in in_order(record):
-        counted = counts_of_task(found)
-        named = sum(
-            (task, found["steps"][place]) in parts for place in counted["choices"]
-        )
-        rows.append(
-            {
-                "task": task,
-                "steps": str(len(counted["choices"])),
-                "verdict before": range_of(counted["before"]),
-                "drivers": range_of(counted["now"]),
-                "named parts": str(named),
-            }
-        )
-    return table_of(rows)
+        counts = counts_of_task(found)
+        steps = [found["steps"][place] for place in counts["choices"]]
+        cells = [range_of(counts[when]) for when in ("before", "now")]
+        named = sum((task, step) in parts for step in steps)
+        rows.append([task, str(len(steps)), *cells, str(named)])
+    return table(["task", "steps", "verdict before", "drivers", "named parts"], rows)
 
 
 def gained(record: dict[str, Any]) -> dict[str, int]:
@@ -457,26 +404,23 @@ def steps_table(record: dict[str, Any]) -> str:
     parts, rows = named_parts(), []
     for task, found in in_order(record):
         draws = found["draws"]
-        for place, step in enumerate(found["steps"]):
-            q2 = [draw["q2"][place] for draw in draws]
-            if q2[0] is None:
-                continue
-            learned = [draw["learned_q2"][place] for draw in draws]
+        for place in counts_of_task(found)["choices"]:
+            step, q2 = found["steps"][place], [draw["q2"][place] for draw in draws]
             yes = sum(value >= MIN_Q2 for value in q2)
-            names = sorted({name for draw in draws for name in draw["drives"][place]})
-            driving = ", ".join(
-                f"{shown(name)} {sum(name in draw['drives'][place] for draw in draws)}"
-                for name in names
-            )
-            leading = parts.get((task, step), "not supported")
+            drives = Counter(shown(name) for d in draws for name in d["drives"][place])
+            driving = ", ".join(f"{name} {n}" for name, n in sorted(drives.items()))
             rows.append(
                 {
                     "task": task,
                     "step": step,
                     "verdict before: yes in": f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
                     "drivers, in how many draws": driving or "none",
-                    "Q² without settings": spread_of(learned),
-                    "named parts: the leading one": leading,
+                    "Q² without settings": spread_of(
+                        [draw["learned_q2"][place] for draw in draws]
+                    ),
+                    "named parts: the leading one": parts.get(
+                        (task, step), "not supported"
+                    ),
                 }
             )
     return table_of(rows)
@@ -502,18 +446,14 @@ def counted(hits: Sequence[bool]) -> str:
 
 
 def beyond(record: dict[str, Any], measure: Measure) -> str:
-    """Return the probability that an artefact is beyond the genuine step, by step."""
-    found = []
-    for step in range(len(COMPONENTS)):
-        artefacts, genuine = split(record, step, measure.read)
-        found.append(f"{auc(measure.sign * artefacts, measure.sign * genuine):.2f}")
+    """Return these probabilities side by side."""
+    found = [f"{value:.2f}" for value in aucs(record, measure)]
     return f"{', '.join(found[:-1])} and {found[-1]}"
 
 
 def of_two(record: dict[str, Any], measure: Measure) -> str:
     """Return the probability for the two steps that other recipes permute."""
-    both = [split(record, COMPONENTS.index(name), measure.read) for name in PERMUTED]
-    return " and ".join(f"{auc(*values):.2f}" for values in both)
+    return " and ".join(f"{value:.2f}" for value in aucs(record, measure, PERMUTED))
 
 
 def advice_counts(record: dict[str, Any], group: str, which: int) -> str:
@@ -617,19 +557,13 @@ def _stays(row: dict[str, Any]) -> tuple[tuple[float, float], bool]:
 
 def words_table() -> str:
     """Return the rows of the page of the paper that are about artefacts and advice."""
-    rows = []
+    rows, pieces = [], {ARTEFACTS: piece()}
     for claim in claim_list().claims:
         if claim.rule == "repetitions":
-            found = answer_of(claim, {ARTEFACTS: piece()})
+            found = answer_of(claim, pieces)
             others = [f"{name}: {side.text}" for name, side in found.readings.items()]
-            rows.append(
-                [
-                    claim.id,
-                    claim.text,
-                    "; ".join([found.sides["exact"].text, *others]),
-                    found.word,
-                ]
-            )
+            ours = "; ".join([found.sides["exact"].text, *others])
+            rows.append([claim.id, claim.text, ours, found.word])
     return table(["row", "claim", "ours", "word"], rows)
 
 
@@ -659,9 +593,6 @@ def download() -> str:
         + ", ".join(f"{name} {len(rows)}" for name, rows in record["default"].items())
         + ".",
     ]
-    for recipe, label in list(RECIPE_LABELS.items())[1:]:
-        if recipe in record:
-            sections += [f"### {label}", of_recipe_table(record[recipe])]
     sections += [
         "## Sachs: what each intervention leaves uncertain",
         interventions_table(sachs),
@@ -681,34 +612,25 @@ def draw(record: dict[str, Any]) -> bytes:
         ("largest first-order index\nof a principal component", MEASURES[3], "linear"),
         ("R² that the component adds\non unseen reactions", GAIN, "linear"),
     )
+    sides = (("genuine", "o", COLORS[0]), ("artefact: permuted", "s", COLORS[5]))
     figure = new_figure(3.6, 10.0)
+    axes = figure.subplots(1, len(panels))
     rng = np.random.default_rng(0)
-    for ax, (title, measure, scale) in zip(
-        figure.subplots(1, len(panels)), panels, strict=True
-    ):
+    for ax, (title, measure, scale) in zip(axes, panels, strict=True):
         for step in range(len(COMPONENTS)):
-            both = split(record, step, measure.read)[::-1]
-            for side, values in enumerate(both):
+            genuine_first = split(record, step, measure.read)[::-1]
+            for side, values in enumerate(genuine_first):
+                label, marker, color = sides[side]
                 x = step + 0.4 * (side - 0.5) + rng.uniform(-0.08, 0.08, len(values))
-                is_first = step == 0 and measure is panels[0][1]
-                label = ("genuine", "artefact: permuted")[side] if is_first else None
-                ax.plot(
-                    x,
-                    values,
-                    "os"[side],
-                    ms=3.5,
-                    alpha=0.6,
-                    color=(COLORS[0], COLORS[5])[side],
-                    label=label,
-                    mew=0,
-                )
+                how = {"ms": 3.5, "alpha": 0.6, "mew": 0, "color": color}
+                ax.plot(x, values, marker, label="" if step else label, **how)
         ax.set_yscale(scale)
         ax.set_title(title, fontsize=10)
         names = [component.replace("_", "\n") for component in COMPONENTS]
         ax.set_xticks(range(len(COMPONENTS)), names)
-        if measure is GAIN:
-            ax.axhline(0.0, color="0.5", lw=0.8)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    axes[-1].axhline(0.0, color="0.5", lw=0.8)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=2, frameon=False)
     return png(figure)
 
 

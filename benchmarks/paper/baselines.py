@@ -14,8 +14,6 @@ is measured: delete the file of a task to measure it again.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable
@@ -28,13 +26,20 @@ import numpy as np
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import mean_and_error, study_of, table
+from benchmarks.measuring import (
+    load,
+    mean_and_error,
+    options,
+    publish,
+    save,
+    study_of,
+    table,
+)
 from benchmarks.paper.conditional_policy import train_conditional
 from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     METHODS,
-    N_PREDICTIONS,
     Split,
     make_surrogate,
     policy_errors,
@@ -44,7 +49,6 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import write_bytes
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.metrics import coverage_interval
 
@@ -115,7 +119,7 @@ def without_fit(method: str, split: Split) -> dict[str, Any]:
     band = [np.tile(end, (n_test, 1)) for end in ends]
     found = policy_errors(np.tile(mean, (n_test, 1)), split)
     found["coverage"] = mean_coverage(split, band)
-    found |= {"fit_seconds": 0.0, "index_seconds": None, "sample_seconds": 0.0}
+    found |= {"fit_seconds": 0.0, "index_seconds": None}
     if method == "ensemble":
         started = time.process_time()
         given_data_indices(split)
@@ -131,15 +135,8 @@ def with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any
     whole = fitted = time.process_time() - started
     predicted = surrogate.predict(split.X_test)
     band = surrogate.predict_interval(
-        split.X_test,
-        confidence_level=LEVEL,
-        residual="resampled",
-        random_state=seed,
+        split.X_test, confidence_level=LEVEL, residual="resampled", random_state=seed
     )
-    draws = np.random.default_rng(seed).normal(size=(N_PREDICTIONS, split.X.shape[1]))
-    started = time.process_time()
-    surrogate.predict(draws)
-    sampled = time.process_time() - started
     if surrogate.regressor is not None:
         started = time.process_time()
         regressed(surrogate.regressor, split)
@@ -148,7 +145,6 @@ def with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any
         "coverage": mean_coverage(split, band),
         "fit_seconds": fitted,
         "index_seconds": whole,
-        "sample_seconds": sampled,
     }
 
 
@@ -238,12 +234,6 @@ def conditional(
         save()
 
 
-def write_json(path: Path, found: dict[str, Any]) -> None:
-    """Write results in one line, whole or not at all."""
-    text = json.dumps(found, separators=(",", ":"))
-    write_bytes(path, text.encode())
-
-
 def datasets_of(folder: Path) -> list[Path]:
     """Return the files of exact and of trained policies that a run has."""
     names = ("dataset_exact.safetensors", "dataset.safetensors")
@@ -266,10 +256,7 @@ def tables() -> str:
     parts = []
     for task in TASKS:
         path = RESULTS / f"baselines_{task}.json"
-        if not path.exists():
-            continue
-        found = json.loads(path.read_text(encoding="utf-8"))
-        for source, methods in found.items():
+        for source, methods in load(path).items():
             n_seeds = max(len(rows) for rows in methods.values())
             head = ["method", *(label for _, label, _ in SHOWN), "seeds"]
             lines = [line(method, rows) for method, rows in methods.items() if rows]
@@ -293,25 +280,17 @@ def line(method: str, rows: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--runs", type=Path, help="folder of runs TASK-default")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--slow-seeds", type=int, default=2)
-    parser.add_argument("--page", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
+    given = {"tasks": TASKS, "runs": Path, "page": Path}
+    arguments = options(__doc__, seeds=5, slow_seeds=2, **given)
     warnings.simplefilter("ignore")  # of networks and processes, at their limits
-    RESULTS.mkdir(exist_ok=True)
-    for task in arguments.tasks:
+    for task in arguments.tasks if arguments.runs is not None else ():
         path = RESULTS / f"baselines_{task}.json"
-        if arguments.runs is None:
-            continue
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        save = partial(write_json, path, found)
+        found = load(path)
         sizes = arguments.seeds, arguments.slow_seeds
-        measure_task(task, arguments.runs, *sizes, found, save)
+        write = partial(save, path, found)
+        measure_task(task, arguments.runs, *sizes, found, write)
     if arguments.page is not None:
-        arguments.page.write_text(tables(), encoding="utf-8")
+        publish(tables(), arguments.page)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,6 @@ writes tables and picture.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 import warnings
 from collections.abc import Sequence
@@ -54,7 +52,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmarks.embedding.reactions import Reactions
-from benchmarks.paper.baselines import write_json
+from benchmarks.measuring import load, options, save
 from gflownet_envs import (
     policies_along,
     solve_exact,
@@ -375,13 +373,10 @@ def of_levels(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--recipe", default="default", choices=list(RECIPES))
-    parser.add_argument("--repetitions", type=int, default=N_REPETITIONS)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, recipe="default", repetitions=N_REPETITIONS)
     warnings.simplefilter("ignore")  # of the paper's fit: more terms than members
     torch.set_num_threads(1)
-    found = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    found = load(RECORD)
     reactions = Reactions()
     names = list(CONDITIONS) if arguments.recipe == "default" else list(FEW)
     for repetition in range(arguments.repetitions):
@@ -393,7 +388,7 @@ def main() -> None:
                 continue
             with threadpool_limits(1):
                 rows.append(measure(reactions, arguments.recipe, name, repetition))
-            write_json(RECORD, found)
+            save(RECORD, found)
             print(repetition, name, rows[-1]["seconds"], flush=True)
 
 

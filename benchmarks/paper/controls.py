@@ -4,8 +4,7 @@ One fit is varied in one thing at a time: members (fewer than terms, too), degre
 components, solver, the distribution of the inputs, the embedding. Controls
 destroy what the surrogate is to find: inputs of other members, policies of other
 members, random inputs; or break an assumption: correlated inputs, wrong distributions,
-a fit with as many terms as members; or have nothing to find: one reward for all
-members.
+a fit with as many terms as members.
 
 Per variant: MAE, Q² and 95 % coverage on held-out members (means over three draws of
 the members to fit), how far total indices move from those of the basis (mean absolute
@@ -18,12 +17,11 @@ is not repeated. ``--page docs/downloads/paper_controls.txt`` writes the tables.
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +32,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import study_of
-from benchmarks.paper.baselines import write_json
-from gflownet_envs import policies_along, train_ensemble
+from benchmarks.measuring import load, options, publish, save, table
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.ablation import CORRELATION
 from gflownet_envs.experiments.paper.studies.surrogates import Split, policy_errors
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.source import mean_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import variance_decomposition, verdict
+from skpce.inspection import verdict
 from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
-TASKS_HERE = tuple(TASKS)
-#: Tasks whose members are trained once more on one reward, and how many.
-FIXED_REWARD = {"grid": 30, "continuous-grid": 30, "buchwald-hartwig": 20}
 MEMBERS = (6, 10, 20, 30, 50, 100)
 DEGREE, N_DRAWS, LEVEL = 2, 3, 0.95
 
@@ -184,9 +176,6 @@ def measure_task(
             rows[variant_name] = rounded(row)  # None: too few members
             save()
         print(task, dataset.source, flush=True)
-    if task in FIXED_REWARD and "fixed reward" not in found:
-        found["fixed reward"] = rounded(fixed_reward(task, preset))
-        save()
 
 
 def measure_variant(
@@ -212,7 +201,7 @@ def measure_variant(
             base.append(rows[-1]["total"])
     found = {
         key: float(np.mean([row[key] for row in rows]))
-        for key in ("mae", "mae_of_mean", "q2", "coverage")
+        for key in ("mae", "q2", "coverage")
     }
     drifts = [
         float(np.abs(row["total"] - start).mean())
@@ -220,7 +209,7 @@ def measure_variant(
         if variant.same_inputs
     ]
     found["drift"] = float(np.mean(drifts)) if drifts else np.nan
-    return found | {"verdict": rows[0]["verdict"], "n_fit": n_fit}
+    return found | {"verdict": rows[0]["verdict"]}
 
 
 def _fit(
@@ -264,10 +253,8 @@ def _fit(
         words = _verdict(pipeline, X, y) if draw == 0 else ""
     split = Split(X, y, X_test, y_test, dataset.steps, dataset.mask)
     truth = replace(split, y=dataset.y[fitted])  # Q² is against the true mean
-    mean = np.tile(dataset.y[fitted].mean(axis=0), (len(y_test), 1))
     covered = coverage_interval(y_test, *band, **shape).coverage
     return policy_errors(predicted, truth) | {
-        "mae_of_mean": policy_errors(mean, truth)["mae"],
         "coverage": float(np.nanmean(covered)),
         "total": pipeline[-1].step_total_sobol_indices_,
         "verdict": words,
@@ -285,67 +272,21 @@ def _verdict(pipeline: Pipeline, X: np.ndarray, y: np.ndarray) -> str:
     return f"{sum(step.attributable for step in judged)} of {len(judged)}"
 
 
-def fixed_reward(task: str, preset: Preset) -> dict[str, Any]:
-    """Train members on the mean reward alone: all that varies is training noise.
-
-    Under our settings and under the paper's. The share is the variance of log-ratios
-    between such members over that of members with rewards of their own.
-    """
-    found = {}
-    for settings in ("default", "paper"):
-        chosen = TASKS[task].presets[settings]
-        n_members = FIXED_REWARD[task]
-        chosen = replace(chosen, n_train=n_members, n_test=2)
-        study = study_of(task, chosen)
-        alike = train_ensemble(
-            study.environment,
-            mean_reward(study.reward.select(slice(0, n_members)), study.environment),
-            chosen.training,
-            n_replicates=n_members,
-            members=list(range(10_000, 10_000 + n_members)),
-        )
-        own = train_ensemble(
-            study.environment,
-            study.reward.select(slice(0, n_members)),
-            chosen.training,
-            members=list(range(n_members)),
-        )
-        along = [
-            policies_along(study.environment, policies, study.trajectory)
-            for policies in (alike, own)
-        ]
-        split = variance_decomposition(
-            along[1].y, control=along[0].y, steps=along[1].steps, mask=along[1].mask
-        )
-        found[settings] = {
-            "steps": list(along[1].step_names),
-            "share": np.asarray(split.aitchison_variance.noise_share),
-        }
-    return found
-
-
 def tables() -> str:
     """Return a table of each task and source, from the stored results."""
     parts = []
-    for task in TASKS_HERE:
-        path = RESULTS / f"controls_{task}.json"
-        if not path.exists():
+    for task in TASKS:
+        found = load(RESULTS / f"controls_{task}.json")
+        if not found:
             continue
-        found = json.loads(path.read_text(encoding="utf-8"))
-        fixed = found.pop("fixed reward", None)
         head = ["variant"]
         for source in found:
             head += [f"{source}: MAE", "Q²", "coverage", "drift", "verdict"]
-        lines = [head, ["---"] * len(head)]
-        for name in next(iter(found.values())):
-            cells = [name]
-            for rows in found.values():
-                row = rows.get(name)
-                cells += _cells(row)
-            lines.append(cells)
-        parts.append(f"## {task}\n\n" + _markdown(lines))
-        if fixed is not None:
-            parts.append(_fixed_words(fixed))
+        lines = [
+            [name, *chain(*(_cells(rows.get(name)) for rows in found.values()))]
+            for name in next(iter(found.values()))
+        ]
+        parts.append(f"## {task}\n\n{table(head, lines)}")
     return "\n".join(parts)
 
 
@@ -353,52 +294,19 @@ def _cells(row: dict[str, Any] | None) -> list[str]:
     if row is None:
         return ["–"] * 5
     drift = "–" if row["drift"] is None else f"{row['drift']:.2f}"
-    return [
-        f"{row['mae']:.4f}",
-        f"{row['q2']:.2f}",
-        f"{row['coverage']:.2f}",
-        drift,
-        row["verdict"],
-    ]
-
-
-def _fixed_words(fixed: dict[str, Any]) -> str:
-    sentences = []
-    for settings, found in fixed.items():
-        shares = ", ".join(
-            f"{step} {share:.0%}"
-            for step, share in zip(found["steps"], found["share"], strict=True)
-            if share is not None
-        )
-        sentences.append(f"{settings}: {shares}")
-    return (
-        "Fixed-reward control, variance between members of one reward over that of "
-        f"members with their own: {'; '.join(sentences)}.\n"
-    )
-
-
-def _markdown(lines: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    figures = f"{row['mae']:.4f}", f"{row['q2']:.2f}", f"{row['coverage']:.2f}"
+    return [*figures, drift, row["verdict"]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--runs", type=Path, help="folder of runs TASK-default")
-    parser.add_argument(
-        "--tasks", nargs="+", default=list(TASKS_HERE), choices=list(TASKS_HERE)
-    )
-    parser.add_argument("--page", type=Path, help="the page of tables")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, tasks=TASKS, runs=Path, page=Path)
     warnings.simplefilter("ignore")  # of fits that are meant to be bad
-    RESULTS.mkdir(exist_ok=True)
-    for task in arguments.tasks:
+    for task in arguments.tasks if arguments.runs is not None else ():
         path = RESULTS / f"controls_{task}.json"
-        if arguments.runs is None:
-            continue
-        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        measure_task(task, arguments.runs, found, partial(write_json, path, found))
+        found = load(path)
+        measure_task(task, arguments.runs, found, partial(save, path, found))
     if arguments.page is not None:
-        arguments.page.write_text(tables(), encoding="utf-8")
+        publish(tables(), arguments.page)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,6 @@ in ``benchmarks/paper/results/nine_tasks.json`` is not repeated.
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import time
 import warnings
@@ -35,8 +33,8 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import solved, study_of
-from benchmarks.paper.baselines import fitted, write_json
+from benchmarks.measuring import load, options, save, solved, study_of
+from benchmarks.paper.baselines import fitted
 from gflownet_envs.experiments.analysis import make_pipeline, span_coordinates
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.tasks import TASKS
@@ -52,6 +50,8 @@ N_OTHERS = {"buchwald-hartwig": 50, "llm-arithmetic": 30, "sachs": 30}
 
 def measure(task: str, found: dict[str, Any], save: Callable[[], None]) -> None:
     """Solve a task exactly, and judge draws of its members that are not known yet."""
+    if len(found.get("draws", ())) >= N_DRAWS:
+        return
     preset = TASKS[task].presets["default"]
     preset = replace(preset, n_test=N_OTHERS.get(task, preset.n_test))
     dataset: PolicyDataset = solved(study_of(task, preset), preset)
@@ -100,21 +100,13 @@ def named_parts() -> dict[tuple[str, str], str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
-    arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    save = partial(write_json, RECORD, record)
-    for task in arguments.tasks:
-        found = record.setdefault(task, {})
-        if len(found.get("draws", ())) >= N_DRAWS:
-            continue
-        started = time.process_time()
+    record = load(RECORD)
+    write = partial(save, RECORD, record)
+    for task in options(__doc__, tasks=TASKS).tasks:
         with threadpool_limits(1):
-            measure(task, found, save)
-        print(f"{task}: {time.process_time() - started:.0f} CPU-s", flush=True)
+            measure(task, record.setdefault(task, {}), write)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ folder of ``gflownet-envs paper --out PAGE`` (five CPU-minutes a draw). With
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,6 +23,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import betabinom
 
+from benchmarks.measuring import load, options
 from gflownet_envs.experiments.paper import make
 from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE, word_of
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
@@ -105,14 +104,10 @@ def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--draws", type=int, nargs="*", default=[1, 2, 3])
-    arguments = parser.parse_args()
+    arguments = options(__doc__, PAGE=Path, draws=[1, 2, 3])
     warnings.simplefilter("ignore")
     records = {
-        path.stem: json.loads(path.read_text(encoding="utf-8"))
-        for path in (arguments.page / "pieces").glob("*.json")
+        path.stem: load(path) for path in (arguments.page / "pieces").glob("*.json")
     }
     records.pop(ARTEFACTS, None)  # whose repetitions are no draws of these policies
     first = words_of({name: record["piece"] for name, record in records.items()})

@@ -35,8 +35,6 @@ in ``benchmarks/paper/results/sachs_advice.json`` is not repeated.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -50,20 +48,20 @@ from sklearn.decomposition import PCA
 
 from benchmarks.gflownet.sachs_interventions import (
     Cells,
-    interventional_scores,
+    draw,
     read_cells,
+    reward_of,
 )
-from benchmarks.paper.baselines import write_json
+from benchmarks.measuring import load, options, save
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
-from gflownet_envs.rewards.graph_scores import LocalScoreReward, sample_covariances
+from gflownet_envs.rewards.graph_scores import sample_covariances
 from skpce import CompositionalPCESurrogate
 
 RECORD = Path(__file__).parent / "results" / "sachs_advice.json"
-N_REPETITIONS, N_MEMBERS, N_FOR_INDICES, N_CELLS = 20, 8, 20, 200
+N_REPETITIONS, N_MEMBERS, N_FOR_INDICES = 20, 8, 20
 OBSERVATIONAL = 1
 #: Conditions that perturb a measured protein, by number.
 INTERVENTIONS = {
@@ -92,21 +90,6 @@ STANDARDIZED = ("all cells", "within conditions")
 _LEAST = 1e-6  # probability, for log-ratios
 
 
-def draw(
-    cells: Cells, conditions: Sequence[int], n_members: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, n, d), (n,)
-    """Draw as many cells of each condition for every member, and their targets."""
-    size = N_CELLS // len(conditions)
-    of = [np.flatnonzero(cells.condition == number) for number in conditions]
-    rows = np.array(
-        [
-            np.concatenate([rng.choice(some, size, replace=False) for some in of])
-            for _ in range(n_members)
-        ]
-    )
-    return cells.values[rows], cells.target[rows[0]]
-
-
 def outcomes(
     names: Sequence[str],
     samples: np.ndarray,  # shape: (E, n, d)
@@ -114,9 +97,7 @@ def outcomes(
     max_edges: int = MAX_EDGES,
 ) -> np.ndarray:  # shape: (E, n_pairs, 3)
     """Return the probabilities of i → j, j → i and no edge, of all pairs i < j."""
-    scores = interventional_scores(samples, targets)
-    environment = DagEnvironment(len(names), max_edges=max_edges, node_names=names)
-    flows = GraphFlows(LocalScoreReward(environment, scores - scores[:, :, :1]))
+    flows = GraphFlows(reward_of(names, samples, targets, max_edges))
     edges = flows.edge_marginals().numpy()
     one, other = np.triu_indices(len(names), 1)
     forth, back = edges[:, one, other], edges[:, other, one]
@@ -217,18 +198,16 @@ def measure(standardized: str, repetition: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--repetitions", type=int, default=N_REPETITIONS)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, repetitions=N_REPETITIONS)
     torch.set_num_threads(1)
-    found = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    found = load(RECORD)
     for repetition in range(arguments.repetitions):
         for standardized in STANDARDIZED:
             rows = found.setdefault(standardized, [])
             if len(rows) > repetition:
                 continue
             rows.append(measure(standardized, repetition))
-            write_json(RECORD, found)
+            save(RECORD, found)
             print(repetition, standardized, rows[-1]["seconds"], flush=True)
 
 

@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import table
 from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import ends_of
 from skpce._learned import ridge
@@ -57,14 +58,15 @@ def main() -> None:
     held = mock.patch.object(
         ridge, "_reach_of", lambda laws, inputs, *known: ends_of(inputs)
     )
-    print("| n, share of noise | functions go on | they keep their values |")
-    print("| --- | --- | --- |")
+    rows = []
     for n, share in product(SIZES, SHARES):
         cases = list(product(FUNCTIONS, [n], [share], SEEDS))
         going_on = np.mean([q2_of(*case) for case in cases])
         with held:
             keeping = np.mean([q2_of(*case) for case in cases])
-        print(f"| {n}, {share:g} | {going_on:.3f} | {keeping:.3f} |", flush=True)
+        rows.append([f"{n}, {share:g}", f"{going_on:.3f}", f"{keeping:.3f}"])
+    columns = ["n, share of noise", "functions go on", "they keep their values"]
+    print(table(columns, rows))
 
 
 if __name__ == "__main__":

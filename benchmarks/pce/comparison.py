@@ -16,7 +16,6 @@ have none come from 2^10 points of their predictions. CPU seconds are those of t
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import signal
@@ -32,6 +31,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.against_commit import ROOT, commit_of
+from benchmarks.measuring import options
+
 from .comparison_page import page
 from .fits import METHODS, SLOW
 from .functions import (
@@ -39,11 +41,11 @@ from .functions import (
     KEPT_BACK,
     NOTHING,
     OTHERS,
+    SUITE,
     BenchmarkFunction,
     Indices,
     pick_freeze,
 )
-from .record import commit
 
 SIZES = (40, 60, 100, 200, 500)
 SHARES = (0.0, 0.05, 0.2, 0.5)
@@ -126,7 +128,7 @@ def run(path: Path, cells: Iterator[tuple[Any, ...]], limit: float) -> None:
     if known and not path.exists():
         write(path, known, "w")
     done = {tuple(row[name] for name in COLUMNS[:5]) for row in known}
-    state, missing = commit(), set()
+    state, missing = commit_of(ROOT), set()
     for method, function, n, noise, seed in cells:
         row = dict.fromkeys(COLUMNS, "") | {"commit": state}
         row |= dict(zip(COLUMNS, (method, function.name, n, noise, seed), strict=False))
@@ -148,12 +150,12 @@ def run(path: Path, cells: Iterator[tuple[Any, ...]], limit: float) -> None:
         write(path, [row], "a")
 
 
-def cells(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
+def cells(arguments: Any) -> Iterator[tuple[Any, ...]]:
     """Return what is to be done, cell by cell; the null takes part as noise alone."""
     functions = KEPT_BACK if arguments.kept_back else FIRST_EIGHT + OTHERS
     for n, noise in product(arguments.n, [*arguments.noise, 1.0]):
         for function, seed in product(functions, range(arguments.seeds)):
-            chosen = not arguments.functions or function.name in arguments.functions
+            chosen = function.name in arguments.functions
             if chosen and (noise == 1) == (function is NOTHING):
                 for method in arguments.methods:
                     yield method, function, n, noise, seed
@@ -161,30 +163,19 @@ def cells(arguments: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
 
 def main() -> None:
     """Fit, or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--methods", nargs="*", choices=METHODS, metavar="METHOD")
-    parser.add_argument("--functions", nargs="*", default=())
-    parser.add_argument("--n", nargs="*", type=int, default=SIZES)
-    parser.add_argument("--noise", nargs="*", type=float, default=SHARES)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=600, help="seconds a fit")
-    parser.add_argument("--kept-back", action="store_true")
-    parser.add_argument("--again", action="store_true")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("runs/fits.csv"))
-    parser.add_argument("--write", type=Path, metavar="PAGE")
-    arguments = parser.parse_args()
+    flags = dict.fromkeys(("kept_back", "again", "quick"), False)
+    given = {"methods": METHODS, "functions": SUITE, "write": Path}
+    sizes = {"n": SIZES, "noise": SHARES, "seeds": 5, "limit": 600.0}
+    out = Path("runs/fits.csv")
+    arguments = options(__doc__, out=out, **given, **sizes, **flags)
     if arguments.write is not None:
         rows = read(arguments.out)
         arguments.write.write_text(page(rows), encoding="utf-8")
         write(arguments.out, rows, "w")
         RECORD.write_bytes(gzip.compress(arguments.out.read_bytes(), mtime=0))
         return
-    if arguments.methods is None:
-        arguments.methods = [
-            name for name in METHODS if not (arguments.quick and name in SLOW)
-        ]
     if arguments.quick:
+        arguments.methods = [name for name in arguments.methods if name not in SLOW]
         arguments.n, arguments.noise, arguments.seeds = (60,), (0.0, 0.2), 3
     if arguments.again:
         kept = [

@@ -7,27 +7,27 @@ The interval of a difference is a bootstrap over functions × seeds, in pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+
+from benchmarks.measuring import table
 
 from .fits import METHODS, OURS, REMOVED
 from .functions import FIRST_EIGHT, KEPT_BACK, NOTHING, OTHERS
-from .tables import table
 
-FloatArray = NDArray[np.float64]
-Unit = tuple[str, str]
-#: (n, noise) to method to (function, seed) to the line of the record.
-Cells = dict[tuple[int, float], dict[str, dict[Unit, dict[str, str]]]]
 N_RESAMPLES = 4000
+UNIT = ["function", "seed"]
 
 
 def page(rows: Iterable[dict[str, str]]) -> str:
     """Return the page of a record."""
-    rows = list(rows)
-    measured = {row["method"] for row in rows}
+    record = pd.DataFrame(rows)
+    figures = ["n", "noise", "q2", "first", "total", "cpu"]
+    record[figures] = record[figures].apply(pd.to_numeric)
+    record["q2"] = record["q2"].clip(0, 1).fillna(0.0)
+    measured = set(record["method"])
     names = [name for name in (*METHODS, *REMOVED) if name in measured]
     parts = ["<!-- Written by benchmarks.pce.comparison; do not edit. -->\n"]
     parts.append((__doc__ or "").split("\n\n", 1)[1])
@@ -38,149 +38,98 @@ def page(rows: Iterable[dict[str, str]]) -> str:
     }
     for title, functions in groups.items():
         known = {function.name for function in functions if function is not NOTHING}
-        found = cells(row for row in rows if row["function"] in known)
-        if found:
+        found = record[record["function"].isin(known)]
+        if len(found):
             parts += [f"## {title}\n", quality(found, names)]
             parts += ["Q² by function, over all cells:\n", by_function(found, names)]
             parts += [f"{losses(found, name)}\n" for name in names if name != OURS]
             for part in ("first", "total"):
                 parts += [f"Mean error of {part}-order indices:\n"]
-                parts += [means(found, names, lambda row, part=part: number(row[part]))]
-    null = cells(row for row in rows if row["function"] == NOTHING.name)
-    if null:
+                parts += [means(found, names, part)]
+    null = record[record["function"] == NOTHING.name]
+    if len(null):
         parts += ["## Noise alone\n\nOne minus the share of the noise predicted:\n"]
-        parts += [means(null, names, clipped)]
-    parts += ["## CPU seconds of a fit, medians\n", seconds(cells(rows), names)]
-    commits = sorted({row["commit"] for row in rows if row["method"] == OURS})
+        parts += [means(null, names, "q2")]
+    parts += ["## CPU seconds of a fit, medians\n", seconds(record, names)]
+    commits = sorted(set(record["commit"][record["method"] == OURS]))
     parts.append(f"Ours at commit {', '.join(commits)}.\n")
     return "\n".join(parts)
 
 
-def cells(rows: Iterable[dict[str, str]]) -> Cells:
-    """Return the lines by cell, method and unit, in the order of the cells."""
-    found: Cells = {}
-    for row in rows:
-        cell = found.setdefault((int(row["n"]), float(row["noise"])), {})
-        cell.setdefault(row["method"], {})[row["function"], row["seed"]] = row
-    return dict(sorted(found.items()))
+def cells(found: pd.DataFrame, figure: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """Yield a figure cell by cell: a row a unit of ours, a column a complete method."""
+    for (n, noise), cell in found.groupby(["n", "noise"]):
+        counts = cell["method"].value_counts()
+        first = OURS if OURS in counts else counts.index[0]
+        units = pd.MultiIndex.from_frame(cell.loc[cell["method"] == first, UNIT])
+        wide = cell.pivot(index=UNIT, columns="method", values=[figure, "failed"])
+        wide = wide.reindex(units)
+        complete = wide["failed"].notna().all()
+        figures = wide[figure].loc[:, complete].astype(float)
+        yield [str(n), f"{noise:g}"], figures
 
 
-def number(text: str) -> float:
-    """Read a number; NaN where there is none."""
-    return float(text) if text else np.nan
+def shown(values: pd.Series, names: Sequence[str]) -> list[str]:
+    """Return figures of methods, with a dash where there is none."""
+    known = values.reindex(names)
+    return ["–" if np.isnan(value) else f"{value:.3f}" for value in known]
 
 
-def clipped(row: dict[str, str]) -> float:
-    """Q² between 0 and 1."""
-    return float(np.clip(np.nan_to_num(number(row["q2"]), nan=0.0), 0, 1))
-
-
-def values(
-    cell: dict[str, dict[Unit, dict[str, str]]], read: Callable[[Any], float]
-) -> dict[str, FloatArray]:
-    """Return what is read by method, in the same order of units for all."""
-    units = list(cell.get(OURS) or max(cell.values(), key=len))
-    return {
-        name: np.array([read(lines[unit]) for unit in units])
-        for name, lines in cell.items()
-        if all(unit in lines for unit in units)
-    }
-
-
-def gain(found: dict[str, FloatArray], other: str) -> tuple[float, float, float]:
-    """Return the mean of ours minus another's, and its 95 % interval."""
-    difference = found[OURS] - found[other]
-    rows = np.random.default_rng(0).integers(
-        len(difference), size=(N_RESAMPLES, len(difference))
-    )
+def gain(difference: np.ndarray) -> str:
+    """Return the mean of a difference, and its 95 % interval."""
+    n = len(difference)
+    rows = np.random.default_rng(0).integers(n, size=(N_RESAMPLES, n))
     low, high = np.percentile(difference[rows].mean(axis=1), [2.5, 97.5])
-    return float(difference.mean()), float(low), float(high)
+    return f"{difference.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
-def quality(found: Cells, names: list[str]) -> str:
+def quality(found: pd.DataFrame, names: list[str]) -> str:
     """Mean clipped Q², and ours minus the best other, cell by cell."""
     lines = []
-    for (n, noise), cell in found.items():
-        read = values(cell, clipped)
-        line = [str(n), f"{noise:g}", str(len(next(iter(read.values()))))]
-        line += [f"{read[name].mean():.3f}" if name in read else "–" for name in names]
-        others = {name: read[name].mean() for name in read if name != OURS}
-        if OURS in read and others:
-            best = max(others, key=lambda name: others[name])
-            mean, low, high = gain(read, best)
-            line += [f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", best]
-        else:
-            line += ["–", "–"]
-        lines.append(line)
+    for key, cell in cells(found, "q2"):
+        mean = cell.mean()
+        others = mean.reindex([name for name in names if name != OURS]).dropna()
+        ends = ["–", "–"]
+        if OURS in cell and len(others):
+            best = others.idxmax()
+            ends = [gain((cell[OURS] - cell[best]).to_numpy()), best]
+        lines.append([*key, str(len(cell)), *shown(mean, names), *ends])
     columns = ["n", "noise", "fits", *names, "ours − best other", "best other"]
     return table(columns, lines)
 
 
-def by_function(found: Cells, names: list[str]) -> str:
+def by_function(found: pd.DataFrame, names: list[str]) -> str:
     """Mean clipped Q² of every function over the cells that a method has whole."""
-    collected: dict[str, dict[str, list[float]]] = {}
-    for cell in found.values():
-        for name in values(cell, clipped):
-            for (function, _), row in cell[name].items():
-                places = collected.setdefault(function, {})
-                places.setdefault(name, []).append(clipped(row))
-    rows = [
-        [
-            function,
-            *(f"{np.mean(read[name]):.3f}" if name in read else "–" for name in names),
-        ]
-        for function, read in collected.items()
-    ]
+    every = pd.concat([cell for _, cell in cells(found, "q2")])
+    mean = every.groupby("function", sort=False).mean()
+    rows = [[function, *shown(row, names)] for function, row in mean.iterrows()]
     return table(["function", *names], rows)
 
 
-def losses(found: Cells, other: str, most: float = 0.02) -> str:
+def losses(found: pd.DataFrame, other: str, most: float = 0.02) -> str:
     """Say on how many functions of a cell ours is worse, in the mean over seeds."""
-    worse, n_places = [], 0
-    for (n, noise), cell in found.items():
-        pairs: dict[str, list[float]] = {}
-        for unit in set(cell.get(OURS, ())) & set(cell.get(other, ())):
-            ours, theirs = (clipped(cell[name][unit]) for name in (OURS, other))
-            pairs.setdefault(unit[0], []).append(ours - theirs)
-        n_places += len(pairs)
-        worse += [
-            (np.mean(both), f"{name} ({n}, {noise:g}) {np.mean(both):+.3f}")
-            for name, both in pairs.items()
-            if np.mean(both) < -most
-        ]
-    shown = "; ".join(text for _, text in sorted(worse)[:5])
+    wide = found.pivot(index=["n", "noise", *UNIT], columns="method", values="q2")
+    pairs = wide.reindex(columns=[OURS, other]).dropna()
+    gains = (pairs[OURS] - pairs[other]).groupby(["n", "noise", "function"]).mean()
+    worse = gains[gains < -most].sort_values(kind="stable")
+    words = [
+        f"{name} ({n}, {noise:g}) {value:+.3f}"
+        for (n, noise, name), value in worse.head(5).items()
+    ]
     return (
         f"Ours is worse than {other} by more than {most:g} in {len(worse)} of "
-        f"{n_places} cells of functions{': ' if shown else ''}{shown}."
+        f"{len(gains)} cells of functions{': ' if words else ''}{'; '.join(words)}."
     )
 
 
-def means(found: Cells, names: list[str], read: Callable[[Any], float]) -> str:
+def means(found: pd.DataFrame, names: list[str], figure: str) -> str:
     """Means over what did not fail, cell by cell."""
-    lines = []
-    for (n, noise), cell in found.items():
-        known = values(cell, read)
-        shown = {
-            name: f"{np.nanmean(numbers):.3f}"
-            for name, numbers in known.items()
-            if not np.isnan(numbers).all()
-        }
-        lines.append([str(n), f"{noise:g}", *(shown.get(name, "–") for name in names)])
+    lines = [[*key, *shown(cell.mean(), names)] for key, cell in cells(found, figure)]
     return table(["n", "noise", *names], lines)
 
 
-def seconds(found: Cells, names: list[str]) -> str:
+def seconds(record: pd.DataFrame, names: list[str]) -> str:
     """Medians over functions, seeds and shares of noise, by number of samples."""
-    lines = []
-    for n in sorted({n for n, _ in found}):
-        line = [str(n)]
-        for name in names:
-            spent = [
-                number(row["cpu"])
-                for (size, _), cell in found.items()
-                for row in cell.get(name, {}).values()
-                if size == n and row["cpu"]
-            ]
-            line.append(f"{np.median(spent):.3f}" if spent else "–")
-        lines.append(line)
-    return table(["n", *names], lines)
+    middle = record.pivot_table("cpu", "n", "method", aggfunc="median")
+    rows = [[str(n), *shown(row, names)] for n, row in middle.iterrows()]
+    return table(["n", *names], rows)

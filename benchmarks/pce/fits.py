@@ -24,8 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from skpce import PolynomialChaosRegressor
 
 from .additive_kernel import AdditiveKernel, germ
-from .peers import with_openturns, with_pyapprox, with_uqpy
-from .peers.base import Fit
 
 FloatArray = NDArray[np.float64]
 Predict = Callable[[FloatArray], FloatArray]
@@ -51,21 +49,14 @@ def estimator(make: Callable[[Sequence[Any]], Any]) -> FitOne:
     return fit
 
 
-def gaussian_process(n_restarts: int) -> FitOne:
-    """Return the fit of a process with a length for every input."""
-
-    def make(laws: Sequence[Any]) -> Any:
-        lengths = RBF(np.ones(len(laws)), (1e-2, 1e3))
-        kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths
-        process = GaussianProcessRegressor(
-            kernel + WhiteKernel(0.1, (1e-8, 1e1)),
-            normalize_y=True,
-            n_restarts_optimizer=n_restarts,
-            random_state=0,
-        )
-        return make_pipeline(StandardScaler(), process)
-
-    return estimator(make)
+def gaussian_process(n_inputs: int, n_restarts: int = 0) -> Any:
+    """Return a process with a length for every input, behind a scaling."""
+    lengths = RBF(np.ones(n_inputs), (1e-2, 1e3))
+    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * lengths + WhiteKernel(0.1, (1e-8, 1e1))
+    process = GaussianProcessRegressor(
+        kernel, normalize_y=True, n_restarts_optimizer=n_restarts, random_state=0
+    )
+    return make_pipeline(StandardScaler(), process)
 
 
 def additive_kernel(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
@@ -75,29 +66,109 @@ def additive_kernel(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted
     return lambda T: model.predict(germ(laws, T)[1]), model.indices
 
 
-def sparse(make: Callable[[bool], Fit]) -> FitOne:
-    """Return the sparse fit of another package."""
+def sparse(fit: Callable[..., Predict]) -> FitOne:
+    """Return the sparse fit of another package: of inputs on the germ, to a degree."""
 
-    def fit(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
+    def fit_one(X: FloatArray, y: FloatArray, laws: Sequence[Any]) -> Fitted:
         measures, U = germ(laws, X)
         d = len(laws)
         degree = max(k for k in range(1, 11) if comb(d + k, d) <= MOST_TERMS)
-        model = make(True)(U, y[:, None], measures, degree)
-        return lambda T: np.ravel(model.predict(germ(laws, T)[1])), None
+        is_flat = [law.dist.name == "uniform" for law in measures]
+        predict = fit(U, y, is_flat, degree)
+        return lambda T: np.ravel(predict(germ(laws, T)[1])), None
 
-    return fit
+    return fit_one
+
+
+def openturns_lars(
+    U: FloatArray, y: FloatArray, is_flat: Sequence[bool], degree: int
+) -> Predict:
+    """Select terms by least angle regression and the corrected leave-one-out."""
+    import openturns as ot
+
+    ot.Log.Show(ot.Log.NONE)
+    ot.TBB.Disable()
+    law = ot.JointDistribution([ot.Uniform() if u else ot.Normal() for u in is_flat])
+    enumeration = ot.LinearEnumerateFunction(len(is_flat))
+    families = [
+        ot.StandardDistributionPolynomialFactory(law.getMarginal(i))
+        for i in range(len(is_flat))
+    ]
+    basis = ot.OrthogonalProductPolynomialFactory(families, enumeration)
+    size = enumeration.getBasisSizeFromTotalDegree(degree)
+    selection = ot.LeastSquaresMetaModelSelectionFactory(
+        ot.LARS(), ot.CorrectedLeaveOneOut()
+    )
+    algorithm = ot.FunctionalChaosAlgorithm(
+        ot.Sample(U),
+        ot.Sample(y[:, None]),
+        law,
+        ot.FixedStrategy(basis, size),
+        ot.LeastSquaresStrategy(selection),
+    )
+    algorithm.run()
+    model = algorithm.getResult().getMetaModel()
+    return lambda points: np.array(model(ot.Sample(points)))
+
+
+def uqpy_lar(
+    U: FloatArray, y: FloatArray, is_flat: Sequence[bool], degree: int
+) -> Predict:
+    """Select terms by least angle regression and leave-one-out."""
+    from UQpy.distributions import JointIndependent, Normal, Uniform
+    from UQpy.surrogates.polynomial_chaos import (
+        LeastAngleRegression,
+        LeastSquareRegression,
+        PolynomialChaosExpansion,
+        TotalDegreeBasis,
+    )
+
+    law = JointIndependent(
+        [Uniform(loc=-1.0, scale=2.0) if u else Normal() for u in is_flat]
+    )
+    model = PolynomialChaosExpansion(
+        polynomial_basis=TotalDegreeBasis(law, degree),
+        regression_method=LeastSquareRegression(),
+    )
+    model.fit(U, y[:, None])
+    return LeastAngleRegression.model_selection(model).predict
+
+
+def pyapprox_omp(
+    U: FloatArray, y: FloatArray, is_flat: Sequence[bool], degree: int
+) -> Predict:
+    """Pursue at most a hundred terms, and select by leave-one-out."""
+    from pyapprox.probability import GaussianMarginal, UniformMarginal
+    from pyapprox.surrogates.affine.expansions import (
+        OMPCVFitter,
+        create_pce_from_marginals,
+    )
+    from pyapprox.util.backends.numpy import NumpyBkd
+
+    backend = NumpyBkd()
+    marginals = [
+        UniformMarginal(-1.0, 1.0, backend)
+        if u
+        else GaussianMarginal(0.0, 1.0, backend)
+        for u in is_flat
+    ]
+    model = create_pce_from_marginals(marginals, degree, backend)
+    longest = min(len(U) - 3, model.nterms(), 100)
+    fitter = OMPCVFitter(backend, max_nonzeros=longest)
+    surrogate = fitter.fit(model, U.T, y[None]).surrogate()
+    return lambda points: np.asarray(surrogate(points.T))
 
 
 OURS = "skpce"
 METHODS: dict[str, FitOne] = {
     OURS: estimator(lambda laws: PolynomialChaosRegressor()),
-    "Gaussian process": gaussian_process(0),
-    "Gaussian process, restart": gaussian_process(1),
+    "Gaussian process": estimator(lambda laws: gaussian_process(len(laws))),
+    "Gaussian process, restart": estimator(lambda laws: gaussian_process(len(laws), 1)),
     "forest": estimator(lambda laws: RandomForestRegressor(random_state=0)),
     "additive kernel": additive_kernel,
-    "OpenTURNS LARS": sparse(with_openturns.make),
-    "UQpy LAR": sparse(with_uqpy.make),
-    "PyApprox OMP": sparse(with_pyapprox.make),
+    "OpenTURNS LARS": sparse(openturns_lars),
+    "UQpy LAR": sparse(uqpy_lar),
+    "PyApprox OMP": sparse(pyapprox_omp),
     "old default": estimator(
         lambda laws: PolynomialChaosRegressor(
             degree=2, solver="ridge", distribution="normal"

@@ -11,7 +11,6 @@ distributions of the inputs too.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -21,10 +20,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from benchmarks.measuring import options, table
 from skpce import PolynomialChaosRegressor
 
 from .functions import NOTHING, SUITE
-from .tables import table
 
 FUNCTIONS = (
     *("Ishigami", "plateau", "Friedman", "tanh"),
@@ -82,15 +81,9 @@ def summary(name: str, n: int, found: Sequence[tuple[NDArray, float]]) -> list[s
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--functions", nargs="*", default=FUNCTIONS, choices=SUITE)
-    parser.add_argument("--n", nargs="*", type=int, default=(60, 100, 200))
-    parser.add_argument("--noise", nargs="*", type=float, default=(0.05, 0.2, 0.5))
-    parser.add_argument("--seeds", type=int, default=17)
-    parser.add_argument("--first-seed", type=int, default=1000)
-    parser.add_argument("--laws", choices=("frozen", "auto"), default="frozen")
-    parser.add_argument("--jobs", type=int, default=2)
-    arguments = parser.parse_args()
+    given = {"functions": FUNCTIONS, "laws": "frozen"}
+    sizes = {"n": (60, 100, 200), "noise": (0.05, 0.2, 0.5), "seeds": 17}
+    arguments = options(__doc__, first_seed=1000, jobs=2, **given, **sizes)
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     rows = []
     for name, n in product(arguments.functions, arguments.n):

@@ -10,6 +10,8 @@ functions, noise of a tenth of the standard deviation.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -30,30 +32,27 @@ NAMES = {
     "OrdinalLaw": "ordered levels",
 }
 
+Draw = Callable[[np.random.Generator, Any], np.ndarray]
+Natural = Callable[[np.ndarray], np.ndarray]
+
+
+def levels(low: int, high: int) -> Draw:
+    """Return what draws whole numbers below ``high``."""
+    return lambda r, s: r.integers(low, high, s) * 1.0
+
+
 # How a kind is drawn, the variable in which the functions are smooth, and the true
 # distribution, of the logarithm where that is named.
-KINDS = {
+KINDS: dict[str, tuple[Draw, Natural, Any]] = {
     "normal": (lambda r, s: r.normal(size=s), lambda x: x, stats.norm()),
-    "uniform": (
-        lambda r, s: r.uniform(size=s),
-        lambda x: 4 * x - 2,
-        stats.uniform(),
-    ),
+    "uniform": (lambda r, s: r.uniform(size=s), lambda x: 4 * x - 2, stats.uniform()),
     "log-uniform, 1e-5 to 0.1": (
         lambda r, s: 10 ** r.uniform(-5, -1, s),
         lambda x: np.log10(x) + 3,
         "loguniform",
     ),
-    "log-normal": (
-        lambda r, s: r.lognormal(0, 1, s),
-        np.log,
-        "lognormal",
-    ),
-    "exponential": (
-        lambda r, s: r.exponential(size=s),
-        lambda x: x - 1,
-        stats.expon(),
-    ),
+    "log-normal": (lambda r, s: r.lognormal(0, 1, s), np.log, "lognormal"),
+    "exponential": (lambda r, s: r.exponential(size=s), lambda x: x - 1, stats.expon()),
     "gamma of shape 10": (
         lambda r, s: r.gamma(10, size=s),
         lambda x: (x - 10) / 3,
@@ -65,23 +64,15 @@ KINDS = {
         lambda x: x / 2.5,
         None,
     ),
-    "binary": (
-        lambda r, s: r.integers(0, 2, s) * 1.0,
-        lambda x: 2 * x - 1,
-        stats.randint(0, 2),
-    ),
-    "3 levels": (
-        lambda r, s: r.integers(0, 3, s) * 1.0,
-        lambda x: x - 1,
-        stats.randint(0, 3),
-    ),
+    "binary": (levels(0, 2), lambda x: 2 * x - 1, stats.randint(0, 2)),
+    "3 levels": (levels(0, 3), lambda x: x - 1, stats.randint(0, 3)),
     "5 levels, 1e-5 to 0.1": (
         lambda r, s: 10.0 ** r.integers(-5, 0, s),
         lambda x: np.log10(x) + 3,
         "ordinal",
     ),
     "integers, 1 to 100": (
-        lambda r, s: r.integers(1, 101, s) * 1.0,
+        levels(1, 101),
         lambda x: (x - 50.5) / 25,
         stats.randint(1, 101),
     ),

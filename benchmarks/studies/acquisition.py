@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,10 @@ from scipy.special import softmax
 
 from benchmarks.measuring import (
     mean_and_error,
+    options,
     publish,
     stored_sections,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.bayesian_optimization import r_squared
@@ -138,71 +139,64 @@ def relative(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: curve / curve[:, :1] for name, curve in found.items()}
 
 
-def rows_of(system: str, what: str, found: dict[str, np.ndarray]) -> list[list[str]]:
-    """Return a row for each order, with bootstrap errors, and those of the release."""
-    rows = []
-    for name in ORDERS:
-        mean, errors = found[name][0], found[name][1:].std(axis=0, ddof=1)
-        cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, errors, strict=True)]
-        rows.append([what, name, *cells])
-    if what == "value":
-        for name in ORDERS:
-            if (system.split(",")[0], name) in RELEASE:
-                cells = [
-                    f"{value:.2f}" for value in RELEASE[system.split(",")[0], name]
-                ]
-                rows.append(["value, published", name, *cells])
-    return rows
+def every_loss(
+    inputs: np.ndarray,
+    utility: np.ndarray,
+    values: np.ndarray | None,  # shape: (n_members,)
+    n_train: int,
+    **how,
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return the curves of the utilities, of the regret and of the value."""
+    contrasts = utility - utility.mean(axis=1, keepdims=True)
+    given = inputs, contrasts, utility, n_train
+    found = {
+        "utilities": curves(*given, degree=1, loss=unexplained, **how),
+        "regret": relative(curves(*given, degree=1, loss=lost, **how)),
+    }
+    if values is not None:
+        given = inputs, values[:, np.newaxis], utility, n_train
+        found["value"] = curves(*given, degree=2, loss=unexplained, **how)
+    return found
+
+
+def published(system: str) -> list[list[str]]:
+    """Return the rows of the release."""
+    return [
+        ["value, published", name, *(f"{value:.2f}" for value in RELEASE[system, name])]
+        for name in ORDERS
+        if (system, name) in RELEASE
+    ]
 
 
 def task_section(system: str, blocks: Path | None) -> str:
-    """Return the curves of the rewards of a task."""
+    """Return the curves of the rewards of a task, with bootstrap errors."""
     ensemble = reward_ensemble(system, blocks)
     inputs = ensemble.components(N_COMPONENTS)
     utility, n_train = ensemble.utilities(), ensemble.n_train
-    contrasts = utility - utility.mean(axis=1, keepdims=True)
-    common = {"n_resamples": N_RESAMPLES}
-    of_utilities = curves(
-        *(inputs, contrasts, utility, n_train), degree=1, loss=unexplained, **common
-    )
-    of_choice = curves(
-        *(inputs, contrasts, utility, n_train), degree=1, loss=lost, **common
-    )
-    rows = rows_of(system, "utilities", of_utilities)
-    rows += rows_of(system, "regret", relative(of_choice))
-    if ensemble.measured is not None:
-        values = ensemble.policy_values()[:, np.newaxis]
-        of_value = curves(
-            *(inputs, values, utility, n_train), degree=2, loss=unexplained, **common
-        )
-        rows += rows_of(system, "value", of_value)
-    n_members = len(utility)
-    split = f"{n_train} members to learn from, {n_members - n_train} held out."
+    is_measured = ensemble.measured is not None
+    values = ensemble.policy_values() if is_measured else None
+    rows = []
+    for what, found in every_loss(
+        inputs, utility, values, n_train, n_resamples=N_RESAMPLES
+    ).items():
+        for name in ORDERS:
+            mean, errors = found[name][0], found[name][1:].std(axis=0, ddof=1)
+            cells = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, errors, strict=True)]
+            rows.append([what, name, *cells])
+    if is_measured:
+        rows += published(system.split(",")[0])
+    split = f"{n_train} members to learn from, {len(utility) - n_train} held out."
     return f"### {system}\n\n{split}\n\n{table(_columns(inputs.shape[1]), rows)}"
 
 
 def preference_curves(seed: int) -> dict[str, dict[str, np.ndarray]]:
     """Return the curves of one prompt, for each loss."""
     models, answers = learn(seed, N_COMPARISONS), answers_of(seed)
-    rewards = models.rewards(answers)
-    n_train = 80
-    gold = answers @ models.gold
-    values = softmax(rewards / TEMPERATURE, axis=1) @ gold
+    rewards, n_train = models.rewards(answers), 80
+    values = softmax(rewards / TEMPERATURE, axis=1) @ (answers @ models.gold)
     inputs = components_of(rewards, n_train, N_OF_PREFERENCES)
-    contrasts = rewards - rewards.mean(axis=1, keepdims=True)
     orders = orders_of(inputs[:n_train], rewards[:n_train], N_RANDOM_OF_A_PROMPT, seed)
-    given, how = (inputs, contrasts, rewards, n_train), {"degree": 1, "orders": orders}
-    of_value = curves(
-        *(inputs, values[:, np.newaxis], rewards, n_train),
-        degree=2,
-        loss=unexplained,
-        orders=orders,
-    )
-    return {
-        "utilities": curves(*given, loss=unexplained, **how),
-        "regret": relative(curves(*given, loss=lost, **how)),
-        "value": of_value,
-    }
+    return every_loss(inputs, rewards, values, n_train, orders=orders)
 
 
 def preference_section(repetitions: int) -> str:
@@ -210,32 +204,24 @@ def preference_section(repetitions: int) -> str:
     found = [preference_curves(seed) for seed in range(repetitions)]
     found = [f for f in found if _is_complete(f)]
     rows = []
-    for what in ("utilities", "regret", "value"):
-        for name in ORDERS:
-            values = np.array([one[what][name][0] for one in found])
-            cells = [mean_and_error(column, 2) for column in values.T]
-            rows.append([what, name, *cells])
-    for name in ORDERS:
-        if ("preferences", name) in RELEASE:
-            cells = [f"{value:.2f}" for value in RELEASE["preferences", name]]
-            rows.append(["value, published", name, *cells])
-    n_components = N_OF_PREFERENCES
+    for what, name in product(("utilities", "regret", "value"), ORDERS):
+        values = np.array([one[what][name][0] for one in found])
+        cells = [mean_and_error(column, 2) for column in values.T]
+        rows.append([what, name, *cells])
     title = (
         f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, β = "
         f"{TEMPERATURE:g}, mean ± standard error over {len(found)} prompts; 80 members "
         "to learn from, 200 held out. The first component is mostly the offset."
     )
-    return f"{title}\n\n{table(_columns(n_components), rows)}"
+    columns = _columns(N_OF_PREFERENCES)
+    return f"{title}\n\n{table(columns, rows + published('preferences'))}"
 
 
 def _is_complete(found: dict[str, dict[str, np.ndarray]]) -> bool:
     """Whether every order has a curve of full length and a regret to begin with."""
+    every = [curve for of_loss in found.values() for curve in of_loss.values()]
     length = N_OF_PREFERENCES + 1
-    return all(
-        curve.shape[1] == length and np.isfinite(curve).all()
-        for curves_of_loss in found.values()
-        for curve in curves_of_loss.values()
-    )
+    return all(one.shape[1] == length and np.isfinite(one).all() for one in every)
 
 
 def _columns(n_components: int) -> list[str]:
@@ -243,9 +229,7 @@ def _columns(n_components: int) -> list[str]:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, 20)
-    parser.add_argument("--blocks", type=Path, help="folder of trained networks")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, repetitions=20, blocks=Path, write=Path)
     make = {name: partial(task_section, name, arguments.blocks) for name in ENSEMBLES}
     n_prompts = arguments.repetitions
     make[f"preferences {n_prompts}"] = partial(preference_section, n_prompts)

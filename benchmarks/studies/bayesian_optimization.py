@@ -12,8 +12,8 @@ draw of the posterior. What is asked is which mode of the posterior drives the c
 modes that are left out. The first table has the residual of a surrogate on held-out
 draws of the whole posterior; a surrogate is fitted to 120 draws and sees the first d
 modes. Then there are the share of each mode by several ways to count, the same with
-each candidate in turn as the reference, how often the leading mode changes with the
-reference over many posteriors, and four experiments in a row without replacement.
+each candidate in turn as the reference, and how often the leading mode changes with the
+reference over many posteriors.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
 --write docs/downloads/bayesian_optimization.txt``
@@ -22,6 +22,7 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.bayesian_optimization
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -29,9 +30,9 @@ from scipy.special import softmax
 from benchmarks.measuring import (
     mean_and_error,
     numbers,
+    options,
     publish,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.gaussian_posterior import (
@@ -49,7 +50,6 @@ N_TRAIN, N_TEST = 120, 1000
 NUMBERS_OF_MODES = (3, 5, 8, 12)
 TEMPERATURES = {"synthetic": 1.0, "reactions": 0.45}
 SHOWN_MODES = {"synthetic": 5, "reactions": 8}
-N_STEPS = 4
 #: The release's published figures, synthetic and on reactions.
 RELEASE = {
     "synthetic": {"tv": "0.155", "residual": ("0.143", "0.035", "0.025", "0.006")},
@@ -59,12 +59,6 @@ RELEASE_SHARES = {
     "synthetic": (0.123, 0.088, 0.323, 0.401, 0.021),
     "reactions": (0.080, 0.222, 0.191, 0.143, 0.112, 0.090, 0.065, 0.060),
 }
-RELEASE_STEPS = (
-    ("0.155", "0.035", (0.123, 0.088, 0.323, 0.401, 0.021)),
-    ("0.140", "0.069", (0.125, 0.092, 0.304, 0.413, 0.021)),
-    ("0.143", "0.099", (0.125, 0.095, 0.296, 0.414, 0.022)),
-    ("0.137", "0.118", (0.123, 0.083, 0.303, 0.421, 0.022)),
-)
 
 
 def policies(values: np.ndarray, temperature: float) -> np.ndarray:
@@ -116,25 +110,22 @@ def fragility(posterior: Posterior, temperature: float, seed: int) -> float:
 
 def convergence_section(make: dict, repetitions: int) -> str:
     """Residual after d modes, over posteriors."""
-    rows = []
+    rows, seeds = [], range(repetitions)
+    kinds = ("log-ratios, held out", "log-ratios, exact", "probabilities, held out")
     for name, one in make.items():
-        t = TEMPERATURES[name]
-        posteriors = [one(seed) for seed in range(repetitions)]
-        held = np.array(
-            [
-                [residuals(p, d, t, s) for d in NUMBERS_OF_MODES]
-                for s, p in enumerate(posteriors)
-            ]
-        )
+        t, posteriors = TEMPERATURES[name], [one(seed) for seed in seeds]
         tv = [fragility(p, t, s) for s, p in enumerate(posteriors)]
-        kinds = ("log-ratios, held out", "log-ratios, exact", "probabilities, held out")
-        for k, kind in enumerate(kinds):
-            cells = [
-                mean_and_error(held[:, i, k]) for i in range(len(NUMBERS_OF_MODES))
-            ]
-            rows.append([name, kind, *cells, mean_and_error(tv) if k == 0 else ""])
-        release = RELEASE[name]
-        rows.append([name, "published", *release["residual"], release["tv"]])
+        columns = []
+        for d in NUMBERS_OF_MODES:
+            found = np.array([residuals(p, d, t, s) for s, p in enumerate(posteriors)])
+            columns.append([mean_and_error(of_kind) for of_kind in found.T])
+        for kind, cells, last in zip(
+            kinds, zip(*columns, strict=True), (mean_and_error(tv), "", ""), strict=True
+        ):
+            rows.append([name, kind, *cells, last])
+        rows.append(
+            [name, "published", *RELEASE[name]["residual"], RELEASE[name]["tv"]]
+        )
     heads = [f"d = {d}" for d in NUMBERS_OF_MODES]
     title = (
         f"Residual after the first d modes and total variation (TV), mean ± standard "
@@ -152,27 +143,20 @@ def ranking_section(name: str, posterior: Posterior) -> str:
         "log-ratios to the first": 0,
         f"log-ratios to number {between + 1}": between,
     }
-    found = rankings(posterior, SHOWN_MODES[name], TEMPERATURES[name], references)
     words = {
         "variance": "variance of the posterior",
         "clr": "centred log-ratios (no reference)",
         "Aitchison": "**total variance of the log-ratios (Aitchison)**",
-        "probabilities": "probabilities",
         "worth": "**value of knowing the mode**",
     }
+    n_modes = SHOWN_MODES[name]
+    found = rankings(posterior, n_modes, TEMPERATURES[name], references)
+    found["published, to the last (another posterior)"] = np.array(RELEASE_SHARES[name])
     rows = [
-        [words.get(way, way), numbers(shares), f"mode {int(np.argmax(shares)) + 1}"]
+        [words.get(way, way), numbers(shares), f"mode {shares.argmax() + 1}"]
         for way, shares in found.items()
     ]
-    published = np.array(RELEASE_SHARES[name])
-    rows.append(
-        [
-            "published, to the last (another posterior)",
-            numbers(published),
-            f"mode {int(np.argmax(published)) + 1}",
-        ]
-    )
-    shown = ", ".join(str(k + 1) for k in range(SHOWN_MODES[name]))
+    shown = ", ".join(str(k + 1) for k in range(n_modes))
     return f"One posterior ({name}, seed 0), modes {shown}:\n\n" + table(
         ["averages of the indices of", "shares", "said to lead"], rows
     )
@@ -180,18 +164,18 @@ def ranking_section(name: str, posterior: Posterior) -> str:
 
 def every_reference_section(name: str, posterior: Posterior) -> str:
     """Share of each mode with each candidate as the reference, in full."""
-    n_candidates, n_modes = len(posterior.mean), SHOWN_MODES[name]
-    places = {str(k + 1): k for k in range(n_candidates)}
+    n_modes = SHOWN_MODES[name]
+    places = {str(k + 1): k for k in range(len(posterior.mean))}
     found = rankings(posterior, n_modes, TEMPERATURES[name], places, n_draws=2)
     shares = np.array([found[place] for place in places])
-    leads = shares.argmax(axis=1) + 1
+    every = {place: (own, f"mode {own.argmax() + 1}") for place, own in found.items()}
+    lines = {place: every[place] for place in places}
+    lines |= {"*smallest*": (shares.min(axis=0), "")}
+    lines |= {"*largest*": (shares.max(axis=0), "")}
     rows = [
-        [place, *(f"{share:.2f}" for share in own), f"mode {lead}"]
-        for place, own, lead in zip(places, shares, leads, strict=True)
+        [place, *(f"{share:.2f}" for share in own), lead]
+        for place, (own, lead) in lines.items()
     ]
-    smallest = [f"{share:.2f}" for share in shares.min(axis=0)]
-    largest = [f"{share:.2f}" for share in shares.max(axis=0)]
-    rows += [["*smallest*", *smallest, ""], ["*largest*", *largest, ""]]
     modes = [f"mode {k + 1}" for k in range(n_modes)]
     title = (
         f"The same posterior ({name}, seed 0): averages of the indices of the "
@@ -200,116 +184,35 @@ def every_reference_section(name: str, posterior: Posterior) -> str:
     return f"{title}\n\n" + table(["reference", *modes, "said to lead"], rows)
 
 
-def leading_modes(
-    posterior: Posterior, n_modes: int
-) -> tuple[np.ndarray, int]:  # (K,), ()
-    """Return the mode that leads by each reference candidate, and by Aitchison."""
-    names = {str(k): k for k in range(len(posterior.mean))}
-    found = rankings(posterior, n_modes, 1.0, names, n_draws=2)
-    by_reference = np.array([np.argmax(found[name]) for name in names])
-    return by_reference, int(np.argmax(found["Aitchison"]))
-
-
 def reference_section(make: dict, repetitions: int) -> str:
     """How often the leading mode changes with the reference."""
     rows = []
     for name, one in make.items():
-        leads = [
-            leading_modes(one(seed), SHOWN_MODES[name]) for seed in range(repetitions)
-        ]
-        different = [len(np.unique(by)) for by, _ in leads]
-        agree = [np.mean(by == free) for by, free in leads]
-        last = [by[-1] == free for by, free in leads]
-        first_and_last = [by[0] != by[-1] for by, _ in leads]
-        rows.append(
-            [
-                name,
-                mean_and_error(different, 1),
-                f"{np.mean(np.array(different) > 1):.0%}",
-                f"{np.mean(first_and_last):.0%}",
-                f"{np.mean(agree):.0%}",
-                f"{np.mean(last):.0%}",
-            ]
-        )
+        different, agree, ends = [], [], []
+        for posterior in map(one, range(repetitions)):
+            places = {str(k): k for k in range(len(posterior.mean))}
+            found = rankings(posterior, SHOWN_MODES[name], 1.0, places, n_draws=2)
+            lead = np.array([found[place].argmax() for place in places])
+            free = lead == found["Aitchison"].argmax()
+            different.append(len(np.unique(lead)))
+            agree.append(free.mean())
+            ends.append([lead[0] != lead[-1], free[-1]])
+        first_and_last, last = np.mean(ends, axis=0)
+        shares = (np.mean(np.array(different) > 1), first_and_last)
+        shares += (np.mean(agree), last)
+        cells = [f"{share:.0%}" for share in shares]
+        rows.append([name, mean_and_error(different, 1), *cells])
     title = (
         f"Over {repetitions} posteriors each, the mode that leads by the mean index of "
         "log-ratios to one candidate, with every candidate in turn as the reference:"
     )
-    columns = [
-        "posterior",
-        "different leaders",
-        "posteriors with more than one",
-        "first and last disagree",
-        "a reference agrees with Aitchison",
-        "the last one does",
-    ]
-    return f"{title}\n\n{table(columns, rows)}"
-
-
-def sequence(
-    posterior: Posterior, temperature: float, n_modes: int, seed: int
-) -> list[tuple[float, float, np.ndarray, float]]:
-    """Return TV, residual, shares and TV after learning, for experiments in a row.
-
-    The likeliest candidate under the mean of the posterior is taken and left out. Modes
-    are those of what remains. In the last entry its value has been observed before each
-    of the next experiments.
-    """
-    found, remaining, learned = [], posterior, posterior
-    for _ in range(N_STEPS):
-        shares = rankings(remaining, n_modes, temperature, {}, n_draws=2)["Aitchison"]
-        found.append(
-            (
-                fragility(remaining, temperature, seed),
-                residuals(remaining, n_modes, temperature, seed)[0],
-                shares,
-                fragility(learned, temperature, seed),
-            )
-        )
-        remaining = remaining.without(int(np.argmax(remaining.mean)))
-        taken = int(np.argmax(learned.mean))
-        learned = learned.observing(taken).without(taken)
-    return found
-
-
-def sequence_section(make: dict, repetitions: int) -> str:
-    """Four experiments in a row."""
-    rows = []
-    for name, one in make.items():
-        found = [
-            sequence(one(s), TEMPERATURES[name], SHOWN_MODES[name], s)
-            for s in range(repetitions)
-        ]
-        for step in range(N_STEPS):
-            tv, residual, shares, learned = zip(*(f[step] for f in found), strict=True)
-            published = ["", "", ""]
-            if name == "synthetic":
-                published = [*RELEASE_STEPS[step][:2], numbers(RELEASE_STEPS[step][2])]
-            rows.append(
-                [
-                    name,
-                    str(step + 1),
-                    mean_and_error(tv),
-                    mean_and_error(residual),
-                    numbers(np.mean(shares, axis=0)),
-                    mean_and_error(learned),
-                    *published,
-                ]
-            )
-    columns = [
-        *("posterior", "experiment", "TV", "residual", "mean Aitchison shares"),
-        "TV when the earlier ones were observed",
-        *("published TV", "residual", "mean indices, to the last"),
-    ]
-    return (
-        "Experiments in a row, none twice, in 5 and 8 modes (mean over "
-        f"{repetitions} posteriors):\n\n{table(columns, rows)}"
-    )
+    columns = ["posterior", "different leaders", "posteriors with more than one"]
+    columns += ["first and last disagree", "a reference agrees with Aitchison"]
+    return f"{title}\n\n{table([*columns, 'the last one does'], rows)}"
 
 
 def main() -> None:
-    options = study_parser(__doc__, 20)
-    arguments = options.parse_args()
+    arguments = options(__doc__, repetitions=20, write=Path)
     make = {
         "synthetic": synthetic,
         "reactions": partial(of_reactions, data=reactions()),
@@ -323,7 +226,6 @@ def main() -> None:
             for section in (ranking_section, every_reference_section)
         ),
         reference_section(make, n),
-        sequence_section(make, n),
     ]
     command = f"{COMMAND} --repetitions {arguments.repetitions}"
     publish(study_page(sections, command), arguments.write)

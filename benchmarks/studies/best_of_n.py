@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -30,9 +31,9 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.measuring import (
     mean_and_error,
     numbers,
+    options,
     publish,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.bayesian_optimization import centred_logs, r_squared
@@ -224,7 +225,7 @@ def published() -> str:
 
 
 def main() -> None:
-    arguments = study_parser(__doc__, 20).parse_args()
+    arguments = options(__doc__, repetitions=20, write=Path)
     sections = []
     for n_comparisons in NUMBERS_OF_COMPARISONS:
         rewards = [

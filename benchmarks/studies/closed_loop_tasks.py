@@ -50,10 +50,10 @@ from scipy.special import softmax
 
 from benchmarks.measuring import (
     mean_and_error,
+    options,
     publish,
     stored,
     study_page,
-    study_parser,
     table,
 )
 from benchmarks.studies.closed_loop_arms import (
@@ -300,17 +300,16 @@ def section(problem: Problem, found: dict[str, list[Outcome]]) -> str:
 
 
 def main() -> None:
-    parser = study_parser(__doc__, 20)
-    parser.add_argument("--out", type=Path, help="folder of finished campaigns")
-    parser.add_argument("--tasks", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    parser.add_argument("--arms", nargs="+", choices=[*ARMS, *MORE_ARMS])
-    arguments = parser.parse_args()
+    every = {**ARMS, **MORE_ARMS}
+    given = {"tasks": PROBLEMS, "arms": every, "out": Path, "write": Path}
+    arguments = options(__doc__, repetitions=20, **given)
     torch.set_num_threads(1)
     blocks = None if arguments.out is None else arguments.out / "blocks"
     sections, spent = [], 0.0
     for name in arguments.tasks:
         problem = PROBLEMS[name](blocks)
-        arms = arguments.arms or [*ARMS, *(MORE_ARMS if name == "reactions" else ())]
+        on_task = every if name == "reactions" else ARMS
+        arms = [arm for arm in arguments.arms if arm in on_task]
         found = run(problem, arms, arguments.repetitions, arguments.out)
         sections.append(section(problem, found))
         spent += sum(o.seconds for outcomes in found.values() for o in outcomes)

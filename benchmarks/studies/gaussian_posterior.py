@@ -37,16 +37,10 @@ class Posterior:
     ----------
     mean : ndarray of shape (n_candidates,)
     covariance : ndarray of shape (n_candidates, n_candidates)
-    noise_variance : float
-        Of a measurement.
-    truth : ndarray of shape (n_candidates,)
-        What a measurement without noise would find.
     """
 
     mean: np.ndarray
     covariance: np.ndarray
-    noise_variance: float
-    truth: np.ndarray
 
     def modes(self) -> tuple[np.ndarray, np.ndarray]:  # (K,), (K, K)
         """Return falling variances, and the modes in rows."""
@@ -60,27 +54,6 @@ class Posterior:
         variances, modes = self.modes()
         xi = rng.normal(size=(n_draws, len(variances)))
         return xi, self.mean + (xi * np.sqrt(variances)) @ modes
-
-    def without(self, candidate: int) -> Posterior:
-        """Leave out a candidate."""
-        kept = np.delete(np.arange(len(self.mean)), candidate)
-        return Posterior(
-            self.mean[kept],
-            self.covariance[np.ix_(kept, kept)],
-            self.noise_variance,
-            self.truth[kept],
-        )
-
-    def observing(self, candidate: int) -> Posterior:
-        """Update by the true value at a candidate, with the noise of a measurement."""
-        gain = self.covariance[candidate] / (
-            self.covariance[candidate, candidate] + self.noise_variance
-        )
-        surprise = self.truth[candidate] - self.mean[candidate]
-        covariance = self.covariance - np.outer(gain, self.covariance[candidate])
-        return Posterior(
-            self.mean + gain * surprise, covariance, self.noise_variance, self.truth
-        )
 
 
 def synthetic(
@@ -97,7 +70,7 @@ def synthetic(
     observed = values[:n_observed] + np.sqrt(noise) * rng.normal(size=n_observed)
     process = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
     mean, covariance = process.fit(places, observed).predict(x, return_cov=True)
-    return Posterior(mean, covariance, noise, values[n_observed:])
+    return Posterior(mean, covariance)
 
 
 def of_reactions(
@@ -123,12 +96,7 @@ def of_reactions(
             random_state=seed,
         )
     centre, scale = yields[seen].mean(), yields[seen].std()
-    return Posterior(
-        (found.mean - centre) / scale,
-        found.covariance / scale**2,
-        found.noise_variance / scale**2,
-        (yields[candidates] - centre) / scale,
-    )
+    return Posterior((found.mean - centre) / scale, found.covariance / scale**2)
 
 
 def reactions() -> tuple[np.ndarray, np.ndarray]:

@@ -13,12 +13,10 @@ Run: ``python -m benchmarks.verdict.two_modes`` (five CPU-minutes, and two for -
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from scipy.special import expit
 
-from benchmarks.measuring import table
+from benchmarks.measuring import options, table
 from skpce.drivers._exchange import holm
 from skpce.inspection._modes import (
     _NULL_P_VALUES,
@@ -112,12 +110,7 @@ def null(rng: np.random.Generator) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--families", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--null", action="store_true")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, samples=1000, families=2000, seed=0, null=False)
     rng = np.random.default_rng(arguments.seed)
     if arguments.null:
         null(rng)

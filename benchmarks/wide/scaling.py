@@ -4,19 +4,16 @@ An exponent is the slope of the logarithm of the time between two sizes: 1 is li
 below it a constant share still counts. Single sizes run in a process of their own,
 whose largest memory counts.
 
-Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes),
-``... --simulate`` (members, tokens and prompts, streamed and scaled down).
+Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes).
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.base import clone
 
+from benchmarks.measuring import cpu_seconds, numbers, options, table
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, explain
 from skpce.ensembles import member_blocks
 
@@ -129,58 +127,45 @@ WORKS: dict[str, Callable[..., Work]] = {
     "sparse": sparse,
 }
 
-#: Name of the curve, the work, its sizes, and what grows.
-CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
-    "fit: actions, 100 members": (
-        "fit",
-        [(100, 1, k) for k in (1000, 4000, 16000)],
-        (1000, 4000, 16000),
-    ),
+_THOUSANDS = (1000, 4000, 16_000)
+#: Degrees by the number of terms of five inputs.
+_DEGREES = {56: 3, 126: 4, 252: 5, 462: 6}
+#: The work, its size for a number of what grows, and these numbers.
+CURVES: dict[str, tuple[str, Callable[[int], tuple[int, ...]], tuple[int, ...]]] = {
+    "fit: actions, 100 members": ("fit", lambda k: (100, 1, k), _THOUSANDS),
     "fit: steps of 20 actions, 100 members": (
         "fit",
-        [(100, k, 20) for k in (50, 200, 800)],
+        lambda k: (100, k, 20),
         (50, 200, 800),
     ),
-    "fit: members, 100 actions": (
-        "fit",
-        [(n, 1, 100) for n in (500, 2000, 8000)],
-        (500, 2000, 8000),
-    ),
+    "fit: members, 100 actions": ("fit", lambda n: (n, 1, 100), (500, 2000, 8000)),
     "fit: terms, 2,000 members, 20 actions": (
         "fit",
-        [(2000, 1, 20, 5, degree) for degree in (3, 4, 5, 6)],
-        (56, 126, 252, 462),
+        lambda p: (2000, 1, 20, 5, _DEGREES[p]),
+        tuple(_DEGREES),
     ),
     "fit: inputs at degree 1, 200 members, 20 actions": (
         "fit",
-        [(200, 1, 20, d, 1) for d in (250, 1000, 4000)],
+        lambda d: (200, 1, 20, d, 1),
         (250, 1000, 4000),
     ),
-    "intervals: actions, 100 members": (
-        "interval",
-        [(100, 1, k) for k in (1000, 4000, 16000)],
-        (1000, 4000, 16000),
-    ),
+    "intervals: actions, 100 members": ("interval", lambda k: (100, 1, k), _THOUSANDS),
     "intervals: members, 10 actions": (
         "interval",
-        [(n, 1, 10) for n in (500, 1000, 2000, 4000, 8000)],
+        lambda n: (n, 1, 10),
         (500, 1000, 2000, 4000, 8000),
     ),
     "partial_fit: members, 200 actions": (
         "stream",
-        [(n, 200) for n in (2500, 10000, 40000)],
-        (2500, 10000, 40000),
+        lambda n: (n, 200),
+        (2500, 10_000, 40_000),
     ),
     "explain: runs, 8 inputs": (
         "explain",
-        [(n, 8) for n in (60, 250, 1000, 4000, 16000)],
-        (60, 250, 1000, 4000, 16000),
+        lambda n: (n, 8),
+        (60, 250, 1000, 4000, 16_000),
     ),
-    "explain: inputs, 300 runs": (
-        "explain",
-        [(300, d) for d in (10, 40, 160)],
-        (10, 40, 160),
-    ),
+    "explain: inputs, 300 runs": ("explain", lambda d: (300, d), (10, 40, 160)),
 }
 
 GOALS = {
@@ -194,125 +179,48 @@ GOALS = {
 }
 
 
-def measure(work: str, size: list) -> dict[str, float]:
+def measure(work: str, size: list) -> str:
     """Run in this process; return CPU seconds and the largest memory in GiB."""
-    run = WORKS[work](*size)
-    started = time.process_time()
-    run()
-    seconds = time.process_time() - started
+    seconds = cpu_seconds(WORKS[work](*size))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"seconds": seconds, "memory": memory}
+    return f"{seconds:.2f} {memory:.2f}"
 
 
-def measured(work: str, size: tuple) -> dict[str, float]:
-    """Run in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.wide.scaling", "--work", work]
-    command += ["--size", json.dumps(size)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
-
-
-def curves(only: str = "") -> None:
-    """Print the curves, all from this process."""
-    print("| cost: what grows | sizes | CPU-s | exponents |")
-    print("| --- | --- | --- | --- |", flush=True)
-    chosen = {name: curve for name, curve in CURVES.items() if only in name}
-    for name, (work, sizes, grown) in chosen.items():
-        WORKS[work](*sizes[0])()  # warm
-        seconds = []
-        for size in sizes:
-            run = WORKS[work](*size)
-            started = time.process_time()
-            run()
-            seconds.append(time.process_time() - started)
-        slopes = np.diff(np.log(seconds)) / np.diff(np.log(grown))
-        cells = (
-            ", ".join(f"{value:,}" for value in grown),
-            ", ".join(f"{value:.2f}" for value in seconds),
-            ", ".join(f"{value:.1f}" for value in slopes),
-        )
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
-
-
-def goals(only: str = "") -> None:
-    """Print the single sizes."""
-    print("| work | CPU-s | GiB |\n| --- | ---: | ---: |", flush=True)
-    for name, (work, size) in GOALS.items():
+def curves(only: str) -> str:
+    """Return the curves, all from this process."""
+    rows = []
+    for name, (work, size, grown) in CURVES.items():
         if only not in name:
             continue
-        found = measured(work, size)
-        print(
-            f"| {name} | {found['seconds']:.2f} | {found['memory']:.2f} |", flush=True
+        WORKS[work](*size(grown[0]))()  # warm
+        seconds = [cpu_seconds(WORKS[work](*size(number))) for number in grown]
+        slopes = np.diff(np.log(seconds)) / np.diff(np.log(grown))
+        sizes = ", ".join(f"{number:,}" for number in grown)
+        rows.append(
+            [name, sizes, *(numbers(seconds, 2, ", "), numbers(slopes, 1, ", "))]
         )
+    return table(["cost: what grows", "sizes", "CPU-s", "exponents"], rows)
 
 
-def simulate(n_members: int = 1000, n_tokens: int = 5000, n_prompts: int = 20) -> None:
-    """Stream members, prompt after prompt: a pilot learns the rest, sums the fit."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_members, 3))
-    tail = -2.0 * np.log1p(np.arange(n_tokens))  # frequencies as words have them
-    seconds = {"draw": 0.0, "pilot and rest": 0.0, "log-ratios, sums and fit": 0.0}
-    kept, shares = [], []
-    started = time.process_time()
-
-    def lap(what: str) -> None:
-        nonlocal started
-        now = time.process_time()
-        seconds[what], started = seconds[what] + now - started, now
-
-    for _ in range(n_prompts):
-        logits = tail[rng.permutation(n_tokens)] + 0.3 * X @ rng.normal(
-            size=(3, n_tokens)
-        )
-        logits += 0.3 * rng.normal(size=logits.shape)
-        y = softmax(logits, axis=1)
-        lap("draw")
-        pilot = CompositionalPCESurrogate(
-            1, amalgamate=1e-3, distribution=norm(), solver="ridge"
-        )
-        pilot.fit(X[:100], y[:100])
-        table = pilot.amalgamate_parts(y)
-        lap("pilot and rest")
-        n_parts = table.shape[1]
-        model = CompositionalPCESurrogate(
-            2, distribution=norm(), mask=np.ones(n_parts, dtype=bool), solver="ridge"
-        )
-        for block in member_blocks(X, table, n_rows=500):
-            model.partial_fit(*block)
-        lap("log-ratios, sums and fit")
-        kept.append(n_parts)
-        shares.append(model.step_unexplained_share_[0])
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{n_members} members, {n_tokens} tokens, {n_prompts} prompts: "
-        f"{memory:.2f} GiB,"
-    )
-    print(f"{np.mean(kept):.0f} parts a prompt, {np.mean(shares):.0%} unexplained.")
-    for what, value in seconds.items():
-        each = 1e9 * value / (n_members * n_prompts)
-        print(
-            f"{what}: {value:.2f} CPU-s, {each:,.0f} ns a member and prompt, "
-            f"{each / n_tokens:.2f} ns a token"
-        )
+def goals(only: str) -> str:
+    """Return the single sizes, each of a process of its own."""
+    rows = []
+    for name, (work, size) in GOALS.items():
+        if only in name:
+            command = [sys.executable, "-m", "benchmarks.wide.scaling", "--work", work]
+            command += ["--size", json.dumps(size)]
+            done = subprocess.check_output(command, text=True)
+            rows.append([name, *done.split()])
+    return table(["work", "CPU-s", "GiB"], rows)
 
 
 def main() -> None:
     """Print what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--work", choices=list(WORKS))
-    parser.add_argument("--size")
-    parser.add_argument("--goals", action="store_true")
-    parser.add_argument("--only", default="", help="goals or curves with this in them")
-    parser.add_argument("--simulate", action="store_true")
-    arguments = parser.parse_args()
-    if arguments.work is not None:
-        print(json.dumps(measure(arguments.work, json.loads(arguments.size))))
-    elif arguments.simulate:
-        simulate()
-    elif arguments.goals:
-        goals(arguments.only)
+    given = options(__doc__, work=str, size=str, goals=False, only="")
+    if given.work is not None:
+        print(measure(given.work, json.loads(given.size)))
     else:
-        curves(arguments.only)
+        print(goals(given.only) if given.goals else curves(given.only))
 
 
 if __name__ == "__main__":

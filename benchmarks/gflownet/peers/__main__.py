@@ -13,78 +13,84 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import shlex
 import sys
+import tempfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks.against_commit import ROOT, commit_of
 from benchmarks.measuring import publish
-from benchmarks.pce.record import record
 
-from . import members
-from .runner import run_shape
+from .runner import N_ITERATIONS, Bench, entries
 from .shapes import SHAPES
 from .tables import page
 
 
-def parse() -> argparse.Namespace:
-    """Read the command line."""
+def main() -> None:
+    """Run and write, or write the tables of a finished run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
+    parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--peer-python", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--out", type=Path, default=Path("runs/gflownet_peers.json"))
     parser.add_argument("--write", type=Path, help="the page of tables")
     parser.add_argument("--tables", type=Path, help="a finished run")
-    parser.add_argument(
-        "--members", type=int, nargs="+", choices=sorted(members.N_ITERATIONS)
-    )
+    parser.add_argument("--members", type=int, nargs="+", choices=N_ITERATIONS)
     parser.add_argument("--rounds", type=int, default=5, help="of --members")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Run and write, or write the tables of a finished run."""
-    arguments = parse()
+    arguments = parser.parse_args()
     if arguments.tables is None:
-        results = run(arguments)
-    else:
-        results = json.loads(arguments.tables.read_text(encoding="utf-8"))
-    text = (members.page if "of" in results["record"] else page)(results)
-    publish(text, arguments.write)
+        run(arguments)
+    finished = arguments.tables or arguments.out
+    results = json.loads(finished.read_text(encoding="utf-8"))
+    publish(page(results), arguments.write)
 
 
-def run(arguments: argparse.Namespace) -> dict[str, Any]:
+def run(arguments: argparse.Namespace) -> None:
     """Run the selected peers; the file grows with every row."""
-    about_run = record([])
-    about_run["command"] = command(sys.argv[1:], arguments.peer_python)
-    about_run["versions"] = {}
-    results: dict[str, Any] = {"record": about_run, "shapes": {}}
+    results: dict[str, Any] = {"record": record(arguments.peer_python), "shapes": {}}
+    if arguments.members and arguments.out.exists():  # more rounds for some sizes
+        results = json.loads(arguments.out.read_text(encoding="utf-8"))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    if arguments.members:
-        if arguments.out.exists():  # one more round for some of the sizes
-            results = json.loads(arguments.out.read_text(encoding="utf-8"))
-        results["record"]["of"] = "members"
-        for name in SHAPES if arguments.shapes is None else arguments.shapes:
-            runs = results["shapes"].setdefault(name, [])
-            members.run_members(
-                name, arguments.members, arguments.rounds, arguments.peer_python, runs
-            )
-            arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
-        return results
-    for name in SHAPES if arguments.shapes is None else arguments.shapes:
 
-        def save(found: dict[str, Any], name: str = name) -> None:
-            results["shapes"][name] = found
-            arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    def save(*rows: dict[str, Any]) -> None:
+        for row in rows:
+            results["record"]["versions"] |= row.pop("versions", {})
+        arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
-        run_shape(SHAPES[name], arguments.peer_python, save)
-    return results
+    for name in arguments.shapes:
+        with tempfile.TemporaryDirectory() as folder:
+            size = max(arguments.members or [0])
+            bench = Bench(name, arguments.peer_python, Path(folder), size)
+            if arguments.members:
+                runs = results["shapes"].setdefault(name, [])
+                first = 1 + max((row["turn"] for row in runs), default=-1)
+                for turn in range(first, first + arguments.rounds):
+                    for row in bench.round_of(arguments.members, turn):
+                        runs.append(row)
+                        save(row)
+                continue
+            rows = results["shapes"].setdefault(name, {})
+            for entry in entries():
+                rows[entry.name] = found = bench.search(entry)
+                save(*found.get("tried", []))
 
 
-def command(words: list[str], peer_python: str) -> str:
-    """Return the command, without the folder of this machine's peers."""
-    shown = ["PEERS/bin/python" if word == peer_python else word for word in words]
-    return shlex.join(["python", "-m", __package__, *shown])
+def record(peer_python: str) -> dict[str, Any]:
+    """Return what the run stands on, without the folder of this machine's peers."""
+    words = [
+        "PEERS/bin/python" if word == peer_python else word for word in sys.argv[1:]
+    ]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1024**3
+    return {
+        "command": shlex.join(["python", "-m", __package__, *words]),
+        "run": f"on {date.today()}, commit {commit_of(ROOT)}; one thread on a shared "
+        f"machine of {os.cpu_count()} cores and {memory:.0f} GB, load "
+        f"{os.getloadavg()[0]:.1f} at the start",
+        "versions": {"Python": platform.python_version()},
+    }
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.pce.runner import ONE_THREAD, ROOT
+from benchmarks.against_commit import ROOT, THREADS
 from gflownet_envs import StateGraph, distance_to_exact
 
 from .methods.base import Settings
-from .registry import METHODS, Method
-from .shapes import Shape, write_task
+from .shapes import SHAPES, write_task
 
 #: Total variation at which the clock stops.
 DISTANCE = 0.02
 LENGTHS = (300, 500, 800, 1300, 2000, 3000, 5000, 8000)
 LEARNING_RATE = 3e-3  # of the search
-N_SINGLES = 2  # members that are trained one after another in the search
-COST = Settings()
-#: Who is in the table of costs: all but those that take long and lead nowhere.
-COSTS = [name for name in METHODS if not name.endswith("by vmap")]
-ONE_THREAD_XLA = {
+N_TOGETHER, N_SINGLES = 50, 2  # members of the search, at once or one after another
+#: Iterations for a number of members; listing states and the check at the end are in
+#: our figures.
+N_ITERATIONS = {1: 3000, 10: 1000, 50: 300, 200: 100}
+ONE_THREAD = dict.fromkeys(THREADS, "1") | {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 }
 
@@ -39,13 +37,10 @@ ONE_THREAD_XLA = {
 class Entry:
     """A row of the search: an implementation and its objective, or our defaults."""
 
+    name: str
     method: str
     objective: str
-
-    @property
-    def name(self) -> str:
-        """Return the name of the row."""
-        return f"{self.method}: {self.objective.replace('_', ' ')}"
+    together: bool = False
 
     @property
     def settings(self) -> Settings:
@@ -57,88 +52,71 @@ class Entry:
         )
 
 
-ENTRIES = (
-    Entry("ours, 50 members at once", "defaults"),
-    Entry("ours, 50 members at once", "trajectory_balance"),
-    Entry("ours, 50 members at once", "vargrad"),
-    Entry("ours, one at a time", "defaults"),
-    *(
-        Entry(peer, objective)
-        for peer in ("torchgfn", "gfnx")
-        for objective in ("trajectory_balance", "vargrad")
-    ),
-)
+def entries() -> Iterator[Entry]:
+    """Yield the rows of the search."""
+    for objective in ("defaults", "trajectory_balance", "vargrad"):
+        title = f"ours, 50 members at once: {objective.replace('_', ' ')}"
+        yield Entry(title, "ours", objective, together=True)
+    yield Entry("ours, one at a time: defaults", "ours", "defaults")
+    for peer in ("torchgfn", "gfnx"):
+        for objective in ("trajectory_balance", "vargrad"):
+            title = f"{peer}: {objective.replace('_', ' ')}"
+            yield Entry(title, peer, objective)
 
 
 class Bench:
     """The workers on one shape."""
 
     def __init__(
-        self, shape: Shape, peer_python: str, folder: Path, n_members: int = 0
+        self, shape: str, peer_python: str, folder: Path, n_members: int = 0
     ) -> None:
-        self.task = shape.task()
+        self.shape, self.peer_python, self.folder = shape, peer_python, folder
+        self.task = SHAPES[shape].task()
         if n_members > len(self.task.log_reward):  # the rewards come round again
             rows = np.arange(n_members) % len(self.task.log_reward)
             self.task = replace(self.task, log_reward=self.task.log_reward[rows])
-        self.graph = StateGraph.from_environment(shape.environment())
-        self.peer_python = peer_python
-        self.folder = folder
+        self.graph = StateGraph.from_environment(SHAPES[shape].environment())
         write_task(self.task, folder / "task.npz")
 
     def train(
-        self, method: Method, settings: Settings, members: tuple[int, ...]
+        self, method: str, settings: Settings, members: tuple[int, ...]
     ) -> dict[str, Any]:
         """Run one worker; its times, versions and the distances to exact."""
         order = {"settings": asdict(settings), "members": members, "seed": 0}
-        answer_file = self.folder / "answer.npz"
+        task_file, answer_file = (
+            self.folder / f"{name}.npz" for name in ("task", "answer")
+        )
         answer_file.unlink(missing_ok=True)
-        python = sys.executable if method.is_ours else self.peer_python
+        python = sys.executable if method == "ours" else self.peer_python
+        words = [method, str(task_file), json.dumps(order), str(answer_file)]
         process = subprocess.run(
-            [
-                python,
-                "-m",
-                f"{__package__}.worker",
-                method.name,
-                str(self.folder / "task.npz"),
-                json.dumps(order),
-                str(answer_file),
-            ],
+            [python, "-m", f"{__package__}.worker", *words],
             cwd=ROOT,
-            env=os.environ | ONE_THREAD | ONE_THREAD_XLA,
+            env=os.environ | ONE_THREAD,
             capture_output=True,
             text=True,
         )
         if not answer_file.exists():
             return {"failed": (process.stderr.strip().splitlines() or ["killed"])[-1]}
-        with np.load(answer_file) as found:
-            distances = self._distances(found["log_policy"], members)
+        with np.load(answer_file) as answer:
+            distances = distance_to_exact(
+                self.graph,
+                torch.from_numpy(answer["log_policy"]),
+                self.task.log_reward[list(members)],
+            )
             return {
-                "cpu": float(found["cpu_seconds"]),
-                "compile": float(found["compile_seconds"]),
-                "versions": json.loads(str(found["versions"])),
+                "cpu": float(answer["cpu_seconds"]),
+                "compile": float(answer["compile_seconds"]),
+                "versions": json.loads(str(answer["versions"])),
                 "distances": distances.tolist(),
             }
 
-    def _distances(self, log_policy: np.ndarray, members: tuple[int, ...]) -> Any:
-        log_reward = self.task.log_reward[list(members)]
-        return distance_to_exact(self.graph, torch.from_numpy(log_policy), log_reward)
-
-    def cost(self) -> dict[str, Any]:
-        """Train with equal settings, the implementations in turn."""
-        results: dict[str, Any] = {}
-        for name in COSTS:
-            run = self.train(METHODS[name], COST, tuple(range(METHODS[name].members)))
-            say("cost", name, run)
-            results[name] = {"runs": [run]}
-        return results
-
     def search(self, entry: Entry) -> dict[str, Any]:
         """Find the shortest training whose mean distance is small enough."""
-        method, tried = METHODS[entry.method], []
+        tried: list[dict[str, Any]] = []
         for length in LENGTHS:
-            chosen = replace(entry.settings, n_iterations=length)
-            found = self._trial(method, chosen)
-            say("search", entry.name, found)
+            found = self._trial(entry, replace(entry.settings, n_iterations=length))
+            self._say(entry.name, found)
             if "failed" in found:
                 return found
             tried.append(found)
@@ -146,14 +124,12 @@ class Bench:
                 return {"best": found, "tried": tried}
         return {"best": None, "tried": tried}
 
-    def _trial(self, method: Method, settings: Settings) -> dict[str, Any]:
+    def _trial(self, entry: Entry, settings: Settings) -> dict[str, Any]:
         """Train all members at once, or a few one after another."""
-        groups = (
-            [tuple(range(method.members))]
-            if method.members > 1
-            else [(member,) for member in range(N_SINGLES)]
-        )
-        runs = [self.train(method, settings, group) for group in groups]
+        groups = [(member,) for member in range(N_SINGLES)]
+        if entry.together:
+            groups = [tuple(range(N_TOGETHER))]
+        runs = [self.train(entry.method, settings, group) for group in groups]
         for run in runs:
             if "failed" in run:
                 return run
@@ -162,27 +138,31 @@ class Bench:
             "n_iterations": settings.n_iterations,
             "learning_rate": settings.learning_rate,
             "cpu": float(np.mean([run["cpu"] for run in runs])),
-            "compile": float(np.mean([run["compile"] for run in runs])),
-            "n_members": len(distances),
+            "versions": runs[0]["versions"],
             "mean": float(distances.mean()),
             "worst": float(distances.max()),
+            "n_members": len(distances),
         }
 
+    def round_of(self, sizes: list[int], turn: int) -> Iterator[dict[str, Any]]:
+        """Yield CPU milliseconds of a member and iteration, run by run.
 
-def run_shape(
-    shape: Shape, peer_python: str, save: Callable[[dict[str, Any]], None]
-) -> None:
-    """Run both tables of a shape; ``save`` gets the results so far."""
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(shape, peer_python, Path(folder))
-        results: dict[str, Any] = {"cost": bench.cost(), "search": {}}
-        save(results)
-        for entry in ENTRIES:
-            results["search"][entry.name] = bench.search(entry)
-            save(results)
+        Implementations that train one member at a time need the same time for each;
+        they run once a round, torchgfn where there is one member.
+        """
+        for size in sizes:
+            others = {"torchgfn": 1} if size == 1 else {"gfnx, by vmap": size}
+            for name, n_members in ({"ours": size, "gfnx": 1} | others).items():
+                length = 300 if name == "torchgfn" else N_ITERATIONS[size]
+                settings = Settings(n_iterations=length)
+                seen = self.train(name, settings, tuple(range(n_members)))
+                self._say(f"{name}, {size}", seen)
+                seen.pop("distances", None)
+                milliseconds = 1e3 * seen.pop("cpu", float("nan")) / length
+                yield {"turn": turn, "size": size, "name": name, "ms": milliseconds} | (
+                    seen
+                )
 
-
-def say(what: str, name: str, found: dict[str, Any]) -> None:
-    """Print what a run found, on standard error."""
-    shown = {key: value for key, value in found.items() if key != "distances"}
-    print(f"{what}: {name}: {shown}", file=sys.stderr, flush=True)
+    def _say(self, name: str, found: dict[str, Any]) -> None:
+        shown = {key: value for key, value in found.items() if key != "distances"}
+        print(f"{self.shape}: {name}: {shown}", file=sys.stderr, flush=True)

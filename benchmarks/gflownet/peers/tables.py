@@ -1,124 +1,115 @@
-"""The page of tables from the results of a run."""
+"""The pages of tables from the results of a run."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import Any
 
-from benchmarks.pce.tables import about, ratio, seconds, table
+from benchmarks.measuring import table
 
-from .registry import METHODS
-from .runner import COST, DISTANCE
+from .methods.base import Settings
+from .runner import DISTANCE
 from .shapes import N_MEMBERS, SHAPES
 
-OURS = "ours, 50 members at once"
+OURS = "ours, 50 members at once: defaults"
 
 
 def page(results: dict[str, Any]) -> str:
-    """Return the page: two tables a shape, and the record."""
+    """Return the page: a table a shape, and the record."""
     record = results["record"]
     parts = [f"<!-- Written by `{record['command']}`; do not edit. -->\n"]
     for name, found in results["shapes"].items():
-        parts += [f"## {name}\n", f"{SHAPES[name].text}.\n"]
-        parts += [
-            f"CPU time of {COST.n_iterations} iterations of trajectory balance, batch "
-            f"{COST.batch_size}, hidden layers {COST.hidden} and {COST.hidden}:\n",
-            cost(found["cost"]),
-        ]
-        if found["search"]:
+        parts += [f"**{name}**: {SHAPES[name].text}.\n"]
+        if isinstance(found, list):
+            settings = Settings()
+            n_rounds = len({run["turn"] for run in found})
+            parts += [
+                "CPU milliseconds of a member and iteration: trajectory balance, batch "
+                f"{settings.batch_size}, hidden layers {settings.hidden} and "
+                f"{settings.hidden}. Median of {n_rounds} rounds; in brackets over "
+                "ours of the same round.\n",
+                members(found),
+            ]
+        else:
             parts += [
                 f"Shortest training with a mean total variation of at most {DISTANCE} "
                 "from exact:\n",
-                search(found["search"]),
+                search(found),
             ]
-    versions = {"versions": record["versions"] | packages(results)}
-    parts += ["## The run\n", about(record | versions)]
-    return "\n".join(parts)
+    versions = ", ".join(f"{name} {own}" for name, own in record["versions"].items())
+    return "\n".join([*parts, f"`{record['command']}`, {record['run']}; {versions}.\n"])
 
 
-def packages(results: dict[str, Any]) -> dict[str, str]:
-    """The versions that the workers met."""
-    found: dict[str, str] = {}
-    for shape in results["shapes"].values():
-        for row in shape["cost"].values():
-            for run in row["runs"]:
-                found |= run.get("versions", {})
-    return found
-
-
-def cost(rows: dict[str, Any]) -> str:
-    """CPU-seconds per member, and the ratio to ours."""
-    times = {
-        name: median(run["cpu"] for run in row["runs"])
-        for name, row in rows.items()
-        if row["runs"] and failure(row["runs"]) is None
-    }
-    trajectories = COST.n_iterations * COST.batch_size
-    lines = [
-        [
-            name,
-            seconds(times.get(name)),
-            ratio(times.get(name), times.get(OURS)),
-            f"{trajectories / times[name]:,.0f}" if name in times else "–",
-            compilation(row["runs"]),
-            failure(row["runs"]) or f"{len(row['runs'])} × {METHODS[name].members}",
-        ]
-        for name, row in rows.items()
-    ]
-    columns = [
-        "implementation",
-        "CPU time a member",
-        "÷ ours",
-        "trajectories a CPU-second",
-        "compilation, not counted",
-        "runs × members",
-    ]
-    return table(columns, lines)
-
-
-def compilation(runs: list[dict[str, Any]]) -> str:
-    """The CPU time of compiling, where there is any."""
-    times = [run["compile"] for run in runs if run.get("compile")]
-    return seconds(median(times)) if times else "–"
-
-
-def failure(runs: list[dict[str, Any]]) -> str | None:
-    """Why there is no figure."""
-    return next((run["failed"] for run in runs if "failed" in run), None)
+def seconds(value: float | None) -> str:
+    """Three digits with a unit."""
+    if value is None:
+        return "not reached"
+    return f"{value:.3g} s" if value >= 1 else f"{1e3 * value:.3g} ms"
 
 
 def search(rows: dict[str, Any]) -> str:
-    """CPU time of all members to the distance, and the ratio to our defaults."""
-    best = {name: row.get("best") for name, row in rows.items()}
-    base = best.get(f"{OURS}: defaults")
-    lines = [
-        search_line(name, row, best[name], base and base["cpu"])
-        for name, row in rows.items()
-    ]
+    """CPU time of all members to the distance, and the ratio to our defaults.
+
+    Where the distance is not reached, the closest that was tried is shown.
+    """
+    base = (rows.get(OURS, {}).get("best") or {}).get("cpu")
+    lines = []
+    for name, row in rows.items():
+        if "failed" in row:
+            lines.append([name, row["failed"], *["–"] * 4])
+            continue
+        shown = row["best"] or min(row["tried"], key=lambda found: found["mean"])
+        spent = row["best"] and row["best"]["cpu"]
+        rate = "preset" if name.endswith("defaults") else f"{shown['learning_rate']:g}"
+        lines.append(
+            [
+                name,
+                seconds(spent and N_MEMBERS * spent),
+                f"{spent / base:.3g}" if spent and base else "–",
+                f"{shown['n_iterations']} at {rate}",
+                f"{shown['mean']:.4f} / {shown['worst']:.4f}",
+                str(shown["n_members"]),
+            ]
+        )
     columns = [
-        "implementation",
-        f"CPU time, {N_MEMBERS} members",
-        "÷ our defaults",
-        "iterations at a learning rate",
-        "distance, mean / worst",
-        "members trained",
+        *("implementation", f"CPU time, {N_MEMBERS} members", "÷ our defaults"),
+        *("iterations at a learning rate", "distance, mean / worst", "members trained"),
     ]
     return table(columns, lines)
 
 
-def search_line(
-    name: str, row: dict[str, Any], best: dict[str, Any] | None, base: float | None
-) -> list[str]:
-    """One row; where the distance is not reached, the closest that was tried."""
-    if "failed" in row:
-        return [name, row["failed"], *["–"] * 4]
-    shown = best or min(row["tried"], key=lambda found: found["mean"])
-    rate = "preset" if name.endswith("defaults") else f"{shown['learning_rate']:g}"
-    return [
-        name,
-        seconds(N_MEMBERS * best["cpu"]) if best else "not reached",
-        ratio(best["cpu"], base) if best else "–",
-        f"{shown['n_iterations']} at {rate}",
-        f"{shown['mean']:.4f} / {shown['worst']:.4f}",
-        str(shown["n_members"]),
-    ]
+def members(runs: list[dict[str, Any]]) -> str:
+    """A row an implementation, a column a number of members."""
+
+    def times(name: str, size: int) -> dict[int, float]:
+        """The CPU milliseconds of a member and iteration, by round."""
+        return {
+            run["turn"]: run["ms"]
+            for run in runs
+            if (run["name"], run["size"]) == (name, size) and "failed" not in run
+        }
+
+    sizes = sorted({run["size"] for run in runs})
+    rows = {
+        "ours": "ours",
+        "gfnx": "gfnx, one at a time",
+        "gfnx, by vmap": "gfnx, by vmap",
+        "torchgfn": "torchgfn, one at a time",
+    }
+    lines = []
+    for name, shown in rows.items():
+        cells = [shown]
+        for size in sizes:
+            ours, own = times("ours", size), times(name, size)
+            alone = times(name, 1).values()
+            if name == "torchgfn" and alone:  # it ran with one member only
+                own = dict.fromkeys(ours, median(alone))
+            shared = ours.keys() & own.keys()
+            if shared:
+                over = median(own[turn] / ours[turn] for turn in shared)
+                cells.append(f"{median(own.values()):.3g} ({over:.3g})")
+            else:
+                cells.append("–")
+        lines.append(cells)
+    heads = ["1 member" if size == 1 else f"{size} members" for size in sizes]
+    return table(["implementation", *heads], lines)

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import warnings
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,24 @@ from pathlib import Path
 import numpy as np
 
 from .methods.base import Settings, Task
-from .registry import METHODS
+
+
+@dataclass(frozen=True)
+class Method:
+    """An implementation: its module and function, and the packages it stands on."""
+
+    module: str
+    packages: tuple[str, ...]
+    function: str = "train"
+
+
+#: Ours and gfnx by ``vmap`` train many members in one call, the others one.
+METHODS = {
+    "ours": Method("ours", ("torch",)),
+    "torchgfn": Method("torchgfn", ("torchgfn", "torch")),
+    "gfnx": Method("gfnx", ("gfnx", "jax")),
+    "gfnx, by vmap": Method("gfnx", ("gfnx", "jax"), "train_together"),
+}
 
 
 def main() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,21 +79,6 @@ class Answer:
     cpu_seconds: float
     log_policy: FloatArray
     compile_seconds: float = 0.0
-
-
-#: From (task, settings, numbers of the members, seed).
-Train = Callable[[Task, Settings, tuple[int, ...], int], Answer]
-
-
-class Stopwatch:
-    """CPU seconds of this process, user and system, all threads."""
-
-    def __init__(self) -> None:
-        self._start = time.process_time()
-
-    def read(self) -> float:
-        """Return the seconds since the start."""
-        return time.process_time() - self._start
 
 
 def log_softmax(logits: FloatArray, mask: NDArray[np.bool_]) -> FloatArray:

@@ -1,1 +1,0 @@
-"""Named parts of the reward on every task: effects, routes to them, a check."""

@@ -1,1 +1,0 @@
-"""One file a package: adapters from (X, Y, laws, degree) to a fitted expansion."""
