@@ -300,6 +300,16 @@ class Policies:
     bound: DistanceBound | None = None
 
     @property
+    def mean_and_worst_distance(self) -> dict[str, float] | None:
+        """The distance of trained from exact policies; None where it is not known."""
+        if self.distance is None:
+            return None
+        return {
+            "mean": float(self.distance.mean()),
+            "worst": float(self.distance.max()),
+        }
+
+    @property
     def not_converged(self) -> list[int]:
         """Numbers of the trained members that are far from their target."""
         if self.ensemble is None:

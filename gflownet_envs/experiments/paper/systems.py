@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Progress
 from gflownet_envs.experiments.tasks import TASKS
@@ -141,9 +142,6 @@ class System:
 
     Attributes
     ----------
-    task : str
-    reading : str
-        A name in ``READINGS``.
     preset : Preset
     datasets : dict of str to PolicyDataset
         By source: "exact", "trained".
@@ -153,8 +151,6 @@ class System:
         than in the paper, in words; empty where nothing is.
     """
 
-    task: str
-    reading: str
     preset: Preset
     datasets: dict[str, PolicyDataset]
     record: dict[str, Any] = field(default_factory=dict)
@@ -190,25 +186,12 @@ def settings_checksum(settings: Preset | Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(plain).encode()).hexdigest()[:16]
 
 
-def find_system(
-    task: str,
-    reading: str,
-    *,
-    quick: bool,
-    folder: Path,
-    runs: Path | None,
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress,
-    options: Mapping[str, Any],
-) -> System:
-    """Return the policies of a task: of a finished run, of an earlier call, or new.
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """The policies of all tasks: of a finished run, of an earlier call, or new.
 
-    Parameters
+    Attributes
     ----------
-    task : str
-    reading : str
-        A name in ``READINGS``.
     quick : bool
         Whether sizes are reduced.
     folder : Path
@@ -220,46 +203,96 @@ def find_system(
     progress : callable
     options : mapping
         ``data_home`` for tasks with data.
-
-    Returns
-    -------
-    System
+    draws : int
+        Of other numbers the members to fit are drawn anew.
+    last : dict
+        The system that was asked for last: one at a time is in memory.
     """
-    preset, reduced = preset_of(task, reading, quick=quick)
-    if runs is not None and not reduced and reading == FIRST:
-        finished = read_run(task, preset, runs / f"{task}-{FIRST}")
-        if finished is not None:
-            return finished
-    place = folder / f"{task}-{reading}"
-    key = {"settings": settings_checksum(preset), "seed": seed}
-    sources = sources_of(task, reading, quick=quick)
-    kept = _read_kept(place, key, sources)
-    if kept is not None:
-        return System(task, reading, preset, *kept)
-    # proxies are the same under all readings
-    store = BlockStore(folder / f"{task}-{FIRST}" / "blocks")
-    datasets, record = _make(
-        task, preset, sources, store, seed, n_jobs, progress, options
-    )
-    record["reduced"] = reduced
-    place.mkdir(parents=True, exist_ok=True)
-    payloads = {
-        place / f"{source}.safetensors": dataset.to_bytes()
-        for source, dataset in datasets.items()
-    }
-    payloads[place / "record.json"] = json_bytes(record | key)
-    write_together(payloads, last=place / "record.json")
-    return System(task, reading, preset, datasets, record)
+
+    quick: bool
+    folder: Path
+    runs: Path | None
+    seed: int
+    n_jobs: int | None
+    progress: Progress
+    options: Mapping[str, Any]
+    draws: int = 0
+    last: dict[tuple[str, str], System] = field(default_factory=dict)
+
+    def draws_of(self, n_draws: int) -> range:
+        """Return the seeds of the draws where the preset ``full`` has so many."""
+        start = self.draws * N_DRAWS
+        return range(start, start + n_draws_of_preset(n_draws, quick=self.quick))
+
+    def find(self, task: str, reading: str) -> System:
+        """Return the policies of a task under a reading, a name in ``READINGS``."""
+        if (task, reading) not in self.last:
+            self.last.clear()
+            self.last[task, reading] = self._read_or_made(task, reading)
+        return self.last[task, reading]
+
+    def _read_or_made(self, task: str, reading: str) -> System:
+        preset, reduced = preset_of(task, reading, quick=self.quick)
+        if self.runs is not None and not reduced and reading == FIRST:
+            finished = read_run(preset, self.runs / f"{task}-{FIRST}")
+            if finished is not None:
+                return finished
+        place = self.folder / f"{task}-{reading}"
+        key = {"settings": settings_checksum(preset), "seed": self.seed}
+        sources = sources_of(task, reading, quick=self.quick)
+        kept = _read_kept(place, key, sources)
+        if kept is not None:
+            return System(preset, *kept)
+        datasets, record = self._made(task, preset, sources)
+        record["reduced"] = reduced
+        place.mkdir(parents=True, exist_ok=True)
+        payloads = {
+            place / f"{source}.safetensors": dataset.to_bytes()
+            for source, dataset in datasets.items()
+        }
+        payloads[place / "record.json"] = json_bytes(record | key)
+        write_together(payloads, last=place / "record.json")
+        return System(preset, datasets, record)
+
+    def _made(
+        self, task: str, preset: Preset, sources: tuple[str, ...]
+    ) -> tuple[dict[str, PolicyDataset], dict[str, Any]]:
+        """Draw the rewards of a task, solve and train."""
+
+        def progress(stage: str, done: int, total: int) -> None:
+            self.progress(f"{task}: {stage}", done, total)
+
+        known: dict[str, Any] = {
+            "seed": self.seed,
+            # proxies are the same under all readings
+            "store": BlockStore(self.folder / f"{task}-{FIRST}" / "blocks"),
+            "progress": progress,
+        }
+        study = TASKS[task].prepare(preset, options=self.options, **known)
+        policies = make_policies(
+            study,
+            preset.training,
+            solve="exact" in sources,
+            train="trained" in sources,
+            n_jobs=self.n_jobs,
+            **known,
+        )
+        found = {"exact": policies.exact, "trained": policies.trained}
+        record: dict[str, Any] = {
+            "cpu_seconds": study.cpu_seconds | policies.cpu_seconds,
+            "distance": policies.mean_and_worst_distance,
+        }
+        return {n: kept for n, kept in found.items() if kept is not None}, record
 
 
-def read_run(task: str, preset: Preset, folder: Path) -> System | None:
+def read_run(preset: Preset, folder: Path) -> System | None:
     """Return the policies of a finished run, None where there is none of the preset."""
-    if not (folder / "results.json").is_file():
+    results, times = (
+        _read_json(folder / name) for name in ("results.json", "run_record.json")
+    )
+    wanted = settings_checksum(preset)
+    if results is None or settings_checksum(results["settings"]) != wanted:
         return None
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    if settings_checksum(results["settings"]) != settings_checksum(preset):
-        return None
-    times = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
     datasets = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
         if (folder / name).is_file():
@@ -270,17 +303,15 @@ def read_run(task: str, preset: Preset, folder: Path) -> System | None:
         "distance": results["distance_to_exact"],
         "reduced": "",
     }
-    return System(task, FIRST, preset, datasets, record)
+    return System(preset, datasets, record)
 
 
 def _read_kept(
     folder: Path, key: Mapping[str, Any], sources: tuple[str, ...]
 ) -> tuple[dict[str, PolicyDataset], dict[str, Any]] | None:
     """Return the policies that an earlier call has finished with the same key."""
-    if not (folder / "record.json").is_file():
-        return None
-    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    if any(record.pop(name, None) != value for name, value in key.items()):
+    record = _read_json(folder / "record.json")
+    if record is None or any(record.pop(name, None) != key[name] for name in key):
         return None
     files = {source: folder / f"{source}.safetensors" for source in sources}
     if not all(path.is_file() for path in files.values()):
@@ -288,40 +319,6 @@ def _read_kept(
     return {source: PolicyDataset.load(path) for source, path in files.items()}, record
 
 
-def _make(
-    task: str,
-    preset: Preset,
-    sources: tuple[str, ...],
-    store: BlockStore,
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress,
-    options: Mapping[str, Any],
-) -> tuple[dict[str, PolicyDataset], dict[str, Any]]:
-    """Draw the rewards of a task, solve and train."""
-
-    def named(stage: str, done: int, total: int) -> None:
-        progress(f"{task}: {stage}", done, total)
-
-    study = TASKS[task].prepare(
-        preset, seed=seed, store=store, progress=named, options=options
-    )
-    policies = make_policies(
-        study,
-        preset.training,
-        solve="exact" in sources,
-        train="trained" in sources,
-        seed=seed,
-        n_jobs=n_jobs,
-        store=store,
-        progress=named,
-    )
-    found = {"exact": policies.exact, "trained": policies.trained}
-    distance = policies.distance
-    record: dict[str, Any] = {
-        "cpu_seconds": study.cpu_seconds | policies.cpu_seconds,
-        "distance": None
-        if distance is None
-        else {"mean": float(distance.mean()), "worst": float(distance.max())},
-    }
-    return {name: kept for name, kept in found.items() if kept is not None}, record
+def _read_json(path: Path) -> Any:
+    """Return what a file holds; None where there is none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -28,7 +28,7 @@ from gflownet_envs.experiments.paper.page import page as page_module
 from gflownet_envs.experiments.paper.page.page import page_files
 from gflownet_envs.experiments.paper.systems import (
     READINGS,
-    find_system,
+    Systems,
     preset_of,
     read_run,
     readings_of,
@@ -77,7 +77,7 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     assert piece["sources"]["trained"]["n_train"] == 12
     assert len(piece["sources"]["trained"]["draws"]["q2"]) == 2
     assert json.loads(json.dumps(piece)) == piece
-    monkeypatch.setattr(make, "find_system", never)
+    monkeypatch.setattr(systems.Systems, "find", never)
     tiny_grid.clear()
     make_paper(tmp_path / "out", preset="quick")
     assert tiny_grid["grid-paper"] == piece
@@ -177,8 +177,8 @@ def test_runs_of_other_settings_are_not_read(tmp_path):
     written = {"settings": asdict(TINY), "distance_to_exact": None}
     (tmp_path / "results.json").write_text(json.dumps(written))
     (tmp_path / "run_record.json").write_text('{"cpu_seconds": {}}')
-    assert read_run("grid", TINY, tmp_path) is not None
-    assert read_run("grid", replace(TINY, n_test=5), tmp_path) is None
+    assert read_run(TINY, tmp_path) is not None
+    assert read_run(replace(TINY, n_test=5), tmp_path) is None
 
 
 def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeypatch):
@@ -270,7 +270,7 @@ def rebuilt(reading, folder):
     task = "continuous-grid"
     given = {"quick": False, "folder": folder, "runs": None, "n_jobs": 1}
     given |= {"seed": 0, "progress": lambda *stage: None, "options": {}}
-    system = find_system(task, reading, **given)
+    system = Systems(**given).find(task, reading)
     assert "bounds of distances" not in system.record["cpu_seconds"]  # not shown
     piece = stored(f"{task}-{reading}")["piece"]
     source = READINGS[reading].sources[0]
