@@ -256,6 +256,12 @@ _ABLATIONS: Mapping[str, tuple[Callable[..., Seen], str | None]] = {
     "two_components": (_two_components, None),
 }
 
+#: The piece that each rule looks at.
+STUDY_PIECES: Mapping[str, str] = {
+    "repetitions": ARTEFACTS,
+    **{rule: piece for rule, (piece, *_) in _STUDIES.items()},
+    "ablation": "ablation",
+}
 #: The rules by the names that claims use.
 STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "repetitions": _repetitions,
