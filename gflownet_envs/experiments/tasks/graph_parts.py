@@ -18,6 +18,8 @@ The ``settings`` of each split are the last fields of `NamedParts`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -280,6 +282,34 @@ def pair_parts(
         phrases,
         **settings,
     )
+
+
+def graph_splits(
+    environment: DagEnvironment,
+    samples: np.ndarray,  # shape: (E, n, d)
+    scores: np.ndarray,  # shape: (E, d, 2^d), above the empty set
+    reward: RewardOfScores,
+    *,
+    known: Sequence[tuple[str, str]],
+    blocks: Sequence[Sequence[str]] = (),
+    pairs: Sequence[tuple[str, str]] | None = None,
+    n_named: int = 6,
+) -> dict[str, Callable[..., NamedParts]]:
+    """Return what makes each split of the data or of the scores, by its name.
+
+    The known edges give the order of the nodes. The splits take the settings.
+    """
+    order = topological_order(environment.node_names, known)
+    triangular = TriangularSamples(samples, order)
+    if pairs is None:
+        pairs = list(combinations(environment.node_names, 2))
+    of_data, of_scores = (environment, triangular), (environment, scores, reward)
+    return {
+        "regressions": partial(regression_parts, *of_data, reward, blocks=blocks),
+        "pairs": partial(pair_parts, *of_data, pairs, reward),
+        "nodes": partial(node_parts, *of_scores),
+        "edges": partial(edge_parts, *of_scores, n_named=n_named),
+    }
 
 
 def _data_parts(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -22,33 +21,23 @@ from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
     Preset,
-    RunResults,
     RunSettings,
     Study,
     Table,
-    Task,
+    facts,
     presets_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
-    RewardOfScores,
-    TriangularSamples,
-    edge_parts,
-    node_parts,
-    pair_parts,
-    regression_parts,
-    topological_order,
+    graph_splits,
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphTask,
     covariance_names,
-    draw_graph,
     edges_in_preferred_order,
-    edges_of_trajectory,
     levels_of_nodes,
-    marginals_table,
     scores_above_empty,
     stopping_table,
-    trajectory_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     LocalScoreReward,
@@ -78,7 +67,7 @@ class SimulatedRows:
     encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
-class StructureLearningTask(Task):
+class StructureLearningTask(GraphTask):
     """Bayesian structure learning with an exact posterior."""
 
     name = "structure-learning"
@@ -92,14 +81,13 @@ class StructureLearningTask(Task):
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the edges of the reference trajectory, which are the true ones."""
-        environment = cast(DagEnvironment, results.study.environment)
-        edges = edges_of_trajectory(environment, results.study.trajectory)
-        draw_graph(
-            ax, environment.node_names, edges, known=edges, known_name="simulated"
-        )
-        ax.set_title("simulated network, edges in order")
+    known_name = "simulated"
+    picture_title = "simulated network, edges in order"
+
+    def known_edges(self, environment: DagEnvironment) -> Sequence[Edge]:
+        """Return the edges of the simulated network."""
+        edges: Sequence[Edge] = make_linear_gaussian_data(n_samples=1).edges
+        return edges
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         rows = preset.proxy
@@ -147,17 +135,15 @@ class StructureLearningTask(Task):
             feature_unit="sample covariance of standardised columns",
             tables=(
                 _data_table(data, rows, covariances, table, preset.n_train),
-                trajectory_table(
+                self.trajectory_table(
                     environment,
                     trajectory,
                     "the edges of the simulated network, always the one that the "
                     "exact policy under the mean reward likes best",
-                    data.edges,
-                    "simulated",
                 ),
             ),
             named_parts=_named_parts(
-                environment, samples, scores, data.edges, reward_of
+                graph_splits(environment, samples, scores, reward_of, known=data.edges)
             ),
         )
 
@@ -175,37 +161,31 @@ class StructureLearningTask(Task):
         sources = (policies.trained, policies.exact)
         return (
             *(stopping_table(found.train) for found in sources if found is not None),
-            marginals_table(
+            self.marginals_table(
                 cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
                 trained,
                 "over the whole distribution of each policy",
-                make_linear_gaussian_data(n_samples=1).edges,
-                "simulated",
-                n_shown=20,
             ),
         )
 
 
 def _named_parts(
-    environment: DagEnvironment,
-    samples: np.ndarray,  # shape: (E, n, d)
-    scores: np.ndarray,  # shape: (E, d, 2^d)
-    edges: Sequence[Edge],
-    reward: RewardOfScores,
+    splits: Mapping[str, Callable[..., NamedParts]],
 ) -> tuple[NamedParts, ...]:
-    """Return the parts of the data, which are independent, then those of the scores."""
-    order = topological_order(environment.node_names, edges)
-    triangular = TriangularSamples(samples, order)
-    settings: Any = {"batch_size": _SOLVED_AT_ONCE, "freezes": False}
-    settings |= {"n_verifying": _N_VERIFYING}
-    plain = settings | {"n_verified": 0}
-    pairs = list(combinations(environment.node_names, 2))
-    return (
-        regression_parts(environment, triangular, reward, **settings),
-        pair_parts(environment, triangular, pairs, reward, **plain),
-        node_parts(environment, scores, reward, **plain),
-        edge_parts(environment, scores, reward, **plain),
+    """Return the parts of the data, which are independent, then those of the scores.
+
+    What matters most is verified in the first of them.
+    """
+    n_verified = dict.fromkeys(splits, 0) | {"regressions": NamedParts.n_verified}
+    return tuple(
+        split(
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+            n_verified=n_verified[name],
+        )
+        for name, split in splits.items()
     )
 
 
@@ -227,24 +207,21 @@ def _data_table(
     law = torch.softmax(table, dim=1)
     entropy = -(law * law.clamp(min=1e-300).log()).sum(dim=1)
     shares = PCA().fit(covariances[:n_train]).explained_variance_ratio_.cumsum()
-    return Table(
+    return facts(
         "Data and rewards",
-        ("what", "value"),
-        (
-            ("rows simulated", rows.n_samples),
-            ("rows that a member sees", rows.n_rows),
-            ("standardised by", "all rows, before they are drawn"),
-            ("edges of the network", ", ".join(" → ".join(e) for e in data.edges)),
-            ("graphs", table.shape[1]),
-            ("largest distance of log R from the best graph", _gap_text(rows.max_gap)),
-            ("share of the covariances in 2 components", float(shares[1])),
-            ("the same, 5 components", float(shares[4])),
-            ("log Z, mean over members", float(table.logsumexp(dim=1).mean())),
-            ("log Z, standard deviation", float(table.logsumexp(dim=1).std())),
-            ("effective number of graphs, median", float(entropy.exp().median())),
-        ),
+        {
+            "rows simulated": rows.n_samples,
+            "rows that a member sees": rows.n_rows,
+            "standardised by": "all rows, before they are drawn",
+            "edges of the network": ", ".join(" → ".join(e) for e in data.edges),
+            "graphs": table.shape[1],
+            "largest distance of log R from the best graph": "any"
+            if rows.max_gap is None
+            else rows.max_gap,
+            "share of the covariances in 2 components": float(shares[1]),
+            "the same, 5 components": float(shares[4]),
+            "log Z, mean over members": float(table.logsumexp(dim=1).mean()),
+            "log Z, standard deviation": float(table.logsumexp(dim=1).std()),
+            "effective number of graphs, median": float(entropy.exp().median()),
+        },
     )
-
-
-def _gap_text(max_gap: float | None) -> float | str:
-    return "any" if max_gap is None else max_gap

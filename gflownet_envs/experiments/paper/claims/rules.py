@@ -486,7 +486,7 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
 }
 
 #: The piece that the answer by a rule is made of.
-_PIECES = dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}") | STUDY_PIECES
+_PIECES = {**dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"), **STUDY_PIECES}
 
 #: Every rule that a claim may name.
 RULES = frozenset({*_WHOLE, *_PER_DRAW})
