@@ -220,13 +220,11 @@ class ChainProxyReward:
 
     def select(self, rows: slice | np.ndarray) -> "ChainProxyReward":
         """Return the rewards of some members."""
-        arrays = {name: a[rows] for name, a in self._network.to_arrays().items()}
-        network = StackedMLP.from_arrays(arrays).to(self._descriptors.device)
-        return self._with(network, self._descriptors)
+        return self._with(self._network.select(rows), self._descriptors)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> "ChainProxyReward":
         """Return a copy with another precision, on another device."""
-        network = StackedMLP.from_arrays(self._network.to_arrays()).to(device, dtype)
+        network = self._network.select(slice(None)).to(device, dtype)
         return self._with(network, self._descriptors.to(device, dtype))
 
     def digest(self) -> str:

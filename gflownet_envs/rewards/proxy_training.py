@@ -147,9 +147,7 @@ class StackedRegression:
     def _drop(self, goes_on: Tensor) -> None:  # shapes: goes_on (E_active,), bool
         """Leave out finished members, with their rows and the state of Adam."""
         state = self._optimizer.state_dict()["state"]
-        rows = goes_on.numpy()
-        arrays = {name: a[rows] for name, a in self._network.to_arrays().items()}
-        self._network = StackedMLP.from_arrays(arrays)
+        self._network = self._network.select(goes_on.numpy())
         self._optimizer = self._new_optimizer()
         for i, parameter in enumerate(self._network.parameters()):
             self._optimizer.state[parameter] = {
