@@ -661,9 +661,10 @@ class Task(ABC):
         """
 
 
-def mean_and_ends(values: np.ndarray) -> tuple[float, float, float]:
-    """Return mean, smallest and largest, for a row of a table."""
-    return float(np.mean(values)), float(np.min(values)), float(np.max(values))
+def mean_and_ends(what: str, values: np.ndarray) -> dict[str, Any]:
+    """Return a row of a table: mean, smallest and largest value."""
+    ends = {"smallest": float(np.min(values)), "largest": float(np.max(values))}
+    return {"what": what, "mean": float(np.mean(values))} | ends
 
 
 #: Of a trajectory in a table of facts.

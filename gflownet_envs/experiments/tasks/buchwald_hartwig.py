@@ -147,19 +147,15 @@ def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
     recipe = "full batch" if spec.batch_size is None else f"batch {spec.batch_size}"
     recipe += ", early stopping" if spec.patience is not None else ", fixed length"
     spread = float(proxies.predictions.std(axis=0, ddof=1).mean())
-    rows = {
-        "R² on the rows never seen": proxies.r2_held_out,
-        "mean squared error on them, percent²": proxies.mse_held_out,
-        "mean squared error on all rows, percent²": proxies.mse_all,
-        "epochs retained": proxies.n_epochs,
-    }
-    return Table(
+    return Table.of_rows(
         f"Yield proxies ({len(proxies.predictions)} networks, {recipe})",
-        ("what", "mean", "smallest", "largest"),
-        (
-            *((name, *mean_and_ends(values)) for name, values in rows.items()),
-            ("standard deviation between networks, percent", spread, "", ""),
-        ),
+        [
+            mean_and_ends("R² on the rows never seen", proxies.r2_held_out),
+            mean_and_ends("mean squared error on them, percent²", proxies.mse_held_out),
+            mean_and_ends("mean squared error on all rows, percent²", proxies.mse_all),
+            mean_and_ends("epochs retained", proxies.n_epochs),
+            {"what": "standard deviation between networks, percent", "mean": spread},
+        ],
     )
 
 

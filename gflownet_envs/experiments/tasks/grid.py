@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
+import torch
 
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
@@ -49,7 +50,7 @@ class GridTask(Task):
         size = cast(GridEnvironment, study.environment).size
         rows, columns = np.indices((size, size))
         board = np.stack((rows.ravel(), columns.ravel()), axis=1)
-        quadrant = quadrant_of_cell(_as_tensor(board)).numpy().reshape(size, size)
+        quadrant = quadrant_of_cell(torch.from_numpy(board)).numpy().reshape(size, size)
         ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
         for number, name in enumerate(QUADRANTS):
             row, column = np.argwhere(quadrant == number).mean(axis=0)
@@ -67,7 +68,7 @@ class GridTask(Task):
         pilot = solve_exact(environment, mean_log_reward(log_reward, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         cells = np.asarray(environment.cells)
-        quadrant = quadrant_of_cell(_as_tensor(cells)).numpy()
+        quadrant = quadrant_of_cell(torch.from_numpy(cells)).numpy()
         features = log_reward.numpy()[members]
         quadrants = {
             name: np.flatnonzero(quadrant == number)
@@ -107,9 +108,3 @@ class GridTask(Task):
                 ),
             ),
         )
-
-
-def _as_tensor(cells: np.ndarray) -> Any:
-    import torch
-
-    return torch.from_numpy(cells)

@@ -35,6 +35,7 @@ from gflownet_envs.experiments.task import (
     RunSettings,
     Study,
     Table,
+    facts,
     mean_and_ends,
     stage,
 )
@@ -128,20 +129,18 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
         feature_unit="predicted score of chains",
         tables=(
             _proxy_table("Score proxies", "score", proxies, proxies.predict(features)),
-            Table(
+            facts(
                 "The chains",
-                ("what", "value"),
-                (
-                    ("chains", environment.n_objects),
-                    ("reference chains, whose score is known", len(chains)),
-                    ("their score, mean", float(scores.mean())),
-                    ("their score, standard deviation", float(scores.std())),
-                    (
-                        "reference trajectory (best score of the reference chains)",
-                        " → ".join(names[f] for f in best),
+                {
+                    "chains": environment.n_objects,
+                    "reference chains, whose score is known": len(chains),
+                    "their score, mean": float(scores.mean()),
+                    "their score, standard deviation": float(scores.std()),
+                    "reference trajectory (best score of the reference chains)": (
+                        " → ".join(names[f] for f in best)
                     ),
-                    ("its score", float(scores.max())),
-                ),
+                    "its score": float(scores.max()),
+                },
             ),
         ),
         cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
@@ -343,24 +342,22 @@ def _proxy_table(
     title: str, unit: str, proxies: FeatureProxies, predicted: np.ndarray
 ) -> Table:
     spread = float(np.median(predicted.std(axis=0, ddof=1)))
-    rows = {
-        "R² on the rows never seen": proxies.r2_held_out,
-        f"mean squared error on them, {unit}²": proxies.mse_held_out,
-        "epochs retained": proxies.n_epochs,
-    }
-    return Table(
+    deviation = float(predicted.mean(axis=0).std())
+    return Table.of_rows(
         f"{title} ({len(predicted)} networks)",
-        ("what", "mean", "smallest", "largest"),
-        (
-            *((name, *mean_and_ends(values)) for name, values in rows.items()),
-            (f"standard deviation between networks (median), {unit}", spread, "", ""),
-            (
-                f"standard deviation over objects of the mean, {unit}",
-                float(predicted.mean(axis=0).std()),
-                "",
-                "",
-            ),
-        ),
+        [
+            mean_and_ends("R² on the rows never seen", proxies.r2_held_out),
+            mean_and_ends(f"mean squared error on them, {unit}²", proxies.mse_held_out),
+            mean_and_ends("epochs retained", proxies.n_epochs),
+            {
+                "what": f"standard deviation between networks (median), {unit}",
+                "mean": spread,
+            },
+            {
+                "what": f"standard deviation over objects of the mean, {unit}",
+                "mean": deviation,
+            },
+        ],
     )
 
 
@@ -368,25 +365,22 @@ def _molecule_table(
     molecules: RealMolecules, likeness: np.ndarray, reference: int, activity: np.ndarray
 ) -> Table:  # shapes: likeness (n_objects,), activity (n_measured,)
     quality = molecules.drug_likeness
-    return Table(
+    return facts(
         "The molecules",
-        ("what", "value"),
-        (
-            ("chains", len(molecules.smiles)),
-            ("different molecules", len(set(molecules.smiles))),
-            ("QED, mean", float(quality.mean())),
-            ("QED, standard deviation", float(quality.std())),
-            ("measured molecules", len(activity)),
-            ("their pIC50, standard deviation", float(activity.std())),
-            (
-                "Tanimoto similarity to the nearest measured molecule, median",
-                float(np.median(likeness)),
+        {
+            "chains": len(molecules.smiles),
+            "different molecules": len(set(molecules.smiles)),
+            "QED, mean": float(quality.mean()),
+            "QED, standard deviation": float(quality.std()),
+            "measured molecules": len(activity),
+            "their pIC50, standard deviation": float(activity.std()),
+            "Tanimoto similarity to the nearest measured molecule, median": float(
+                np.median(likeness)
             ),
-            ("the same, 95 % quantile", float(np.quantile(likeness, 0.95))),
-            (
-                "reference trajectory (greedy under the mean reward) gives",
-                molecules.smiles[reference],
+            "the same, 95 % quantile": float(np.quantile(likeness, 0.95)),
+            "reference trajectory (greedy under the mean reward) gives": (
+                molecules.smiles[reference]
             ),
-            ("its QED", float(quality[reference])),
-        ),
+            "its QED": float(quality[reference]),
+        },
     )
