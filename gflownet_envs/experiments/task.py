@@ -104,15 +104,15 @@ def presets_of(
         proxy=papers_proxy or proxy,
     )
     return {
-        name: _changed(paper if name == "paper" else plain, changes)
+        name: changed(paper if name == "paper" else plain, changes)
         for name, changes in tomllib.loads(text)[task].items()
     }
 
 
-def _changed(record: Any, changes: Mapping[str, Any]) -> Any:
+def changed(record: Any, changes: Mapping[str, Any]) -> Any:
     """Return a record with other fields, and fields of the records that it holds."""
     fields = {
-        name: _changed(getattr(record, name), value)
+        name: changed(getattr(record, name), value)
         if isinstance(value, dict)
         else tuple(value)
         if isinstance(value, list)

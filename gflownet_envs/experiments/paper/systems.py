@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
 from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import Preset, Progress
+from gflownet_envs.experiments.task import Preset, Progress, changed
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import FRACTIONS
 from gflownet_envs.policy_dataset import PolicyDataset
@@ -38,36 +38,25 @@ class Reading:
         How it reads, for the page.
     sources : tuple of str
         Kinds of policies that are made: "exact", "trained".
-    change : callable
-        Maps the preset ``paper`` to that of the reading.
+    changes : mapping
+        Of the preset ``paper``, and of the records in it.
+    as_episodes : bool
+        Whether as many trajectories are trained on as the paper has episodes.
     """
 
     words: str
     sources: tuple[str, ...]
-    change: Callable[[Preset], Preset]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    as_episodes: bool = False
 
-
-def _unchanged(preset: Preset) -> Preset:
-    return preset
-
-
-def _episodes(preset: Preset) -> Preset:
-    """Train with as many trajectories as the paper has episodes."""
-    spec = preset.training
-    n_iterations = max(1, spec.n_iterations // spec.batch_size)
-    return replace(preset, training=replace(spec, n_iterations=n_iterations))
-
-
-def _log_z_from_zero(preset: Preset) -> Preset:
-    return replace(preset, training=replace(preset.training, log_z_init=0.0))
-
-
-def _fractions(preset: Preset) -> Preset:
-    return replace(preset, variant=FRACTIONS)
-
-
-def _by_member(preset: Preset) -> Preset:
-    return replace(preset, proxy=replace(preset.proxy, standardize="member"))
+    def change(self, preset: Preset) -> Preset:
+        """Return the preset of the reading."""
+        changes, spec = self.changes, preset.training
+        if self.as_episodes:
+            n_iterations = max(1, spec.n_iterations // spec.batch_size)
+            changes = {"training": {"n_iterations": n_iterations}}
+        read: Preset = changed(preset, changes)
+        return read
 
 
 FIRST = "paper"
@@ -77,11 +66,19 @@ _SOLVED, _TRAINED = ("exact",), ("trained",)
 #: kinds of policies that are made, and the change of the preset ``paper``. The first
 #: reading is the one that the word of a row is about.
 READINGS: Mapping[str, Reading] = {
-    FIRST: Reading("iterations, log Z from 5", (*_SOLVED, *_TRAINED), _unchanged),
-    "episodes": Reading("its episodes are single trajectories", _TRAINED, _episodes),
-    "log-z": Reading("log Z starts at 0", _TRAINED, _log_z_from_zero),
-    "fractions": Reading("τ divides fractions, not percent", _SOLVED, _fractions),
-    "member": Reading("each member's cells standardised", _SOLVED, _by_member),
+    FIRST: Reading("iterations, log Z from 5", (*_SOLVED, *_TRAINED)),
+    "episodes": Reading(
+        "its episodes are single trajectories", _TRAINED, as_episodes=True
+    ),
+    "log-z": Reading("log Z starts at 0", _TRAINED, {"training": {"log_z_init": 0.0}}),
+    "fractions": Reading(
+        "τ divides fractions, not percent", _SOLVED, {"variant": FRACTIONS}
+    ),
+    "member": Reading(
+        "each member's cells standardised",
+        _SOLVED,
+        {"proxy": {"standardize": "member"}},
+    ),
 }
 
 #: The readings of each task beside the first; those of all others: episodes.

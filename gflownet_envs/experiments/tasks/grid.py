@@ -46,20 +46,14 @@ class GridTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""
-        study = results.study
-        size = cast(GridEnvironment, study.environment).size
-        rows, columns = np.indices((size, size))
-        board = np.stack((rows.ravel(), columns.ravel()), axis=1)
-        quadrant = quadrant_of_cell(torch.from_numpy(board)).numpy().reshape(size, size)
-        ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
+        size = cast(GridEnvironment, results.study.environment).size
+        walk = results.study.trajectory.states[:, :2].numpy()
+        quadrant = draw_board(ax, size, walk)
         for number, name in enumerate(QUADRANTS):
             row, column = np.argwhere(quadrant == number).mean(axis=0)
             ax.text(column, row, name, ha="center", va="center", color="0.35")
-        walk = study.trajectory.states[:, :2].numpy()
-        ax.plot(walk[:, 1], walk[:, 0], "k-o", markersize=4)
         ax.plot(*walk[0, ::-1], "ko", markersize=9, fillstyle="none")
-        ax.set(title="reference walk", xticks=range(size), yticks=range(size))
-        ax.set(xlabel="column", ylabel="row")
+        ax.set(title="reference walk")
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = GridEnvironment()
@@ -108,3 +102,14 @@ class GridTask(Task):
                 ),
             ),
         )
+
+
+def draw_board(ax: Any, size: int, walk: np.ndarray) -> np.ndarray:
+    # shapes: walk (n, 2), rows and columns -> (size, size)
+    """Draw a board with its quadrants and a walk; return the quadrant of each cell."""
+    cells = torch.cartesian_prod(torch.arange(size), torch.arange(size))
+    quadrant = quadrant_of_cell(cells).numpy().reshape(size, size)
+    ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
+    ax.plot(walk[:, 1], walk[:, 0], "k-o", markersize=4)
+    ax.set(xticks=range(size), yticks=range(size), xlabel="column", ylabel="row")
+    return quadrant

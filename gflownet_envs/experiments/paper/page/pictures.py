@@ -20,7 +20,9 @@ from gflownet_envs.experiments.paper.page import panels
 from gflownet_envs.experiments.paper.page.panels import Drawn
 from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import LEVELS
+from gflownet_envs.experiments.tasks.formulas import target_and_spread
 from gflownet_envs.experiments.tasks.graphs import draw_graph
+from gflownet_envs.experiments.tasks.grid import draw_board
 from skpce.plotting._style import COLORS
 
 Found = Mapping[str, Any]  # pieces by name
@@ -263,19 +265,10 @@ def _sachs(found: Found) -> Panels:
 
 def _grid(found: Found) -> Panels:
     figure = panels.new_figure(3.8)
-    ax = figure.subplots()
-    rows, columns = np.indices((5, 5))
-    zone = 2 * (rows >= 2) + (columns >= 2)
-    ax.imshow(zone, cmap="Pastel1", vmin=0, vmax=8)
     moves = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
-    place, walk = np.zeros(2, dtype=int), [(0, 0)]
-    for action in next(iter(_sources(found, "grid").values()))["trajectory"]:
-        if action in moves:
-            place = place + moves[action]
-            walk.append((int(place[0]), int(place[1])))
-    path = np.array(walk)
-    ax.plot(path[:, 1], path[:, 0], "k-o", markersize=4)
-    ax.set(xticks=range(5), yticks=range(5), xlabel="column", ylabel="row")
+    taken = next(iter(_sources(found, "grid").values()))["trajectory"]
+    steps = [(0, 0), *(moves[action] for action in taken if action in moves)]
+    draw_board(figure.subplots(), 5, np.cumsum(steps, axis=0))
     return [
         ("The board with its four zones, and our reference walk.", figure),
         _total(found, "grid"),
@@ -286,15 +279,7 @@ def _grid(found: Found) -> Panels:
 def _symbolic(found: Found) -> Panels:
     figure = panels.new_figure(3.2)
     ax = figure.subplots()
-    end = 2 * np.pi
-    x = np.linspace(0, end, 200)
-    variance = np.zeros_like(x)
-    for k in (1, 2):
-        rate = (k - 0.5) * np.pi
-        mode = np.sqrt(2 / end) * np.sin(rate * x / end)
-        variance += (end / rate) ** 2 * mode**2
-    target = np.sin(x) + 2 - x
-    spread = np.sqrt(variance)
+    x, target, spread = target_and_spread()
     ax.fill_between(x, target - spread, target + spread, color="0.85")
     ax.plot(x, target, color=COLORS[0])
     ax.set(xlabel="x", ylabel="f(x)")
