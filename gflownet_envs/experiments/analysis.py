@@ -56,6 +56,17 @@ _N_DRAWS = 1000
 _CHUNK = 64
 
 
+def possible_columns(dataset: PolicyDataset) -> list[np.ndarray]:
+    """Return the columns of the actions that are possible at each step."""
+    return [np.flatnonzero(dataset.mask[c]) + c.start for c in dataset.step_slices]
+
+
+def steps_with_choice(dataset: PolicyDataset) -> list[int]:
+    """Return the numbers of the steps with more than one possible action."""
+    possible = possible_columns(dataset)
+    return [step for step, columns in enumerate(possible) if len(columns) > 1]
+
+
 def fragility(dataset: PolicyDataset) -> Result:
     """Measure the disagreement of the members of a data set.
 
@@ -69,7 +80,7 @@ def fragility(dataset: PolicyDataset) -> Result:
         for name, values in found.columns.items()
         if name not in ("n_possible", "alr_reference")
     }
-    last = (np.flatnonzero(dataset.mask[c])[-1] + c.start for c in dataset.step_slices)
+    last = [columns[-1] for columns in possible_columns(dataset)]
     references = np.array([dataset.action_names[a] for a in last], dtype=object)
     columns = {**found.columns, **measures, "alr_reference": references}
     return replace(found, keys={"step": dataset.step_names}, columns=columns)
@@ -409,8 +420,7 @@ def pairs_passed(
         Of each step; none of a step without choice.
     """
     p_values = np.full(members.y.shape[1], np.nan)
-    for columns in members.step_slices:
-        parts = np.flatnonzero(members.mask[columns]) + columns.start
+    for parts in possible_columns(members):
         if len(parts) > 1:
             test = ks_2samp(members.y[:, parts], draws[:, parts], axis=0)
             p_values[parts] = test.pvalue
