@@ -20,12 +20,7 @@ from gflownet_envs.experiments.task import Preset, Progress, changed
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import FRACTIONS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import (
-    canonical_json,
-    json_bytes,
-    plain_json,
-    write_together,
-)
+from gflownet_envs.storage import canonical_json, plain_json
 
 
 @dataclass(frozen=True)
@@ -185,14 +180,14 @@ def settings_checksum(settings: Preset | Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Systems:
-    """The policies of all tasks: of a finished run, of an earlier call, or new.
+    """The policies of all tasks: of a finished run, or new.
 
     Attributes
     ----------
     quick : bool
         Whether sizes are reduced.
     folder : Path
-        Where blocks of training and finished policies are stored.
+        Where blocks of training are stored.
     runs : Path or None
         Folder with finished runs in folders ``TASK-paper``.
     seed : int
@@ -225,35 +220,17 @@ class Systems:
         """Return the policies of a task under a reading, a name in ``READINGS``."""
         if (task, reading) not in self.last:
             self.last.clear()
-            self.last[task, reading] = self._read_or_made(task, reading)
+            preset, reduced = preset_of(task, reading, quick=self.quick)
+            found = None
+            if self.runs is not None and not reduced and reading == FIRST:
+                found = read_run(preset, self.runs / f"{task}-{FIRST}")
+            if found is None:
+                found = self._made(task, reading, preset)
+                found.record["reduced"] = reduced
+            self.last[task, reading] = found
         return self.last[task, reading]
 
-    def _read_or_made(self, task: str, reading: str) -> System:
-        preset, reduced = preset_of(task, reading, quick=self.quick)
-        if self.runs is not None and not reduced and reading == FIRST:
-            finished = read_run(preset, self.runs / f"{task}-{FIRST}")
-            if finished is not None:
-                return finished
-        place = self.folder / f"{task}-{reading}"
-        key = {"settings": settings_checksum(preset), "seed": self.seed}
-        sources = sources_of(task, reading, quick=self.quick)
-        kept = _read_kept(place, key, sources)
-        if kept is not None:
-            return System(preset, *kept)
-        datasets, record = self._made(task, preset, sources)
-        record["reduced"] = reduced
-        place.mkdir(parents=True, exist_ok=True)
-        payloads = {
-            place / f"{source}.safetensors": dataset.to_bytes()
-            for source, dataset in datasets.items()
-        }
-        payloads[place / "record.json"] = json_bytes(record | key)
-        write_together(payloads, last=place / "record.json")
-        return System(preset, datasets, record)
-
-    def _made(
-        self, task: str, preset: Preset, sources: tuple[str, ...]
-    ) -> tuple[dict[str, PolicyDataset], dict[str, Any]]:
+    def _made(self, task: str, reading: str, preset: Preset) -> System:
         """Draw the rewards of a task, solve and train."""
 
         def progress(stage: str, done: int, total: int) -> None:
@@ -265,6 +242,7 @@ class Systems:
             "store": BlockStore(self.folder / f"{task}-{FIRST}" / "blocks"),
             "progress": progress,
         }
+        sources = sources_of(task, reading, quick=self.quick)
         study = TASKS[task].prepare(preset, options=self.options, **known)
         policies = make_policies(
             study,
@@ -279,16 +257,19 @@ class Systems:
             "cpu_seconds": study.cpu_seconds | policies.cpu_seconds,
             "distance": policies.mean_and_worst_distance,
         }
-        return {n: kept for n, kept in found.items() if kept is not None}, record
+        datasets = {name: kept for name, kept in found.items() if kept is not None}
+        return System(preset, datasets, record)
 
 
 def read_run(preset: Preset, folder: Path) -> System | None:
     """Return the policies of a finished run, None where there is none of the preset."""
+    if not (folder / "results.json").is_file():
+        return None
     results, times = (
-        _read_json(folder / name) for name in ("results.json", "run_record.json")
+        json.loads((folder / name).read_text(encoding="utf-8"))
+        for name in ("results.json", "run_record.json")
     )
-    wanted = settings_checksum(preset)
-    if results is None or settings_checksum(results["settings"]) != wanted:
+    if settings_checksum(results["settings"]) != settings_checksum(preset):
         return None
     datasets = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
@@ -301,21 +282,3 @@ def read_run(preset: Preset, folder: Path) -> System | None:
         "reduced": "",
     }
     return System(preset, datasets, record)
-
-
-def _read_kept(
-    folder: Path, key: Mapping[str, Any], sources: tuple[str, ...]
-) -> tuple[dict[str, PolicyDataset], dict[str, Any]] | None:
-    """Return the policies that an earlier call has finished with the same key."""
-    record = _read_json(folder / "record.json")
-    if record is None or any(record.pop(name, None) != key[name] for name in key):
-        return None
-    files = {source: folder / f"{source}.safetensors" for source in sources}
-    if not all(path.is_file() for path in files.values()):
-        return None
-    return {source: PolicyDataset.load(path) for source, path in files.items()}, record
-
-
-def _read_json(path: Path) -> Any:
-    """Return what a file holds; None where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
