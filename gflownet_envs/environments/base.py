@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -9,7 +10,7 @@ from torch import Tensor
 
 def require_at_least(name: str, value: object, least: int) -> None:
     """Raise ValueError unless a size is an int and large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 

@@ -283,11 +283,7 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
         ("n_replicates", n_replicates, 1),
         ("n_control", n_control, 0),
     ):
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        if not is_integer or value < least:
-            raise ValueError(
-                f"{name} must be an int of at least {least}, got {value!r}."
-            )
+        require_at_least(name, value, least)
         if value != least and solver != "train":
             raise ValueError(
                 f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "

@@ -285,17 +285,17 @@ class Study:
 class Policies:
     """The policies of a study along its trajectory."""
 
-    exact: PolicyDataset | None  # of all members; None where they are not known
+    cpu_seconds: dict[str, float]
+    exact: PolicyDataset | None = None  # of all members; None where they are not known
+    solution: ExactSolution | None = None
     # of the members that were trained; None when they are only solved
-    trained: PolicyDataset | None
-    ensemble: TrainedEnsemble | None
-    solution: ExactSolution | None
+    trained: PolicyDataset | None = None
+    ensemble: TrainedEnsemble | None = None
     # shape: (n_trained,), ½ Σ |P_T − R/Z| over the objects, per trained member
-    distance: np.ndarray | None
+    distance: np.ndarray | None = None
     # shape: (n_control, ΣK), policies of members that were all trained on the mean
     # reward: they differ by training noise alone
-    control: np.ndarray | None
-    cpu_seconds: dict[str, float]
+    control: np.ndarray | None = None
     # of the trained members, where their distance is not known
     bound: DistanceBound | None = None
 
