@@ -51,12 +51,10 @@ def draw_figures(found: Found) -> dict[str, Panels]:
     found : mapping of str to dict
         The pieces of the page.
     """
-    figures: dict[str, Panels] = {}
-    for label, (needed, makers) in _FIGURES.items():
-        if not all(name in found for name in needed):
-            makers = ()
-        figures[label] = [panel for make in makers for panel in make(found)]
-    return figures
+    return {
+        label: draw(found) if all(name in found for name in needed) else []
+        for label, (needed, draw) in _FIGURES.items()
+    }
 
 
 _WHISKERS = "; medians of the draws with smallest and largest."
@@ -432,14 +430,19 @@ def _ablation(found: Found) -> Panels:
 
 _COVERAGE_AXES = ("nominal level", "empirical coverage")
 
-_Figure = tuple[Sequence[str], Sequence[Callable[[Found], Panels]]]
+_Figure = tuple[Sequence[str], Callable[[Found], Panels]]
 
 
 def _of(task: str, *makers: Callable[[Found, str], Panels]) -> _Figure:
-    return [f"{task}-{FIRST}"], [partial(maker, task=task) for maker in makers]
+    """Return a figure of one task, made of several kinds of panels."""
+
+    def draw(found: Found) -> Panels:
+        return [panel for make in makers for panel in make(found, task)]
+
+    return [f"{task}-{FIRST}"], draw
 
 
-#: Of each figure the pieces that it cannot do without, and what makes its panels.
+#: Of each figure the pieces that it cannot do without, and what draws it.
 _FIGURES: Mapping[str, _Figure] = {
     "fig:framework": _of("buchwald-hartwig", _prism, _variances),
     "fig:buchwald": _of(
@@ -452,10 +455,10 @@ _FIGURES: Mapping[str, _Figure] = {
     "fig:moldesign": _of("molecules", _variances, _first),
     "fig:s_discrete": _of("grid", _policies, _by_action),
     "fig:s_continuous": _of("continuous-grid", _policies, _by_action),
-    "fig:s_sobol_all": ((), [_all_indices]),
-    "fig:s_calibration": ((), [_all_calibration]),
-    "fig:s_mlp": (_COMPARED, [partial(_compared, other="mlp", title="network")]),
-    "fig:s_gp": (_COMPARED, [partial(_compared, other="gp", title="process")]),
-    "fig:s_ablation": (["ablation"], [_ablation]),
+    "fig:s_sobol_all": ((), _all_indices),
+    "fig:s_calibration": ((), _all_calibration),
+    "fig:s_mlp": (_COMPARED, partial(_compared, other="mlp", title="network")),
+    "fig:s_gp": (_COMPARED, partial(_compared, other="gp", title="process")),
+    "fig:s_ablation": (["ablation"], _ablation),
     "fig:s_controlled_llm": _of("strategy-reasoning", _first, _total),
 }
