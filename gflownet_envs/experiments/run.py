@@ -200,25 +200,18 @@ def _find(
     space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
     space_seconds = time.process_time() - clock
     clock = time.process_time()
+    known: dict[str, Any] = {"seed": seed, "progress": report}
     sources = {}
-    if policies.trained is not None:
+    if trained is not None:
+        share = None if noise is None else noise.log_ratio_share
+        cautions = training_cautions(policies, noise)
         sources["trained"] = _analyse_source(
-            policies.trained,
-            study,
-            settings,
-            seed=seed,
-            noise_share=None if noise is None else noise.log_ratio_share,
-            cautions=training_cautions(policies, noise),
-            progress=report,
+            trained, study, settings, noise_share=share, cautions=cautions, **known
         )
     if policies.exact is not None:
+        none = np.zeros(policies.exact.n_steps)  # known, and none
         sources["exact"] = _analyse_source(
-            policies.exact,
-            study,
-            settings,
-            seed=seed,
-            noise_share=np.zeros(policies.exact.n_steps),  # known, and none
-            progress=report,
+            policies.exact, study, settings, noise_share=none, **known
         )
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds

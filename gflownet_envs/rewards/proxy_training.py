@@ -244,50 +244,14 @@ class ProxyFit:
 
     network: StackedMLP  # as it was in the best epoch
     inputs: Tensor  # shape: (n, F)
-    # shape: (E, n_seen), the rows that each member saw, those of validation included
-    seen: np.ndarray
     centre: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
     scale: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
-    n_epochs: np.ndarray  # shape: (E,), epochs that were retained
 
 
 #: Takes fitted networks; returns what is stored of them, and what they predict for the
 #: rows, of shape (E, n), in the units of the targets.
 _SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")
 Reader = Callable[[ProxyFit], tuple[dict[str, np.ndarray], np.ndarray]]
-
-
-def fit_on_own_rows(
-    features: np.ndarray,  # shape: (n, F)
-    targets: np.ndarray,  # shape: (n,)
-    spec: ProxySpec,
-    streams: list[MemberStream],
-    tick: Callable[[int], None],
-) -> ProxyFit:
-    """Train the members of a block; which rows each one sees is its stream's."""
-    seen, n_validation = _seen_rows(len(features), spec, streams)
-    train, validation = seen[:, n_validation:], seen[:, :n_validation]
-    centre, scale = _target_scale(targets[train], spec.standardize)
-    dtype = getattr(torch, spec.dtype)
-    data = RegressionData(
-        torch.from_numpy(features).to(dtype),
-        torch.from_numpy((targets - centre) / scale).to(dtype),
-        torch.from_numpy(train),
-        torch.from_numpy(validation),
-    )
-    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
-    regression = StackedRegression(
-        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
-    )
-    with torch_threads(1):
-        for epoch in range(1, spec.max_epochs + 1):
-            tick(epoch - 1)
-            regression.train_epoch(epoch)
-            if regression.is_finished:
-                break
-    return ProxyFit(
-        regression.result(), data.inputs, seen, centre, scale, regression.best_epoch
-    )
 
 
 def _seen_rows(
@@ -385,16 +349,35 @@ def _train_block(
     streams: list[MemberStream],
     tick: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
-    """Train one block of members and score it on the rows."""
+    """Train one block of members on their own rows and score it on all."""
     started = time.process_time()
-    fit = fit_on_own_rows(features, targets, spec, streams, tick)
-    arrays, on_rows = read(fit)
-    scores = scores_of_rows(targets, on_rows, fit.seen)
+    seen, n_validation = _seen_rows(len(features), spec, streams)
+    train, validation = seen[:, n_validation:], seen[:, :n_validation]
+    centre, scale = _target_scale(targets[train], spec.standardize)
+    dtype = getattr(torch, spec.dtype)
+    data = RegressionData(
+        torch.from_numpy(features).to(dtype),
+        torch.from_numpy((targets - centre) / scale).to(dtype),
+        torch.from_numpy(train),
+        torch.from_numpy(validation),
+    )
+    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
+    regression = StackedRegression(
+        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
+    )
+    with torch_threads(1):
+        for epoch in range(1, spec.max_epochs + 1):
+            tick(epoch - 1)
+            regression.train_epoch(epoch)
+            if regression.is_finished:
+                break
+    arrays, on_rows = read(ProxyFit(regression.result(), data.inputs, centre, scale))
+    scores = scores_of_rows(targets, on_rows, seen)
     seconds = (time.process_time() - started) / len(streams)
     return {
         **arrays,
         **scores,
-        "n_epochs": fit.n_epochs,
+        "n_epochs": regression.best_epoch,
         "cpu_seconds": np.full(len(streams), seconds),
     }
 
