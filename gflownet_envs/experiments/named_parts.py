@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +25,27 @@ def sum_as_reward(
         return RewardTable(environment, total)
 
     return reward
+
+
+def columns_of_levels(
+    rows: np.ndarray,  # shape: (n, n_factors), int
+    factors: Mapping[str, Sequence[str]],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return, per factor and level, the numbers of the rows that have it."""
+    return {
+        factor: {
+            level: np.flatnonzero(column == number)
+            for number, level in enumerate(levels)
+        }
+        for (factor, levels), column in zip(factors.items(), rows.T, strict=True)
+    }
+
+
+def phrases_of_factors(factors: Iterable[str], *, one: str, two: str) -> dict[str, str]:
+    """Put factors and pairs of them into words, from templates with ``{}``."""
+    names = [name.replace("_", " ") for name in factors]
+    pairs = {f"{a} × {b}": two.format(a, b) for a, b in combinations(names, 2)}
+    return {name: one.format(name) for name in names} | pairs
 
 
 def factorial_parts(

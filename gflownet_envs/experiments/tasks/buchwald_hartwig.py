@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -12,7 +11,12 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import claims_of
-from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
+from gflownet_envs.experiments.named_parts import (
+    columns_of_levels,
+    factorial_parts,
+    level_parts,
+    phrases_of_factors,
+)
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
@@ -97,13 +101,7 @@ class BuchwaldHartwigTask(Task):
             n_test=preset.n_test,
             members=members,
             trajectory=trajectory_of_actions(environment, actions),
-            levels={
-                component: {
-                    level: np.flatnonzero(combinations[shown, i] == number)
-                    for number, level in enumerate(levels)
-                }
-                for i, (component, levels) in enumerate(data.levels.items())
-            },
+            levels=columns_of_levels(combinations[shown], data.levels),
             feature_unit="predicted yield in percent",
             tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
@@ -112,7 +110,12 @@ class BuchwaldHartwigTask(Task):
                     environment,
                     log_reward,
                     data.levels,
-                    phrases=_phrases(data.levels),
+                    phrases=phrases_of_factors(
+                        data.levels,
+                        one="the average yield of each {}",
+                        two="the yields of {} × {} pairs",
+                    )
+                    | {_REST: "what single reactions have beyond their pairs"},
                     rest=_REST,
                 ),
                 *(
@@ -131,15 +134,6 @@ def _shown_reactions(n_reactions: int, preset: Preset, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     drawn = rng.choice(n_reactions, preset.n_reward_features, replace=False)
     return np.sort(drawn)
-
-
-def _phrases(components: Mapping[str, Any]) -> dict[str, str]:
-    """Put the parts of the yields into words."""
-    names = [name.replace("_", " ") for name in components]
-    phrases = {name: f"the average yield of each {name}" for name in names}
-    for one, two in combinations(names, 2):
-        phrases[f"{one} × {two}"] = f"the yields of {one} × {two} pairs"
-    return phrases | {_REST: "what single reactions have beyond their pairs"}
 
 
 def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:

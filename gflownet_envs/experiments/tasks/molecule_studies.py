@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -27,7 +26,13 @@ from gflownet_envs.environments.selection import (
 )
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
-from gflownet_envs.experiments.named_parts import REST, factorial_parts, feature_parts
+from gflownet_envs.experiments.named_parts import (
+    REST,
+    columns_of_levels,
+    factorial_parts,
+    feature_parts,
+    phrases_of_factors,
+)
 from gflownet_envs.experiments.task import (
     NamedParts,
     Preset,
@@ -125,7 +130,7 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
         trajectory=trajectory_of_actions(
             environment, (np.array(environment.offsets) + best).tolist()
         ),
-        levels=columns_of_levels(shown, positions, names),
+        levels=columns_of_levels(shown, environment.levels),
         feature_unit="predicted score of chains",
         tables=(
             _proxy_table("Score proxies", "score", proxies, proxies.predict(features)),
@@ -228,7 +233,7 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
         n_test=preset.n_test,
         members=members,
         trajectory=trajectory,
-        levels=columns_of_levels(chains, environment.step_names, names),
+        levels=columns_of_levels(chains, environment.levels),
         feature_unit="predicted activity (pIC50) of the molecules",
         tables=(
             _proxy_table("Activity proxies", "pIC50", proxies, predicted),
@@ -243,7 +248,12 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
                 environment,
                 log_reward,
                 environment.levels,
-                phrases=_phrases(environment.step_names),
+                phrases=phrases_of_factors(
+                    environment.step_names,
+                    one="which fragment is {}",
+                    two="pairs of {} and {}",
+                )
+                | {REST: "what whole molecules have beyond pairs of fragments"},
             ),
             feature_parts(
                 environment,
@@ -285,14 +295,6 @@ def _toy_parts(
     )
 
 
-def _phrases(positions: tuple[str, ...]) -> dict[str, str]:
-    """Put the parts of positions into words."""
-    phrases = {name: f"which fragment is {name}" for name in positions}
-    for one, two in combinations(positions, 2):
-        phrases[f"{one} × {two}"] = f"pairs of {one} and {two}"
-    return phrases | {REST: "what whole molecules have beyond pairs of fragments"}
-
-
 def _phrases_of_descriptors(names: tuple[str, ...]) -> dict[str, str]:
     """Put the parts of descriptors, each beyond those before it, into words."""
     phrases = {names[0]: f"the {names[0]}"}
@@ -323,19 +325,6 @@ def describe_molecules(
     prints = morgan_fingerprints(smiles)
     progress("describing molecules", 2, 2)
     return RealMolecules(smiles, found["qed"], found["properties"]), prints
-
-
-def columns_of_levels(
-    chains: np.ndarray, positions: tuple[str, ...], fragments: list[str]
-) -> dict[str, dict[str, np.ndarray]]:  # shapes: chains (n, n_positions)
-    """Return, per position and fragment, the chains that have it there."""
-    return {
-        position: {
-            fragment: np.flatnonzero(chains[:, t] == number)
-            for number, fragment in enumerate(fragments)
-        }
-        for t, position in enumerate(positions)
-    }
 
 
 def _proxy_table(
