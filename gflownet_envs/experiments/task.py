@@ -10,6 +10,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
@@ -82,10 +83,23 @@ class Preset:
     n_reward_features: int | None = None
 
 
+@cache
+def _records() -> dict[str, Any]:
+    """Return what ``tasks.toml`` says of the tasks of the paper."""
+    text = Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def words_of(task: str) -> tuple[str, str]:
+    """Return the title of a task of the paper, and what it is about."""
+    record = _records()[task]
+    return record["title"], record["summary"]
+
+
 def presets_of(
     task: str, proxy: Any = None, papers_proxy: Any = None
 ) -> dict[str, Preset]:
-    """Return the presets of a task of the paper, from ``presets.toml``.
+    """Return the presets of a task of the paper.
 
     Parameters
     ----------
@@ -94,7 +108,6 @@ def presets_of(
         `Preset.proxy` from which presets start, and that of the preset ``paper`` where
         that is another.
     """
-    text = Path(__file__).with_name("presets.toml").read_text(encoding="utf-8")
     plain = Preset(0, 0, TrainingSpec(), None, (), proxy=proxy)
     paper = replace(
         plain,
@@ -105,7 +118,7 @@ def presets_of(
     )
     return {
         name: changed(paper if name == "paper" else plain, changes)
-        for name, changes in tomllib.loads(text)[task].items()
+        for name, changes in _records()[task]["presets"].items()
     }
 
 

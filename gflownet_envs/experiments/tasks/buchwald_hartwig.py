@@ -26,6 +26,7 @@ from gflownet_envs.experiments.task import (
     mean_and_ends,
     presets_of,
     stage,
+    words_of,
 )
 from gflownet_envs.rewards.proxies import (
     YieldProxies,
@@ -55,13 +56,7 @@ class BuchwaldHartwigTask(Task):
     """Catalyst, base, aryl halide, additive: 4 × 3 × 16 × 24 reactions."""
 
     name = "buchwald-hartwig"
-    title = "Buchwald–Hartwig reaction conditions under an uncertain yield"
-    summary = (
-        "A policy chooses catalyst, base, aryl halide and additive in turn. The "
-        "reward is a yield predicted by a network that saw 30 % of 4,599 measured "
-        "reactions; each member has another network. Which part of the uncertainty "
-        "of the yields drives which choice?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProxySpec(), PAPER_PROXY)
 

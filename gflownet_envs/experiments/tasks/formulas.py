@@ -28,6 +28,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     walk_in_words,
+    words_of,
 )
 from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
@@ -122,13 +123,7 @@ class ContinuousGridTask(FormulaTask):
     """A walk in a plane whose reward field has three uncertain bumps."""
 
     name = "continuous-grid"
-    title = "Continuous grid with three uncertain bumps"
-    summary = (
-        "A walker starts in the middle of a plane, makes up to four moves of a fixed "
-        "stride and stops. The log reward of the place where it stops is a field of "
-        "three Gaussian bumps, whose heights are independent standard normal numbers. "
-        "Which height drives which move?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
     input_names = ("upper bump", "left bump", "right bump")
@@ -181,13 +176,7 @@ class SymbolicRegressionTask(FormulaTask):
     """Expressions of up to nine tokens, rewarded for their fit to a noisy target."""
 
     name = "symbolic-regression"
-    title = "Symbolic regression under Wiener noise"
-    summary = (
-        "A policy writes an expression in sin, cos, +, −, x and 2, one token at a "
-        "time. Its log reward is minus the mean squared error to sin x + 2 − x plus a "
-        "path of noise, which two independent standard normal scores determine. Which "
-        "mode of the noise drives which token?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
     input_names = ("mode 1", "mode 2")

@@ -23,6 +23,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     walk_in_words,
+    words_of,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
@@ -34,13 +35,7 @@ class GridTask(Task):
     """A 5 × 5 grid whose four quadrants have uncertain levels."""
 
     name = "grid"
-    title = "Discrete grid with uncertain quadrant rewards"
-    summary = (
-        "A walker starts in the corner of a 5 × 5 grid, makes up to five moves and "
-        "stops; the cell where it stops is rewarded. The level of each quadrant is "
-        "uncertain (five values each, 625 rewards). Which quadrant's level drives "
-        "which move?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 

@@ -27,6 +27,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     walk_in_words,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import (
     SeenGroups,
@@ -202,13 +203,7 @@ class LlmArithmeticTask(_ProcessRewardTask):
     """Five tokens of arithmetic, scored by a reward model that saw 20 problems."""
 
     name = "llm-arithmetic"
-    title = "Arithmetic sequences under an uncertain process reward model"
-    summary = (
-        "A policy writes up to five tokens: digits, operators, an end. A reward model, "
-        "a small network on frozen recurrent features, scores the sequence; each "
-        "member's model saw 20 of 40 labelled problems. Which part of what the reward "
-        "models disagree on drives which token?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
@@ -230,13 +225,7 @@ class StrategyReasoningTask(_ProcessRewardTask):
     """Five strategies of ten, scored by a reward model that saw 20 problems."""
 
     name = "strategy-reasoning"
-    title = "Sequences of strategies under an uncertain process reward model"
-    summary = (
-        "A policy chooses one of ten reasoning strategies at each of five steps. A "
-        "reward model scores the sequence; each member's model saw 20 of 40 labelled "
-        "sequences. Which part of what the reward models disagree on drives which "
-        "step?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 

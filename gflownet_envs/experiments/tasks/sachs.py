@@ -29,6 +29,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     stage,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
     graph_splits,
@@ -84,14 +85,7 @@ class SachsTask(GraphTask):
     """Eleven proteins of a signalling network."""
 
     name = "sachs"
-    title = "Sachs protein network under few cells"
-    summary = (
-        "A policy adds the edges of a directed acyclic graph on eleven proteins one "
-        "by one and stops. The reward is the Bayesian score (BGe) of the graph on 200 "
-        "of 853 measured cells; each member has other cells. Which covariances drive "
-        "which edge? The graphs are too many to list; the exact policies come from "
-        "sums over sets of nodes."
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 

@@ -26,6 +26,7 @@ from gflownet_envs.experiments.task import (
     Table,
     facts,
     presets_of,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
     graph_splits,
@@ -71,13 +72,7 @@ class StructureLearningTask(GraphTask):
     """Bayesian structure learning with an exact posterior."""
 
     name = "structure-learning"
-    title = "Structure learning on five nodes under few observations"
-    summary = (
-        "A policy adds the edges of a directed acyclic graph one by one and stops. "
-        "The reward is the Bayesian score (BGe) of the graph on 50 of 853 simulated "
-        "rows; each member has other rows. Which covariances drive which edge? All "
-        "29,281 graphs can be listed: the posterior is exact."
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
