@@ -84,16 +84,16 @@ class Preset:
 
 
 @cache
-def _records() -> dict[str, Any]:
-    """Return what ``tasks.toml`` says of the tasks of the paper."""
+def record_of(task: str) -> dict[str, Any]:
+    """Return what ``tasks.toml`` says of a task of the paper."""
     text = Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    record: dict[str, Any] = tomllib.loads(text)[task]
+    return record
 
 
 def words_of(task: str) -> tuple[str, str]:
     """Return the title of a task of the paper, and what it is about."""
-    record = _records()[task]
-    return record["title"], record["summary"]
+    return record_of(task)["title"], record_of(task)["summary"]
 
 
 def presets_of(
@@ -118,7 +118,7 @@ def presets_of(
     )
     return {
         name: changed(paper if name == "paper" else plain, changes)
-        for name, changes in _records()[task]["presets"].items()
+        for name, changes in record_of(task)["presets"].items()
     }
 
 

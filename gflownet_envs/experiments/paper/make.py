@@ -37,7 +37,7 @@ from gflownet_envs.experiments.paper.systems import (
     settings_checksum,
 )
 from gflownet_envs.experiments.run import require_seed, writable_folder
-from gflownet_envs.experiments.task import Progress, silent
+from gflownet_envs.experiments.task import Progress, record_of, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.storage import write_together
@@ -47,16 +47,6 @@ PRESETS = ("quick", "full")
 #: Tasks of the paper's Table 1, and its methods.
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
-
-#: Tasks of N_LARGE_DRAWS.
-_LARGE_TASKS = ("sachs", "structure-learning")
-
-#: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
-_SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
-    "llm-arithmetic": (1, 2, 3),
-    "sachs": (3, 7, 11),
-}
-
 
 _Job = Callable[[Systems], dict[str, Any]]
 
@@ -218,7 +208,7 @@ def _task_piece(systems: Systems, task: str, reading: str) -> dict[str, Any]:
     sources = {}
     for number, (source, dataset) in enumerate(system.datasets.items()):
         systems.progress(name, number, len(system.datasets))
-        shown = _SHOWN_STEPS.get(task, ())
+        shown = record_of(task)["page"].get("shown_steps", ())
         draws = systems.draws_of(n_draws_of(task) if reading == FIRST else N_FEW_DRAWS)
         sources[source] = measure(
             dataset,
@@ -234,7 +224,8 @@ def _task_piece(systems: Systems, task: str, reading: str) -> dict[str, Any]:
 
 def n_draws_of(task: str) -> int:
     """Return how often the members of a task are drawn under the first reading."""
-    return N_LARGE_DRAWS if task in _LARGE_TASKS else N_DRAWS
+    is_large = record_of(task)["page"].get("is_large", False)
+    return N_LARGE_DRAWS if is_large else N_DRAWS
 
 
 def _surrogates(systems: Systems, task: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
 from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import Preset, Progress, changed
+from gflownet_envs.experiments.task import Preset, Progress, changed, record_of
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import FRACTIONS
 from gflownet_envs.policy_dataset import PolicyDataset
@@ -76,37 +76,6 @@ READINGS: Mapping[str, Reading] = {
     ),
 }
 
-#: The readings of each task beside the first; those of all others: episodes.
-_READ: Mapping[str, tuple[str, ...]] = {
-    "grid": ("episodes", "log-z"),
-    "continuous-grid": ("episodes", "log-z"),
-    "buchwald-hartwig": ("episodes", "log-z", "fractions"),
-    "sachs": ("episodes", "member"),
-    "structure-learning": (),
-}
-
-# What `quick` takes off the paper's settings; tasks that are not listed keep theirs.
-_QUICK_SIZES: Mapping[str, Mapping[str, int]] = {
-    "symbolic-regression": {"n_train": 40, "n_test": 12},
-    "llm-arithmetic": {"n_test": 10},
-    "buchwald-hartwig": {"n_test": 30},
-    "sachs": {"n_test": 6},
-    "structure-learning": {"n_test": 10},
-    "molecules": {"n_test": 10},
-}
-# What `quick` makes under the first reading, where the rest takes too long.
-_MADE_BY_QUICK: Mapping[str, tuple[str, ...]] = {
-    "sachs": _SOLVED,
-    "molecules": _TRAINED,
-}
-# The paper says nothing of its training.
-_NEVER_TRAINED = ("structure-learning",)
-# What `quick` does not read in a second way, for the same reason.
-_NOT_READ_BY_QUICK: Mapping[str, str] = {
-    "symbolic-regression": "episodes",
-    "buchwald-hartwig": "log-z",
-    "sachs": "member",
-}
 # Settings of a run that change neither policies nor what the page measures;
 # n_permutations is one of older runs.
 _WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
@@ -114,18 +83,22 @@ _WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
 
 def readings_of(task: str, *, quick: bool = False) -> tuple[str, ...]:
     """Return the names of the readings of a task, the first one first."""
-    others = _READ.get(task, ("episodes",))
-    left_out = _NOT_READ_BY_QUICK.get(task) if quick else None
-    return (FIRST, *(reading for reading in others if reading != left_out))
+    page = record_of(task)["page"]
+    others = page["readings"]
+    if quick:
+        others = page.get("quick_readings", others)
+    return (FIRST, *others)
 
 
 def sources_of(task: str, reading: str, *, quick: bool) -> tuple[str, ...]:
     """Return the kinds of policies that a reading of a task has."""
-    if reading == FIRST and task in _NEVER_TRAINED:
-        return _SOLVED
-    if reading == FIRST and quick and task in _MADE_BY_QUICK:
-        return _MADE_BY_QUICK[task]
-    return READINGS[reading].sources
+    sources = READINGS[reading].sources
+    if reading == FIRST:
+        page = record_of(task)["page"]
+        sources = page.get("sources", sources)
+        if quick:
+            sources = page.get("quick_sources", sources)
+    return tuple(sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +129,7 @@ def preset_of(task: str, reading: str, *, quick: bool) -> tuple[Preset, str]:
             f"reading must be one of {readings_of(task)} for {task}, got {reading!r}"
         )
     preset = READINGS[reading].change(preset)
-    sizes: dict[str, Any] = dict(_QUICK_SIZES.get(task, {})) if quick else {}
+    sizes = record_of(task)["page"].get("quick", {}) if quick else {}
     words = [f"{name} {size}" for name, size in sizes.items()]
     sources = sources_of(task, reading, quick=quick)
     if sources != sources_of(task, reading, quick=False):

@@ -19,7 +19,8 @@ from gflownet_envs.experiments.paper.measures import (
 from gflownet_envs.experiments.paper.page import panels
 from gflownet_envs.experiments.paper.page.panels import Drawn
 from gflownet_envs.experiments.paper.systems import FIRST
-from gflownet_envs.experiments.task import LEVELS
+from gflownet_envs.experiments.task import LEVELS, record_of
+from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.formulas import target_and_spread
 from gflownet_envs.experiments.tasks.graphs import draw_graph
 from gflownet_envs.experiments.tasks.grid import draw_board
@@ -28,19 +29,7 @@ from skpce.plotting._style import COLORS
 Found = Mapping[str, Any]  # pieces by name
 Panels = list[tuple[str, Any]]  # what a panel shows, and the picture
 
-_TITLES = {
-    "grid": "grid",
-    "continuous-grid": "continuous grid",
-    "symbolic-regression": "symbolic regression",
-    "llm-arithmetic": "arithmetic",
-    "strategy-reasoning": "strategies",
-    "buchwald-hartwig": "Buchwald–Hartwig",
-    "sachs": "Sachs",
-    "structure-learning": "five-node graphs",
-    "molecules": "molecules",
-}
-#: What the inputs of a task are called, with their numbers behind.
-_NOUNS = {"symbolic-regression": "mode ", "continuous-grid": "amplitude "}
+_TITLES = {task: record_of(task)["page"]["title"] for task in TASKS}
 
 
 def draw_figures(found: Found) -> dict[str, Panels]:
@@ -80,7 +69,7 @@ def _across(rows: Sequence[Sequence[Any]]) -> Drawn:
 
 
 def _inputs(measures: Mapping[str, Any], task: str) -> list[str]:
-    noun = _NOUNS.get(task, "PC")
+    noun = record_of(task)["page"].get("inputs", "PC")
     return [f"{noun}{i + 1}" for i in range(len(measures["total"][0]))]
 
 

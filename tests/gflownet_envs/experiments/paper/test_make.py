@@ -35,6 +35,7 @@ from gflownet_envs.experiments.paper.systems import (
     settings_checksum,
     sources_of,
 )
+from gflownet_envs.experiments.task import record_of
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training import train
 from tests.gflownet_envs.experiments.conftest import TINY as GRID_TINY
@@ -56,7 +57,7 @@ def tiny_grid(monkeypatch):
     monkeypatch.setattr(make, "TASKS", tasks)
     monkeypatch.setattr(make, "N_DRAWS", 4)
     monkeypatch.setattr(make, "N_FEW_DRAWS", 2)
-    monkeypatch.setitem(systems._READ, "grid", ("episodes",))
+    monkeypatch.setitem(record_of("grid")["page"], "readings", ["episodes"])
     made = {}
 
     def page_of(found, preset, seed):
