@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Unpack, cast
@@ -32,7 +32,7 @@ from gflownet_envs.experiments.task import (
     words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
-    graph_splits,
+    GraphParts,
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
@@ -178,25 +178,26 @@ class SachsTask(GraphTask):
     ) -> tuple[NamedParts, ...]:
         """Return parts of the data, whose dependence is moderate, and of the scores."""
         environment, chosen = reward.environment, preset.proxy.splits
-        known = graph_splits(
+        parts = GraphParts(
             environment,
             samples,
             reward.scores.numpy(),
             partial(LocalScoreReward, environment),
-            known=self.known_edges(environment),
-            blocks=_BLOCKS,
-            pairs=pairs,
-            n_named=4,
+            self.known_edges(environment),
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
         )
+        known: dict[str, Callable[[], NamedParts]] = {
+            "regressions": partial(parts.regressions, _BLOCKS),
+            "pairs": partial(parts.pairs, pairs),
+            "nodes": parts.nodes,
+            "edges": partial(parts.edges, 4),
+        }
         unknown = sorted(set(chosen) - set(known))
         if unknown:
             raise ValueError(f"splits must be among {list(known)}, got {unknown}")
-        return tuple(
-            known[split](
-                batch_size=_SOLVED_AT_ONCE, freezes=False, n_verifying=_N_VERIFYING
-            )
-            for split in chosen
-        )
+        return tuple(known[split]() for split in chosen)
 
 
 def _reference(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack, cast
 
@@ -18,7 +18,6 @@ from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
-    NamedParts,
     Policies,
     Preset,
     RunSettings,
@@ -29,7 +28,7 @@ from gflownet_envs.experiments.task import (
     words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
-    graph_splits,
+    GraphParts,
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
@@ -117,6 +116,16 @@ class StructureLearningTask(GraphTask):
             graph, mean_log_reward(table[: preset.n_train], environment)
         )
         trajectory = edges_in_preferred_order(environment, pilot, data.edges)
+        parts = GraphParts(
+            environment,
+            samples,
+            scores,
+            reward_of,
+            data.edges,
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+        )
         return Study(
             environment=environment,
             reward=reward,
@@ -137,8 +146,12 @@ class StructureLearningTask(GraphTask):
                     "exact policy under the mean reward likes best",
                 ),
             ),
-            named_parts=_named_parts(
-                graph_splits(environment, samples, scores, reward_of, known=data.edges)
+            # the parts of the data, which are independent, then those of the scores
+            named_parts=(
+                parts.regressions(),
+                parts.pairs(n_verified=0),
+                parts.nodes(n_verified=0),
+                parts.edges(n_verified=0),
             ),
         )
 
@@ -163,25 +176,6 @@ class StructureLearningTask(GraphTask):
                 "over the whole distribution of each policy",
             ),
         )
-
-
-def _named_parts(
-    splits: Mapping[str, Callable[..., NamedParts]],
-) -> tuple[NamedParts, ...]:
-    """Return the parts of the data, which are independent, then those of the scores.
-
-    What matters most is verified in the first of them.
-    """
-    n_verified = dict.fromkeys(splits, 0) | {"regressions": NamedParts.n_verified}
-    return tuple(
-        split(
-            batch_size=_SOLVED_AT_ONCE,
-            freezes=False,
-            n_verifying=_N_VERIFYING,
-            n_verified=n_verified[name],
-        )
-        for name, split in splits.items()
-    )
 
 
 def _trained_marginals(
