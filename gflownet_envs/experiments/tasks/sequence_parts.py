@@ -151,12 +151,12 @@ class SequenceParts:
     ) -> np.ndarray:  # shape: (n, n_tokens**length)
         """Add up the effects of the sequences of one length."""
         total = np.zeros((len(parts[REST]), *self._shape(length)))
-        for name, blocks in self.blocks.items():
-            for block in blocks:
-                if block.length == length:
-                    has_axis = (t in block.positions for t in range(length))
-                    shape = [len(self.tokens) if own else 1 for own in has_axis]
-                    total += parts[name][:, block.place].reshape(-1, *shape)
+        effects = [(b, name) for name, own in self.blocks.items() for b in own]
+        for block, name in sorted(effects, key=_last_position):
+            if block.length == length:
+                has_axis = (t in block.positions for t in range(length))
+                shape = [len(self.tokens) if own else 1 for own in has_axis]
+                total += parts[name][:, block.place].reshape(-1, *shape)
         return total.reshape(len(total), -1)
 
     def _add_kinds(self, total: np.ndarray, means: np.ndarray) -> None:
@@ -199,6 +199,10 @@ class SequenceParts:
         )
         noun = "tokens" if order == 1 else "pairs of tokens"
         return PartEntries(noun, names, np.tile(np.arange(len(names)), len(blocks)))
+
+
+def _last_position(effect: tuple[_Block, str]) -> int:
+    return max(effect[0].positions, default=-1)
 
 
 def _alphabet(
