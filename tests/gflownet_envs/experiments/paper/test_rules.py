@@ -310,7 +310,7 @@ def test_a_curve_is_judged_draw_by_draw_and_beside_the_mean_policy(few, word, ki
         rows = {20: few, 50: many}
         return [{"at": at, "mae_paper": rows[at], **known} for at in rows]
 
-    claim = claim_of("ablation", measure="twenty_members")
+    claim = claim_of("twenty_members")
     piece = {"exact": {"members": curve(few, [0.03, 0.03])}}
     result = answer(claim, {"ablation": piece})
     assert (result.word, result.kind) == (word, kind)
