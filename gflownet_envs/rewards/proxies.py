@@ -168,12 +168,6 @@ def _checked_yields(
     if not np.isfinite(targets).all():
         bad = int(np.flatnonzero(~np.isfinite(targets))[0])
         raise ValueError(f"yields must be finite, got {targets[bad]} in row {bad}")
-    if levels.min() < 0 or (levels.max(axis=0) > combinations.max(axis=0)).any():
-        raise ValueError(
-            "rows must have levels between 0 and the largest of "
-            f"all_combinations, {combinations.max(axis=0).tolist()}, got "
-            f"{levels.min(axis=0).tolist()} to {levels.max(axis=0).tolist()}"
-        )
     return levels.astype(np.int64), targets, combinations.astype(np.int64)
 
 
