@@ -14,6 +14,12 @@ def require_at_least(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 
+def require_field(valid: bool, record: object, name: str, expected: str) -> None:
+    """Raise ValueError for a field of a record that is not valid."""
+    if not valid:
+        raise ValueError(f"{name} must be {expected}, got {getattr(record, name)!r}")
+
+
 def require_environment(value: object) -> None:
     """Raise ValueError unless a state space is an `Environment`."""
     if not isinstance(value, Environment):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.block_store import array_digest
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
@@ -69,13 +70,9 @@ class ProcessRewardSpec:
 
     def __post_init__(self) -> None:
         for name in ("n_labelled", "n_features", "hidden", "n_epochs"):
-            self._require(getattr(self, name) >= 1, name, "at least 1")
+            require_at_least(name, getattr(self, name), 1)
         for name in ("learning_rate", "temperature"):
-            self._require(getattr(self, name) > 0, name, "positive")
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
+            require_field(getattr(self, name) > 0, self, name, "positive")
 
 
 class ProcessReward:

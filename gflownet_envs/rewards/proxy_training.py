@@ -20,6 +20,7 @@ from gflownet_envs.block_store import (
     load_or_run,
     split_into_blocks,
 )
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
 
@@ -209,23 +210,20 @@ class ProxySpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
-        self._require(0 < self.train_fraction <= 1, "train_fraction", "in (0, 1]")
+        require_field(0 < self.train_fraction <= 1, self, "train_fraction", "in (0, 1]")
         ok = 0 < self.validation_fraction < 1
-        self._require(ok, "validation_fraction", "in (0, 1)")
-        self._require(self.learning_rate > 0, "learning_rate", "positive")
+        require_field(ok, self, "validation_fraction", "in (0, 1)")
+        require_field(self.learning_rate > 0, self, "learning_rate", "positive")
         for name in ("max_epochs", "block_size"):
-            self._require(getattr(self, name) >= 1, name, "at least 1")
+            require_at_least(name, getattr(self, name), 1)
         for name in ("batch_size", "patience"):
             value = getattr(self, name)
-            self._require(value is None or value >= 1, name, "None or at least 1")
+            ok = value is None or value >= 1
+            require_field(ok, self, name, "None or at least 1")
         ok = self.dtype in ("float32", "float64")
-        self._require(ok, "dtype", "'float32' or 'float64'")
+        require_field(ok, self, "dtype", "'float32' or 'float64'")
         ok = all(width >= 1 for width in self.hidden)
-        self._require(ok, "hidden", "a tuple of positive widths")
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
+        require_field(ok, self, "hidden", "a tuple of positive widths")
 
 
 PAPER_PROXY = ProxySpec(
