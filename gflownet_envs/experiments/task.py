@@ -85,7 +85,7 @@ class Preset:
 
 @cache
 def record_of(task: str) -> dict[str, Any]:
-    """Return what ``tasks.toml`` says of a task of the paper."""
+    """Return what ``tasks.toml`` says of a task of the paper, or of the readings."""
     text = Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
     record: dict[str, Any] = tomllib.loads(text)[task]
     return record

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Progress, changed, record_of
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.experiments.tasks.buchwald_hartwig import FRACTIONS
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import canonical_json, plain_json
 
@@ -40,7 +39,7 @@ class Reading:
     """
 
     words: str
-    sources: tuple[str, ...]
+    sources: Sequence[str]
     changes: Mapping[str, Any] = field(default_factory=dict)
     as_episodes: bool = False
 
@@ -55,25 +54,12 @@ class Reading:
 
 
 FIRST = "paper"
-_SOLVED, _TRAINED = ("exact",), ("trained",)
 
 #: What the paper leaves open, and how each choice reads: the words of the page, the
 #: kinds of policies that are made, and the change of the preset ``paper``. The first
 #: reading is the one that the word of a row is about.
 READINGS: Mapping[str, Reading] = {
-    FIRST: Reading("iterations, log Z from 5", (*_SOLVED, *_TRAINED)),
-    "episodes": Reading(
-        "its episodes are single trajectories", _TRAINED, as_episodes=True
-    ),
-    "log-z": Reading("log Z starts at 0", _TRAINED, {"training": {"log_z_init": 0.0}}),
-    "fractions": Reading(
-        "τ divides fractions, not percent", _SOLVED, {"variant": FRACTIONS}
-    ),
-    "member": Reading(
-        "each member's cells standardised",
-        _SOLVED,
-        {"proxy": {"standardize": "member"}},
-    ),
+    name: Reading(**entry) for name, entry in record_of("readings").items()
 }
 
 # Settings of a run that change neither policies nor what the page measures;

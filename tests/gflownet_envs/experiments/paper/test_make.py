@@ -220,7 +220,7 @@ def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
         assert other["training"][changed] == value
         other["training"][changed] = first["training"][changed]
         assert first == other
-        assert READINGS[name].sources == ("trained",)
+        assert READINGS[name].sources == ["trained"]
     fractions, _ = preset_of("buchwald-hartwig", "fractions", quick=False)
     assert fractions.variant == "yields as fractions"
     member, _ = preset_of("sachs", "member", quick=False)
