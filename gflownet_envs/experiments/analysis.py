@@ -172,22 +172,17 @@ def noise_against_exact(
     values = clr.fit_transform(trained.y)
     bias = (values - clr.transform(exact_y)).mean(axis=0)
     variance = sums_of_steps(values.var(axis=0), clr)
-    blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
+    probability_share, total_variation = np.full((2, trained.n_steps), np.nan)
+    for step in np.flatnonzero(~np.isnan(share)):
+        columns = trained.step_slices[step]
+        y, off = trained.y[:, columns], difference[:, columns]
+        probability_share[step] = off.var(axis=0).sum() / y.var(axis=0).sum()
+        total_variation[step] = 0.5 * np.abs(off).sum(axis=1).mean()
     return NoiseAgainstExact(
         log_ratio_share=share,
-        probability_share=np.array(
-            [
-                np.nan if np.isnan(s) else d.var(axis=0).sum() / y.var(axis=0).sum()
-                for s, (y, d) in zip(share, blocks, strict=True)
-            ]
-        ),
+        probability_share=probability_share,
         log_ratio_bias=sums_of_steps(np.square(bias), clr) / variance,
-        total_variation=np.array(
-            [
-                np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
-                for s, (_, d) in zip(share, blocks, strict=True)
-            ]
-        ),
+        total_variation=total_variation,
     )
 
 
@@ -442,24 +437,16 @@ def calibrate(
     results = {}
     for name, kind in INTERVALS.items():
         X = inputs if kind["given_inputs"] else None
-        intervals = [
-            surrogate.predict_interval(
+        found = []
+        for level in LEVELS:
+            band = surrogate.predict_interval(
                 X, confidence_level=level, residual=kind["residual"], random_state=seed
             )
-            for level in LEVELS
-        ]
-        marginal = [coverage_interval(test.y, *i, **shape) for i in intervals]
-        results[name] = Calibration(
-            np.array([found.coverage for found in marginal]),
-            np.array(
-                [
-                    coverage_interval(test.y, *i, kind="joint", **shape).coverage
-                    for i in intervals
-                ]
-            ),
-            np.array([found.width for found in marginal]),
-            predictive_crps(surrogate, X, test, kind["residual"], seed),
-        )
+            marginal = coverage_interval(test.y, *band, **shape)
+            joint = coverage_interval(test.y, *band, kind="joint", **shape)
+            found.append((marginal.coverage, joint.coverage, marginal.width))
+        crps = predictive_crps(surrogate, X, test, kind["residual"], seed)
+        results[name] = Calibration(*np.stack(found, axis=1), crps)
     return results
 
 
