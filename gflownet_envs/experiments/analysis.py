@@ -446,7 +446,8 @@ def calibrate(
             joint = coverage_interval(test.y, *band, kind="joint", **shape)
             found.append((marginal.coverage, joint.coverage, marginal.width))
         crps = predictive_crps(surrogate, X, test, kind["residual"], seed)
-        results[name] = Calibration(*np.stack(found, axis=1), crps)
+        covered, jointly, widths = np.stack(found, axis=1)
+        results[name] = Calibration(covered, jointly, widths, crps)
     return results
 
 
