@@ -145,22 +145,13 @@ def group_parts(
     *,
     title: str,
     phrases: Mapping[str, str],
-    entries: tuple[str, Sequence[str]] | None = None,
 ) -> NamedParts:
-    """Split log R by groups of objects, each object in one of them.
-
-    ``entries`` is the noun of an object and the names of all.
-    """
-    parts, of_part = {}, {}
+    """Split log R by groups of objects, each object in one of them."""
+    parts = {}
     for name, objects in groups.items():
         parts[name] = np.zeros_like(log_reward)
         parts[name][:, objects] = log_reward[:, objects]
-        if entries is not None:
-            labels = np.full(log_reward.shape[1], -1)
-            labels[objects] = np.arange(len(objects))
-            names = tuple(entries[1][i] for i in objects)
-            of_part[name] = PartEntries(entries[0], names, labels)
-    return NamedParts(title, parts, sum_as_reward(environment), phrases, of_part)
+    return NamedParts(title, parts, sum_as_reward(environment), phrases)
 
 
 def input_parts(
