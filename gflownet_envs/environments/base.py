@@ -11,7 +11,7 @@ from torch import Tensor
 def require_at_least(name: str, value: object, least: int) -> None:
     """Raise ValueError unless a size is an int and large enough."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be an int of at least {least}, got {value!r}")
 
 
 def require_field(valid: bool, record: object, name: str, expected: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
-from gflownet_envs.environments.base import require_field
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies.networks import INITIALIZATIONS
 
@@ -131,9 +131,7 @@ class TrainingSpec:
             ("check_every", 0),
             ("max_table_states", 0),
         ):
-            value = getattr(self, name)
-            valid = _is_integer(value) and value >= least
-            require_field(valid, self, name, f"an int of at least {least}")
+            require_at_least(name, getattr(self, name), least)
         for name in (
             "learning_rate",
             "log_z_learning_rate",

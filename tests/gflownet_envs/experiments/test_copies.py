@@ -180,9 +180,9 @@ def test_the_files_record_the_copies(copies, tiny):
 
 @cases(
     ("arguments", "message"),
-    ({"n_replicates": 0}, "n_replicates must be at least 1, got 0"),
+    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
     ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
-    ({"n_control": -1}, "n_control must be at least 0, got -1"),
+    ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
     ({"n_control": 1}, "n_control is 1, but .*; expected 0 or at least 2"),
     ({"n_replicates": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
     ({"n_control": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),

@@ -223,7 +223,7 @@ def test_studies_with_nothing_to_explain_are_refused(
     monkeypatch.setattr(run, "make_policies", None)  # nothing is trained
     task, out = TaskOfOne(change), tmp_path / "out"
     refuses(message, run.run_task, task, preset="smoke", out=out)
-    words = "n_train of the preset must be at least 8, "
+    words = "n_train of the preset must be an int of at least 8, "
     refuses(words, run.run_task, task, preset="few", out=out)
 
 

@@ -131,7 +131,7 @@ def test_blocks_are_stored_and_found_again(tmp_path):
     ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
     ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
     ({"patience": 0}, "patience must be None or at least 1"),
-    ({"max_epochs": 0}, "max_epochs must be at least 1"),
+    ({"max_epochs": 0}, "max_epochs must be an int of at least 1"),
     ({"learning_rate": 0.0}, "learning_rate must be positive"),
     ({"hidden": (0,)}, "hidden must be a tuple"),
     ({"dtype": "half"}, "dtype must be"),

@@ -256,7 +256,7 @@ def test_a_learned_backward_policy_is_the_one_of_the_residuals(objective):
 
 @cases(
     ("arguments", "message"),
-    ({"n_samples": 1}, "n_samples must be at least 100, got 1"),
+    ({"n_samples": 1}, "n_samples must be an int of at least 100, got 1"),
     ({"confidence_level": 1.0}, "confidence_level must be above 0 and below 1"),
     ({"log_z": [0.0, 0.0, 0.0, np.nan]}, "log_z must have 4 finite numbers"),
 )
