@@ -30,7 +30,7 @@ from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer
 from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import measure
-from gflownet_envs.experiments.paper.systems import FIRST
+from gflownet_envs.experiments.paper.systems import FIRST, Systems
 
 
 def words_of(found: Mapping[str, Any]) -> dict[str, str]:
@@ -76,28 +76,27 @@ def of_many(probabilities: Iterable[float]) -> np.ndarray:
 
 def measured(page: Path, preset: str, seed: int, draws: int) -> dict[str, Any]:
     """Return the pieces behind the words in other draws of the same policies."""
-    call = make._Call(
+    systems = Systems(
         quick=preset == "quick",
-        folder=page,
+        folder=page / "policies",
         runs=None,
         seed=seed,
         draws=draws,
         n_jobs=1,
         progress=lambda *stage: None,
         options={},
-        known={},
     )
     found: dict[str, Any] = {}
-    for name, (task, reading, job) in make.jobs_of(call.quick).items():
+    for name, (task, reading, job) in make.jobs_of(systems.quick).items():
         if reading != FIRST:
             continue
-        system = call.system(task, reading)
+        system = systems.find(task, reading)
         source, dataset = list(system.datasets.items())[-1]  # what the words are about
-        call.known[task, reading] = replace(system, datasets={source: dataset})
+        systems.last[task, reading] = replace(system, datasets={source: dataset})
         if name != f"{task}-{reading}":
-            found[name] = job(call)
+            found[name] = job(systems)
             continue
-        draws = call.draws_of(make.n_draws_of(task))
+        draws = systems.draws_of(make.n_draws_of(task))
         figures = measure(dataset, system.preset, seed, draws=draws, whole=False)
         found[name] = {"record": system.record, "sources": {source: figures}}
     return found

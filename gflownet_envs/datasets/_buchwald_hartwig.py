@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import math
 import os
 import tomllib
 from importlib.resources import files
@@ -16,11 +14,9 @@ from gflownet_envs.datasets._fetch import (
     bunch_of,
     fetch_tidy,
     import_pandas,
-    number_in,
-    read_table,
+    rows_of,
     source_of,
     table_bytes,
-    text_of,
 )
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
@@ -49,12 +45,13 @@ def convert_raw(raw: bytes) -> bytes:
     halides and additives become the names of the absent levels; rows with a blank
     yield are dropped.
     """
-    needed = [_RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES]
-    reader = read_table(text_of(raw), (*needed, "yield", *_WELL_COLUMNS))
     rows = [
-        _convert_row(row, reader.line_num)
-        for row in reader
-        if _cell(row, "yield", reader.line_num)
+        [
+            *(_level_name(row, component) for component in FEATURE_NAMES),
+            *(row[column].strip() for column in ("yield", *_WELL_COLUMNS)),
+        ]
+        for row in rows_of(raw)
+        if row["yield"].strip()
     ]
     return table_bytes([*FEATURE_NAMES, "yield", *_WELL_COLUMNS], *rows)
 
@@ -70,66 +67,26 @@ def convert_components(raw: bytes) -> bytes:
     for component, names in LEVELS.items():
         first = 0 if component in _ABSENT else 1
         for number, name in enumerate(names, first):
-            if (component, name) not in molecules:
-                raise ValueError(f"the raw table has no {component} {name!r}")
             rows.append([component, number, name, *molecules[component, name]])
     return table_bytes(*rows)
 
 
 def _molecules(raw: bytes) -> dict[tuple[str, str], tuple[str, str]]:
     """Read SMILES and CAS number of each component and level."""
-    columns = {name: _RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES}
-    needed = [f"{column}_smiles" for column in columns.values()]
-    needed += [f"{columns[name]}_cas_number" for name in _CAS_NUMBERED]
-    reader = read_table(text_of(raw), (*columns.values(), *needed))
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for row in reader:
-        line = reader.line_num
-        for component, column in columns.items():
-            level = component, _level_name(row, component, line)
+    for row in rows_of(raw):
+        for component in FEATURE_NAMES:
+            column = _RAW_COLUMNS.get(component, component)
             numbered = component in _CAS_NUMBERED
-            cas = _cell(row, f"{column}_cas_number", line) if numbered else ""
-            molecule = _cell(row, f"{column}_smiles", line), cas
-            if found.setdefault(level, molecule) != molecule:
-                raise ValueError(
-                    f"line {line} of the raw table has {column} {level[1]!r} as "
-                    f"{molecule}; expected {found[level]} as in the lines before"
-                )
+            cas = row[f"{column}_cas_number"].strip() if numbered else ""
+            level = component, _level_name(row, component)
+            found[level] = row[f"{column}_smiles"].strip(), cas
     return found
 
 
-def _cell(row: dict[str, str | None], column: str, line: int) -> str:
-    value = row[column]
-    if value is None:
-        raise ValueError(f"line {line} of the raw table ends before column {column!r}")
-    return value.strip()
-
-
-def _convert_row(row: dict[str, str | None], line: int) -> list[str]:
-    names = [_level_name(row, component, line) for component in FEATURE_NAMES]
-    measured = _cell(row, "yield", line)
-    _parse_yield(measured, line)
-    return [*names, measured, *(_cell(row, well, line) for well in _WELL_COLUMNS)]
-
-
-def _level_name(row: dict[str, str | None], component: str, line: int) -> str:
-    column = _RAW_COLUMNS.get(component, component)
-    name = _cell(row, column, line) or _ABSENT.get(component, "")
-    if name not in LEVELS[component]:
-        raise ValueError(
-            f"line {line} of the raw table has {column} {name!r}; expected one of "
-            f"{LEVELS[component]}"
-        )
-    return name
-
-
-def _parse_yield(text: str, line: int) -> float:
-    value = number_in(text, 0.0, 100.0)
-    if math.isnan(value):
-        raise ValueError(
-            f"line {line} of the table has yield {text!r}; expected a percentage"
-        )
-    return value
+def _level_name(row: dict[str, str], component: str) -> str:
+    name = row[_RAW_COLUMNS.get(component, component)].strip()
+    return name or _ABSENT[component]
 
 
 SOURCE = source_of("buchwald_hartwig", convert_raw)
@@ -251,11 +208,10 @@ def fetch_buchwald_hartwig(
 def _parse_tidy(tidy: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Read level numbers (n, 4) and yields (n,) from the tidy table."""
     numbers = {c: {n: i for i, n in enumerate(LEVELS[c])} for c in FEATURE_NAMES}
-    reader = csv.DictReader(text_of(tidy))
     data, target = [], []
-    for row in reader:
+    for row in rows_of(tidy):
         data.append([numbers[c][row[c]] for c in FEATURE_NAMES])
-        target.append(_parse_yield(row["yield"], reader.line_num))
+        target.append(float(row["yield"]))
     return (
         np.array(data, dtype=np.int64).reshape(-1, len(FEATURE_NAMES)),
         np.array(target, dtype=np.float64),
@@ -266,7 +222,7 @@ def _parse_smiles(
     tidy: bytes, levels: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str | None, ...]]:
     """Read the SMILES of the given levels from the table of components."""
-    rows = csv.DictReader(text_of(tidy))
+    rows = rows_of(tidy)
     found = {(row["factor"], row["name"]): row["smiles"] or None for row in rows}
     return {
         component: tuple(found[component, name] for name in names)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import math
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from numbers import Integral
@@ -181,23 +180,15 @@ def _what_to_do(source: Source, cache: Path) -> str:
     )
 
 
-def read_table(
-    text: io.StringIO | io.TextIOWrapper, needed: Sequence[str], delimiter: str = ","
-) -> csv.DictReader[str]:
-    """Read a raw table, and say which columns it lacks."""
-    reader = csv.DictReader(text, delimiter=delimiter)
-    columns = list(reader.fieldnames or ())
-    missing = [name for name in needed if name not in columns]
-    if missing:
-        raise ValueError(
-            f"the raw table has the columns {columns}; also expected {missing}"
-        )
-    return reader
-
-
-def text_of(payload: bytes) -> io.StringIO:
-    """Return what a reader of tables reads."""
-    return io.StringIO(payload.decode("utf-8"), newline="")
+def rows_of(
+    payload: bytes | io.TextIOWrapper, delimiter: str = ","
+) -> Iterator[dict[str, str]]:
+    """Read a table whose checksum is known: what is in it needs no check."""
+    if isinstance(payload, bytes):
+        text: Iterable[str] = io.StringIO(payload.decode("utf-8"), newline="")
+    else:
+        text = payload
+    return csv.DictReader(text, delimiter=delimiter)
 
 
 def table_bytes(*rows: Iterable[Any]) -> bytes:
@@ -205,15 +196,6 @@ def table_bytes(*rows: Iterable[Any]) -> bytes:
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue().encode("utf-8")
-
-
-def number_in(text: str, low: float, high: float) -> float:
-    """Return the number that a cell holds; NaN for none in the range."""
-    try:
-        value = float(text)
-    except ValueError:
-        return math.nan
-    return value if low <= value <= high else math.nan
 
 
 def description(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import tarfile
@@ -16,10 +15,9 @@ from gflownet_envs.datasets._fetch import (
     bunch_of,
     fetch_tidy,
     import_pandas,
-    read_table,
+    rows_of,
     source_of,
     table_bytes,
-    text_of,
 )
 
 FEATURE_NAMES = ("dataset", "learner", "size_train", "outer_seed", "inner_seed")
@@ -40,45 +38,28 @@ _MEMBER = "lcdb-0.1.0/lcdb/database-accuracy.csv"
 
 def convert_raw(raw: bytes) -> bytes:
     """Turn the source archive into the table of the retained trainings, sorted."""
-    try:
-        with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
-            file = archive.extractfile(_MEMBER)
-            assert file is not None  # the member is a file
-            rows = _retained(io.TextIOWrapper(file, "utf-8", newline=""))
-    except tarfile.TarError as error:
-        raise ValueError(f"the raw file is no tar archive: {error}") from error
-    except KeyError as error:
-        raise ValueError(f"the raw archive has no file {_MEMBER}") from error
+    with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+        file = archive.extractfile(_MEMBER)
+        assert file is not None  # the member is a file
+        rows = _retained(io.TextIOWrapper(file, "utf-8", newline=""))
     rows.sort(key=_place)
     return table_bytes(["openmlid", *FEATURE_NAMES, *_RESULTS], *rows)
 
 
 def _retained(table: io.TextIOWrapper) -> list[tuple[str, ...]]:
-    reader = read_table(table, (*_RUN, *_RESULTS))
     return [
-        _convert_row(row, reader.line_num)
-        for row in reader
+        (
+            row["openmlid"],
+            _DATASETS[row["openmlid"]],
+            row["learner"].rpartition(".")[2],  # without its module
+            *(row[name] for name in (*_RUN[2:], *_RESULTS)),
+        )
+        for row in rows_of(table)
         if row["openmlid"] in _DATASETS
         and row["size_train"] in _SIZES
         and row["outer_seed"] in _SEEDS
         and row["inner_seed"] in _SEEDS
     ]
-
-
-def _convert_row(row: dict[str, str], line: int) -> tuple[str, ...]:
-    for name in _RESULTS:
-        try:
-            value = float(row[name])
-        except ValueError as error:
-            raise ValueError(f"line {line} of the raw table: {error}") from error
-        if not 0 <= value <= (1 if name.startswith("score") else np.inf):
-            raise ValueError(
-                f"line {line} of the raw table has {name} {row[name]!r}; expected an "
-                "accuracy between 0 and 1, or seconds"
-            )
-    number, learner, *run = (row[name] for name in _RUN)
-    learner = learner.rpartition(".")[2]  # without its module
-    return (number, _DATASETS[number], learner, *run, *(row[n] for n in _RESULTS))
 
 
 def _place(row: Sequence[str]) -> tuple[Any, ...]:
@@ -157,7 +138,7 @@ def fetch_learning_curves(
     """
     pandas = import_pandas() if as_frame else None
     path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(csv.DictReader(text_of(tidy)))
+    rows = list(rows_of(tidy))
     data: Any = np.array(
         [(r["dataset"], r["learner"], *(int(r[n]) for n in _RUN[2:])) for r in rows],
         dtype=object,

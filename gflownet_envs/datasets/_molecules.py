@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import math
 import os
 from statistics import median
 from typing import Any
@@ -18,11 +16,9 @@ from gflownet_envs.datasets._fetch import (
     description,
     fetch_tidy,
     import_pandas,
-    number_in,
-    read_table,
+    rows_of,
     source_of,
     table_bytes,
-    text_of,
 )
 
 _COLUMNS = ("chembl_id", "smiles", "pIC50_median", "n", "pIC50_min", "pIC50_max")
@@ -37,37 +33,18 @@ _ID, _SMILES, _VALUE = "Molecule ChEMBL ID", "Smiles", "pChEMBL Value"
 
 def convert_raw(raw: bytes) -> bytes:
     """Turn the ChEMBL export into one row a molecule, in the order of its numbers."""
-    reader = read_table(text_of(raw), (*_RETAINED, _ID, _SMILES, _VALUE), ";")
     values: dict[str, list[float]] = {}
     smiles: dict[str, str] = {}
-    for row in reader:
+    for row in rows_of(raw, ";"):
         if row[_VALUE] and all(row[c] == value for c, value in _RETAINED.items()):
-            value = _parse_value(row[_VALUE], reader.line_num)
-            values.setdefault(row[_ID], []).append(value)
+            values.setdefault(row[_ID], []).append(float(row[_VALUE]))
             smiles.setdefault(row[_ID], row[_SMILES])
     rows: list[tuple[Any, ...]] = [_COLUMNS]
-    for name in sorted(values, key=_number_of):
+    for name in sorted(values, key=lambda name: int(name.removeprefix("CHEMBL"))):
         its = values[name]
         numbers = (f"{median(its):g}", len(its), f"{min(its):g}", f"{max(its):g}")
         rows.append((name, smiles[name], *numbers))
     return table_bytes(*rows)
-
-
-def _parse_value(text: str, line: int) -> float:
-    value = number_in(text, 0, 20)
-    if math.isnan(value):
-        raise ValueError(
-            f"line {line} of the raw table has {_VALUE} {text!r}; expected a number "
-            "between 0 and 20"
-        )
-    return value
-
-
-def _number_of(chembl_id: str) -> int:
-    number = chembl_id.removeprefix("CHEMBL")
-    if number == chembl_id or not number.isdecimal():
-        raise ValueError(f"{_ID} is {chembl_id!r}; expected CHEMBL and a number")
-    return int(number)
 
 
 SEH_SOURCE = source_of("seh", convert_raw)
@@ -138,7 +115,7 @@ def fetch_seh(
     """
     pandas = import_pandas() if as_frame else None
     path, tidy = fetch_tidy(SEH_SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(csv.DictReader(text_of(tidy)))
+    rows = list(rows_of(tidy))
     data: Any = np.array([row["smiles"] for row in rows], dtype=object)
     target: Any = np.array([row["pIC50_median"] for row in rows], dtype=np.float64)
     counts = np.array([row["n"] for row in rows], dtype=np.int64)

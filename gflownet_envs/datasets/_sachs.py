@@ -16,6 +16,7 @@ from gflownet_envs.datasets._fetch import (
     fetch_tidy,
     import_pandas,
     source_of,
+    table_bytes,
 )
 
 FEATURE_NAMES = (
@@ -38,38 +39,12 @@ CONSENSUS_EDGES = tuple(
     for target in targets
 )
 
-_RAW_NAMES = tuple(name.lower().replace("plcg", "plc") for name in FEATURE_NAMES)
-
 
 def convert_raw(raw: bytes) -> bytes:
     """Turn the first 853 rows of the raw table, tab separated, into the tidy one."""
-    header, *rows = raw.decode("utf-8").splitlines() or [""]
-    if tuple(header.split("\t")) != _RAW_NAMES:
-        raise ValueError(
-            f"the raw table has the columns {header.split(chr(9))}; "
-            f"expected {list(_RAW_NAMES)}"
-        )
-    if len(rows) < N_OBSERVATIONS:
-        raise ValueError(
-            f"the raw table has {len(rows)} rows; expected at least {N_OBSERVATIONS}"
-        )
-    lines = [",".join(FEATURE_NAMES)]
-    for number, row in enumerate(rows[:N_OBSERVATIONS], start=2):
-        lines.append(_convert_row(row, number))
-    return ("\n".join(lines) + "\n").encode("utf-8")
-
-
-def _convert_row(row: str, line: int) -> str:
-    try:
-        values = [float(cell) for cell in row.split("\t")]
-    except ValueError as error:
-        raise ValueError(f"line {line} of the raw table: {error}") from error
-    if len(values) != len(FEATURE_NAMES) or not all(0 < v < np.inf for v in values):
-        raise ValueError(
-            f"line {line} of the raw table is {row!r}; expected {len(FEATURE_NAMES)} "
-            "positive numbers"
-        )
-    return ",".join(f"{value:g}" for value in values)
+    lines = raw.decode("utf-8").splitlines()[1 : N_OBSERVATIONS + 1]
+    rows = [[f"{float(cell):g}" for cell in line.split("\t")] for line in lines]
+    return table_bytes(FEATURE_NAMES, *rows)
 
 
 SOURCE = source_of("sachs", convert_raw)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -9,8 +10,14 @@ from torch import Tensor
 
 def require_at_least(name: str, value: object, least: int) -> None:
     """Raise ValueError unless a size is an int and large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an int of at least {least}, got {value!r}")
+
+
+def require_field(valid: bool, record: object, name: str, expected: str) -> None:
+    """Raise ValueError for a field of a record that is not valid."""
+    if not valid:
+        raise ValueError(f"{name} must be {expected}, got {getattr(record, name)!r}")
 
 
 def require_environment(value: object) -> None:

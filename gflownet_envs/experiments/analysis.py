@@ -56,6 +56,17 @@ _N_DRAWS = 1000
 _CHUNK = 64
 
 
+def possible_columns(dataset: PolicyDataset) -> list[np.ndarray]:
+    """Return the columns of the actions that are possible at each step."""
+    return [np.flatnonzero(dataset.mask[c]) + c.start for c in dataset.step_slices]
+
+
+def steps_with_choice(dataset: PolicyDataset) -> list[int]:
+    """Return the numbers of the steps with more than one possible action."""
+    possible = possible_columns(dataset)
+    return [step for step, columns in enumerate(possible) if len(columns) > 1]
+
+
 def fragility(dataset: PolicyDataset) -> Result:
     """Measure the disagreement of the members of a data set.
 
@@ -69,7 +80,7 @@ def fragility(dataset: PolicyDataset) -> Result:
         for name, values in found.columns.items()
         if name not in ("n_possible", "alr_reference")
     }
-    last = (np.flatnonzero(dataset.mask[c])[-1] + c.start for c in dataset.step_slices)
+    last = [columns[-1] for columns in possible_columns(dataset)]
     references = np.array([dataset.action_names[a] for a in last], dtype=object)
     columns = {**found.columns, **measures, "alr_reference": references}
     return replace(found, keys={"step": dataset.step_names}, columns=columns)
@@ -161,22 +172,17 @@ def noise_against_exact(
     values = clr.fit_transform(trained.y)
     bias = (values - clr.transform(exact_y)).mean(axis=0)
     variance = sums_of_steps(values.var(axis=0), clr)
-    blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
+    probability_share, total_variation = np.full((2, trained.n_steps), np.nan)
+    for step in np.flatnonzero(~np.isnan(share)):
+        columns = trained.step_slices[step]
+        y, off = trained.y[:, columns], difference[:, columns]
+        probability_share[step] = off.var(axis=0).sum() / y.var(axis=0).sum()
+        total_variation[step] = 0.5 * np.abs(off).sum(axis=1).mean()
     return NoiseAgainstExact(
         log_ratio_share=share,
-        probability_share=np.array(
-            [
-                np.nan if np.isnan(s) else d.var(axis=0).sum() / y.var(axis=0).sum()
-                for s, (y, d) in zip(share, blocks, strict=True)
-            ]
-        ),
+        probability_share=probability_share,
         log_ratio_bias=sums_of_steps(np.square(bias), clr) / variance,
-        total_variation=np.array(
-            [
-                np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
-                for s, (_, d) in zip(share, blocks, strict=True)
-            ]
-        ),
+        total_variation=total_variation,
     )
 
 
@@ -409,8 +415,7 @@ def pairs_passed(
         Of each step; none of a step without choice.
     """
     p_values = np.full(members.y.shape[1], np.nan)
-    for columns in members.step_slices:
-        parts = np.flatnonzero(members.mask[columns]) + columns.start
+    for parts in possible_columns(members):
         if len(parts) > 1:
             test = ks_2samp(members.y[:, parts], draws[:, parts], axis=0)
             p_values[parts] = test.pvalue
@@ -432,24 +437,17 @@ def calibrate(
     results = {}
     for name, kind in INTERVALS.items():
         X = inputs if kind["given_inputs"] else None
-        intervals = [
-            surrogate.predict_interval(
+        found = []
+        for level in LEVELS:
+            band = surrogate.predict_interval(
                 X, confidence_level=level, residual=kind["residual"], random_state=seed
             )
-            for level in LEVELS
-        ]
-        marginal = [coverage_interval(test.y, *i, **shape) for i in intervals]
-        results[name] = Calibration(
-            np.array([found.coverage for found in marginal]),
-            np.array(
-                [
-                    coverage_interval(test.y, *i, kind="joint", **shape).coverage
-                    for i in intervals
-                ]
-            ),
-            np.array([found.width for found in marginal]),
-            predictive_crps(surrogate, X, test, kind["residual"], seed),
-        )
+            marginal = coverage_interval(test.y, *band, **shape)
+            joint = coverage_interval(test.y, *band, kind="joint", **shape)
+            found.append((marginal.coverage, joint.coverage, marginal.width))
+        crps = predictive_crps(surrogate, X, test, kind["residual"], seed)
+        covered, jointly, widths = np.stack(found, axis=1)
+        results[name] = Calibration(covered, jointly, widths, crps)
     return results
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.analysis import possible_columns, steps_with_choice
 from gflownet_envs.experiments.space_maps import map_of_states
 from gflownet_envs.experiments.task import (
     LEVELS,
@@ -120,7 +121,7 @@ def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> N
     n_steps = len(display.step_names)
     n_shown = min(n_steps, _MOST_ROWS)
     # Beside named parts the rows are those of their bars, the first ones.
-    shown = _spread(np.arange(n_steps), n_shown) if with_steps else list(range(n_shown))
+    shown = spread(np.arange(n_steps), n_shown) if with_steps else list(range(n_shown))
     display = display.some(shown)
     display.plot(ax=ax)
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
@@ -182,7 +183,7 @@ def policy_samples(results: RunResults) -> dict[str, np.ndarray]:
 def policies_figure(results: RunResults, samples: Mapping[str, np.ndarray]) -> Any:
     """One panel per step with a choice, two or three side by side."""
     dataset = results.headline.dataset
-    shown = _choices(dataset)[:_N_POLICY_STEPS]
+    shown = steps_with_choice(dataset)[:_N_POLICY_STEPS]
     n_columns = 2 if len(shown) == 4 else min(len(shown), 3)
     lines = [
         shown[start : start + n_columns] for start in range(0, len(shown), n_columns)
@@ -208,7 +209,7 @@ def overview_figure(
     """
     dataset, sources = results.headline.dataset, _exact_first(results)
     samples = policy_samples(results) if samples is None else samples
-    shown = _spread(_choices(dataset), _N_OVERVIEW_STEPS)
+    shown = spread(steps_with_choice(dataset), _N_OVERVIEW_STEPS)
     upper = max(4.0, 1.4 + 0.32 * min(dataset.n_steps, _MOST_ROWS))
     lower = 0.4 + _AROUND + _ROW * _most_rows(dataset, shown)
     figure = _figure(12.0, upper + lower)
@@ -234,9 +235,9 @@ def _draw_policies(
     samples: Mapping[str, np.ndarray],
 ) -> None:
     """Draw the policies of some steps, with one legend below."""
+    possible = possible_columns(dataset)
     for step, ax in zip(steps, axes, strict=True):
-        columns = np.arange(len(dataset.mask))[dataset.step_slices[step]]
-        columns = columns[dataset.mask[columns]]
+        columns = possible[step]
         display = PolicyDistributionDisplay.from_samples(
             {name: values[:, columns] for name, values in samples.items()},
             [_cut(dataset.action_names[column]) for column in columns],
@@ -264,17 +265,11 @@ def _cut(name: str) -> str:
 
 def _most_rows(dataset: PolicyDataset, steps: Sequence[int]) -> int:
     """Return the rows of the largest panel of some steps."""
-    counts = [int(dataset.mask[dataset.step_slices[step]].sum()) for step in steps]
-    return min(max(counts), _MOST_ROWS)
+    possible = possible_columns(dataset)
+    return min(max(len(possible[step]) for step in steps), _MOST_ROWS)
 
 
-def _choices(dataset: PolicyDataset) -> list[int]:
-    """Return the steps with a choice."""
-    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
-    return [step for step, count in enumerate(counts) if count > 1]
-
-
-def _spread(steps: Sequence[int] | np.ndarray, n_shown: int) -> list[int]:
+def spread(steps: Sequence[int] | np.ndarray, n_shown: int) -> list[int]:
     """Return the first, the last, and some between."""
     places = np.linspace(0, len(steps) - 1, min(n_shown, len(steps)))
     return [int(steps[i]) for i in places.round().astype(int)]

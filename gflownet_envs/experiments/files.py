@@ -260,7 +260,7 @@ def stale_files(folder: Path, files: set[str]) -> list[Path]:
 
 def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
-    distance, solution = results.policies.distance, results.policies.solution
+    solution = results.policies.solution
     paper = tables.paper_table(results)
     return {
         "task": path_of(results.task),
@@ -281,9 +281,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
             table.caption: [list(row) for row in table.rows]
             for table in results.study.tables
         },
-        "distance_to_exact": None
-        if distance is None
-        else {"mean": float(distance.mean()), "worst": float(distance.max())},
+        "distance_to_exact": results.policies.mean_and_worst_distance,
         "members_not_converged": None
         if results.policies.ensemble is None
         else results.policies.not_converged,

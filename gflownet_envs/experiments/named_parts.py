@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +25,27 @@ def sum_as_reward(
         return RewardTable(environment, total)
 
     return reward
+
+
+def columns_of_levels(
+    rows: np.ndarray,  # shape: (n, n_factors), int
+    factors: Mapping[str, Sequence[str]],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return, per factor and level, the numbers of the rows that have it."""
+    return {
+        factor: {
+            level: np.flatnonzero(column == number)
+            for number, level in enumerate(levels)
+        }
+        for (factor, levels), column in zip(factors.items(), rows.T, strict=True)
+    }
+
+
+def phrases_of_factors(factors: Iterable[str], *, one: str, two: str) -> dict[str, str]:
+    """Put factors and pairs of them into words, from templates with ``{}``."""
+    names = [name.replace("_", " ") for name in factors]
+    pairs = {f"{a} × {b}": two.format(a, b) for a, b in combinations(names, 2)}
+    return {name: one.format(name) for name in names} | pairs
 
 
 def factorial_parts(
@@ -124,22 +145,13 @@ def group_parts(
     *,
     title: str,
     phrases: Mapping[str, str],
-    entries: tuple[str, Sequence[str]] | None = None,
 ) -> NamedParts:
-    """Split log R by groups of objects, each object in one of them.
-
-    ``entries`` is the noun of an object and the names of all.
-    """
-    parts, of_part = {}, {}
+    """Split log R by groups of objects, each object in one of them."""
+    parts = {}
     for name, objects in groups.items():
         parts[name] = np.zeros_like(log_reward)
         parts[name][:, objects] = log_reward[:, objects]
-        if entries is not None:
-            labels = np.full(log_reward.shape[1], -1)
-            labels[objects] = np.arange(len(objects))
-            names = tuple(entries[1][i] for i in objects)
-            of_part[name] = PartEntries(entries[0], names, labels)
-    return NamedParts(title, parts, sum_as_reward(environment), phrases, of_part)
+    return NamedParts(title, parts, sum_as_reward(environment), phrases)
 
 
 def input_parts(

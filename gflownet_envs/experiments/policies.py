@@ -40,25 +40,23 @@ def make_policies(
 ) -> Policies:
     """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
-    exact = solution = solved = None
-    if not solve:
-        pass
-    elif study.environment.is_enumerable:
-        solution = solve_exact(study.environment, study.reward)
-        exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
-        progress("solving exactly", 1, 1)
-    elif study.exact_solver is not None:
+    exact, solution = None, None
+    solved: PolicySource | None = None
+    if solve and study.environment.is_enumerable:
+        solved = solution = solve_exact(study.environment, study.reward)
+    elif solve and study.exact_solver is not None:
         solved = study.exact_solver(study.reward)
-        exact = _dataset(study, solved, "exact", study.reward.n_members, seed)
-        progress("solving exactly", 1, 1)
-    elif not train:
+    elif solve and not train:
         raise ValueError(
             f"the policies of {study.environment.name} cannot be solved exactly, since "
             f"{study.environment.enumeration_reason}; they have to be trained"
         )
+    if solved is not None:
+        exact = _dataset(study, solved, "exact", study.reward.n_members, seed)
+        progress("solving exactly", 1, 1)
     cpu_seconds = {"exact": time.process_time() - started}
     if not train:
-        return Policies(exact, None, None, solution, None, None, cpu_seconds)
+        return Policies(cpu_seconds, exact, solution)
     n_rewards = study.n_train + study.n_test
     # larger than the numbers of all members; the first replicate of a reward has its
     stride = int(study.members.max()) + 1
@@ -106,14 +104,14 @@ def make_policies(
         )
         cpu_seconds["bounds of distances"] = time.process_time() - started
     return Policies(
-        exact,
-        _dataset(study, ensemble, "trained", n_rewards, seed),
-        ensemble,
-        solution,
-        distance,
-        control,
         cpu_seconds,
-        bound,
+        exact,
+        solution,
+        trained=_dataset(study, ensemble, "trained", n_rewards, seed),
+        ensemble=ensemble,
+        distance=distance,
+        control=control,
+        bound=bound,
     )
 
 

@@ -200,25 +200,18 @@ def _find(
     space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
     space_seconds = time.process_time() - clock
     clock = time.process_time()
+    known: dict[str, Any] = {"seed": seed, "progress": report}
     sources = {}
-    if policies.trained is not None:
+    if trained is not None:
+        share = None if noise is None else noise.log_ratio_share
+        cautions = training_cautions(policies, noise)
         sources["trained"] = _analyse_source(
-            policies.trained,
-            study,
-            settings,
-            seed=seed,
-            noise_share=None if noise is None else noise.log_ratio_share,
-            cautions=training_cautions(policies, noise),
-            progress=report,
+            trained, study, settings, noise_share=share, cautions=cautions, **known
         )
     if policies.exact is not None:
+        none = np.zeros(policies.exact.n_steps)  # known, and none
         sources["exact"] = _analyse_source(
-            policies.exact,
-            study,
-            settings,
-            seed=seed,
-            noise_share=np.zeros(policies.exact.n_steps),  # known, and none
-            progress=report,
+            policies.exact, study, settings, noise_share=none, **known
         )
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
@@ -283,11 +276,7 @@ def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
         ("n_replicates", n_replicates, 1),
         ("n_control", n_control, 0),
     ):
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
-        if not is_integer or value < least:
-            raise ValueError(
-                f"{name} must be an int of at least {least}, got {value!r}."
-            )
+        require_at_least(name, value, least)
         if value != least and solver != "train":
             raise ValueError(
                 f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -174,96 +174,16 @@ def space_map(
     from matplotlib.figure import Figure
 
     n_layers = space.graph.n_layers
-    height = 5.4 if positions is not None else 2.6 + 1.3 * n_layers
-    width = max(7.0, 1.75 * n_layers + 1.6) if positions is not None else 10.0
-    figure = Figure(figsize=(width, height), layout="constrained")
-    parts: Any = figure.subfigures(2, 1)
-    top, bottom = parts
-    draw: Any = partial(_draw_boxes, space, names)
+    size = (10.0, 2.6 + 1.3 * n_layers)
     if positions is not None:
-        draw = partial(_draw_boards, space, np.asarray(positions))
-    _draw_fragility(top, draw, space, title)
+        size = (max(7.0, 1.75 * n_layers + 1.6), 5.4)
+    figure = Figure(figsize=size, layout="constrained")
+    parts: Any = figure.subfigures(2, 1)
+    drawn = _Map(space, names, None if positions is None else np.asarray(positions))
+    drawn.draw_fragility(parts[0], title)
     sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)
-    _draw_reasons(bottom, draw, space, reasons, sure, order)
+    drawn.draw_reasons(parts[1], reasons, sure, order)
     return figure
-
-
-def _draw_fragility(part: Any, draw: Any, space: WholeSpace, title: str) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    choice = has_choice(space)
-    largest = float(space.fragility.max()) or 1.0
-    scale = ScalarMappable(Normalize(0.0, largest), "viridis_r")
-    colors = [
-        scale.to_rgba(value) if own else _NO_CHOICE_COLOR
-        for value, own in zip(space.fragility, choice, strict=True)
-    ]
-    axes = draw(part, colors, shares_of_steps(space))
-    _bar(part, axes, scale)
-    part.suptitle(f"{title}: how far apart visitors are" if title else "", fontsize=11)
-
-
-def _bar(part: Any, axes: Any, scale: Any) -> Any:
-    bar = part.colorbar(scale, ax=axes, fraction=0.03, pad=0.01)
-    bar.set_label("total variation", fontsize=8)
-    bar.ax.tick_params(labelsize=8)
-    return bar
-
-
-def _draw_reasons(
-    part: Any,
-    draw: Any,
-    space: WholeSpace,
-    reasons: Sequence[str],
-    sure: np.ndarray,  # shape: (n_states,), bool
-    order: Sequence[str],
-) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import to_rgb
-    from matplotlib.patches import Patch
-
-    weight: dict[str, float] = {}
-    for reason, value in zip(reasons, space.contribution, strict=True):
-        if reason:
-            weight[reason] = weight.get(reason, 0.0) + value
-    leading = sorted(weight, key=lambda name: -weight[name])
-    known = dict.fromkeys([*order, *leading[:_N_COLORED]])
-    color_of = {name: color(place) for place, name in enumerate(known)}
-    color_of |= dict.fromkeys(leading[_N_COLORED:], _OTHER_COLOR)
-    choice = has_choice(space)
-    colors: list[Any] = []
-    for reason, own, is_sure in zip(reasons, choice, sure, strict=True):
-        none = UNEXPLAINED_COLOR if own else _NO_CHOICE_COLOR
-        rgb = np.array(to_rgb(color_of.get(reason, none)))
-        colors.append(tuple(rgb if is_sure or not reason else 1 - _PALE * (1 - rgb)))
-    axes = draw(part, colors, None)
-    _bar(part, axes, ScalarMappable()).ax.set_visible(False)  # the same width
-    total = float(space.contribution.sum()) or 1.0
-    labels = {name: color_of[name] for name in leading[:_N_COLORED]}
-    shown = [
-        Patch(facecolor=look, label=f"{name} ({weight[name] / total:.0%})")
-        for name, look in labels.items()
-    ]
-    others = sum(weight[name] for name in leading[_N_COLORED:])
-    if others:
-        shown.append(
-            Patch(facecolor=_OTHER_COLOR, label=f"{_OTHER} ({others / total:.0%})")
-        )
-    left = 1.0 - sum(weight.values()) / total
-    if left > 0.005:
-        shown.append(
-            Patch(facecolor=UNEXPLAINED_COLOR, label=f"nothing named ({left:.0%})")
-        )
-    part.legend(
-        handles=shown,
-        loc="outside lower center",
-        ncols=min(4, len(shown)),
-        frameon=False,
-        fontsize=8,
-    )
-    pale = "" if bool(sure.all()) else "; pale where it is not settled"
-    part.suptitle(f"what explains most of it (share of all){pale}", fontsize=11)
 
 
 def has_choice(space: WholeSpace) -> np.ndarray:  # shape: (n_states,), bool
@@ -278,57 +198,163 @@ def shares_of_steps(space: WholeSpace) -> list[float]:
     return [float(space.contribution[layer].sum()) / total for layer in layers]
 
 
-def _draw_boxes(
-    space: WholeSpace,
-    names: Sequence[str] | None,
-    part: Any,
-    colors: Sequence[Any],
-    shares: list[float] | None,
-) -> Any:
-    """Draw a row of boxes a decision, each as wide as the share of walks through it."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """All states of a space, as boxes of a tree or as discs on boards."""
 
-    graph, ax = space.graph, part.subplots()
-    for i, (left, width) in enumerate(zip(*_places(space), strict=True)):
-        step, look = int(graph.steps[i]), {"facecolor": colors[i], "edgecolor": "white"}
-        line = 0.5 if width > 0.004 else 0.0
-        corner = left, step + 0.06
-        ax.add_patch(Rectangle(corner, width, 0.88, linewidth=line, **look))
-        if names is None or width < _LEAST_NAMED:
-            continue
-        luminance = np.dot(to_rgb(colors[i]), (0.299, 0.587, 0.114))
-        name, wide = names[i], width > 0.12
-        limit = int(110 * width) if wide else 13
-        ax.text(
-            left + width / 2,
-            step + 0.5,
-            name if len(name) <= limit else name[: max(limit - 1, 1)] + "…",
-            rotation=0 if wide else 90,
-            ha="center",
-            va="center",
-            fontsize=7 if wide else 6,
-            clip_on=True,
-            color="black" if luminance > 0.5 else "white",
+    space: WholeSpace
+    names: Sequence[str] | None  # of the states
+    positions: np.ndarray | None  # shape: (n_states, 2), where there are boards
+
+    def draw_fragility(self, part: Any, title: str) -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        values, choice = self.space.fragility, has_choice(self.space)
+        scale = ScalarMappable(Normalize(0.0, float(values.max()) or 1.0), "viridis_r")
+        colors = [
+            scale.to_rgba(value) if own else _NO_CHOICE_COLOR
+            for value, own in zip(values, choice, strict=True)
+        ]
+        shares = shares_of_steps(self.space)
+        titles = [
+            f"{title}\n{share:.0%} of it"
+            for title, share in zip(self._titles(), shares, strict=True)
+        ]
+        self._draw(part, colors, titles, scale)
+        if title:
+            part.suptitle(f"{title}: how far apart visitors are", fontsize=11)
+
+    def draw_reasons(
+        self,
+        part: Any,
+        reasons: Sequence[str],
+        sure: np.ndarray,  # shape: (n_states,), bool
+        order: Sequence[str],
+    ) -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import Patch
+
+        space = self.space
+        weight: dict[str, float] = {}
+        for reason, value in zip(reasons, space.contribution, strict=True):
+            if reason:
+                weight[reason] = weight.get(reason, 0.0) + value
+        leading = sorted(weight, key=lambda name: -weight[name])
+        known = dict.fromkeys([*order, *leading[:_N_COLORED]])
+        color_of = {name: color(place) for place, name in enumerate(known)}
+        color_of |= dict.fromkeys(leading[_N_COLORED:], _OTHER_COLOR)
+        colors: list[Any] = []
+        for reason, own, is_sure in zip(reasons, has_choice(space), sure, strict=True):
+            none = UNEXPLAINED_COLOR if own else _NO_CHOICE_COLOR
+            rgb = np.array(to_rgb(color_of.get(reason, none)))
+            is_pale = reason and not is_sure
+            colors.append(tuple(1 - _PALE * (1 - rgb) if is_pale else rgb))
+        bar = self._draw(part, colors, self._titles(), ScalarMappable())
+        bar.ax.set_visible(False)  # the same width
+        total = float(space.contribution.sum()) or 1.0
+        others = sum(weight[name] for name in leading[_N_COLORED:])
+        left = 1.0 - sum(weight.values()) / total
+        shown = [(n, color_of[n], weight[n] / total) for n in leading[:_N_COLORED]]
+        if others:
+            shown.append((_OTHER, _OTHER_COLOR, others / total))
+        if left > 0.005:
+            shown.append(("nothing named", UNEXPLAINED_COLOR, left))
+        part.legend(
+            handles=[
+                Patch(facecolor=look, label=f"{name} ({share:.0%})")
+                for name, look, share in shown
+            ],
+            loc="outside lower center",
+            ncols=min(4, len(shown)),
+            frameon=False,
+            fontsize=8,
         )
-    labels = _titles(space, shares)
-    ax.set_yticks(np.arange(len(labels)) + 0.5, labels, fontsize=8)
-    ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
-    ax.set_xlabel("share of the walks of all members", fontsize=8)
-    ax.tick_params(axis="x", labelsize=8)
-    ax.tick_params(axis="y", length=0)
-    for side in ax.spines.values():
-        side.set_visible(False)
-    return ax
+        pale = "" if bool(sure.all()) else "; pale where it is not settled"
+        part.suptitle(f"what explains most of it (share of all){pale}", fontsize=11)
 
+    def _titles(self) -> list[str]:
+        """Name the decisions."""
+        graph = self.space.graph
+        names = graph.environment.step_names[: graph.n_layers]
+        return [name.replace("_", " ") for name in names]
 
-def _titles(space: WholeSpace, shares: list[float] | None) -> list[str]:
-    """Name the decisions, with their shares of the fragility."""
-    names = space.graph.environment.step_names[: space.graph.n_layers]
-    titles = [name.replace("_", " ") for name in names]
-    if shares is None:
-        return titles
-    return [f"{t}\n{s:.0%} of it" for t, s in zip(titles, shares, strict=True)]
+    def _draw(
+        self, part: Any, colors: Sequence[Any], titles: Sequence[str], scale: Any
+    ) -> Any:
+        """Draw the states with a bar of a scale of colours; return the bar."""
+        is_board = self.positions is not None
+        axes = (self._draw_boards if is_board else self._draw_boxes)(
+            part, colors, titles
+        )
+        bar = part.colorbar(scale, ax=axes, fraction=0.03, pad=0.01)
+        bar.set_label("total variation", fontsize=8)
+        bar.ax.tick_params(labelsize=8)
+        return bar
+
+    def _draw_boxes(
+        self, part: Any, colors: Sequence[Any], titles: Sequence[str]
+    ) -> Any:
+        """Draw a row of boxes a decision, as wide as the share of walks through it."""
+        from matplotlib.colors import to_rgb
+        from matplotlib.patches import Rectangle
+
+        graph, ax = self.space.graph, part.subplots()
+        for i, (left, width) in enumerate(zip(*_places(self.space), strict=True)):
+            step = int(graph.steps[i])
+            look = {"facecolor": colors[i], "edgecolor": "white"}
+            line = 0.5 if width > 0.004 else 0.0
+            corner = left, step + 0.06
+            ax.add_patch(Rectangle(corner, width, 0.88, linewidth=line, **look))
+            if self.names is None or width < _LEAST_NAMED:
+                continue
+            luminance = np.dot(to_rgb(colors[i]), (0.299, 0.587, 0.114))
+            name, wide = self.names[i], width > 0.12
+            limit = int(110 * width) if wide else 13
+            ax.text(
+                left + width / 2,
+                step + 0.5,
+                name if len(name) <= limit else name[: max(limit - 1, 1)] + "…",
+                rotation=0 if wide else 90,
+                ha="center",
+                va="center",
+                fontsize=7 if wide else 6,
+                clip_on=True,
+                color="black" if luminance > 0.5 else "white",
+            )
+        ax.set_yticks(np.arange(len(titles)) + 0.5, titles, fontsize=8)
+        ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
+        ax.set_xlabel("share of the walks of all members", fontsize=8)
+        ax.tick_params(axis="x", labelsize=8)
+        ax.tick_params(axis="y", length=0)
+        ax.spines[:].set_visible(False)
+        return ax
+
+    def _draw_boards(
+        self, part: Any, colors: Sequence[Any], titles: Sequence[str]
+    ) -> Any:
+        """Draw a board a decision, a disc a state."""
+        positions: Any = self.positions
+        graph, visits = self.space.graph, self.space.visits.mean(axis=0)
+        axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
+        n_rows, n_columns = positions.max(axis=0) + 1
+        for step, ax in enumerate(np.atleast_1d(axes)):
+            for place in np.ndindex(n_rows, n_columns):
+                ax.plot(*place[::-1], ".", color="0.85", markersize=2)
+            for i in range(*graph.layer(step).indices(graph.n_states)):
+                ax.plot(
+                    *positions[i][::-1],
+                    "o",
+                    color=colors[i],
+                    markeredgecolor="0.4",
+                    markeredgewidth=0.4,
+                    markersize=3.0 + 22.0 * np.sqrt(visits[i]),
+                )
+            ax.set_title(titles[step], fontsize=9)
+            ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
+            ax.set(xticks=[], yticks=[], aspect="equal")
+        return axes
 
 
 def _places(space: WholeSpace) -> tuple[np.ndarray, np.ndarray]:
@@ -351,33 +377,3 @@ def _places(space: WholeSpace) -> tuple[np.ndarray, np.ndarray]:
             left[i] = free.get(above, start)
             free[above] = left[i] + width[i]
     return left, width
-
-
-def _draw_boards(
-    space: WholeSpace,
-    positions: np.ndarray,  # shape: (n_states, 2)
-    part: Any,
-    colors: Sequence[Any],
-    shares: list[float] | None,
-) -> Any:
-    """Draw a board a decision, a disc a state."""
-    graph, visits = space.graph, space.visits.mean(axis=0)
-    axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
-    n_rows, n_columns = positions.max(axis=0) + 1
-    titles = _titles(space, shares)
-    for step, ax in enumerate(np.atleast_1d(axes)):
-        for place in np.ndindex(n_rows, n_columns):
-            ax.plot(*place[::-1], ".", color="0.85", markersize=2)
-        for i in range(*graph.layer(step).indices(graph.n_states)):
-            ax.plot(
-                *positions[i][::-1],
-                "o",
-                color=colors[i],
-                markeredgecolor="0.4",
-                markeredgewidth=0.4,
-                markersize=3.0 + 22.0 * np.sqrt(visits[i]),
-            )
-        ax.set_title(titles[step], fontsize=9)
-        ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
-        ax.set(xticks=[], yticks=[], aspect="equal")
-    return axes

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.analysis import possible_columns
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
-    Policies,
     RunResults,
     SourceResults,
     Table,
+    facts,
 )
 from gflownet_envs.training.ensemble import MAX_DISTANCE
 from skpce._report import (
@@ -186,15 +187,21 @@ def verdict_table(results: RunResults) -> Table:
                         else f"{step.noise_share:.0%}",
                     }
                 )
-    order = results.headline.dataset.step_names
-    rows.sort(key=lambda row: order.index(row["decision"]))
     return Table.of_rows(
         "Verdict per decision and degree: what drives it (share in all), the "
         "smallest p (Holm), cross-fitted Q² of "
         f"{results.study.n_train} members with its interval, Q² on the members held "
         "out, what is not predicted, share of training noise",
-        rows,
+        _by_decision(results, rows),
     )
+
+
+def _by_decision(
+    results: RunResults, rows: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Sort rows of several kinds of policies by their decisions."""
+    order = results.headline.dataset.step_names
+    return sorted(rows, key=lambda row: order.index(row["decision"]))
 
 
 def _drivers(verdict: Answer, output: int) -> str:
@@ -322,26 +329,19 @@ def actions_table(source: SourceResults) -> Table:
     """Indices of each action: of its centred log-ratio."""
     main, dataset = source.main, source.dataset
     found = main.surrogate.sobol_indices("coordinate", coordinates="clr")
-    possible = np.flatnonzero(dataset.mask)
-    step_of = np.repeat(np.arange(dataset.n_steps), dataset.steps)[possible]
-    choice = np.bincount(step_of, minlength=dataset.n_steps)[step_of] > 1
     # One coordinate for each possible action of a step with a choice.
+    actions = [
+        (dataset.step_names[step], dataset.action_names[column])
+        for step, columns in enumerate(possible_columns(dataset))
+        for column in columns
+        if len(columns) > 1
+    ]
+    figures = zip(
+        actions, found.total_variance, found.first_order, found.total_order, strict=True
+    )
     rows = [
-        (
-            dataset.step_names[step],
-            dataset.action_names[action],
-            float(variance),
-            *map(float, first),
-            *map(float, total),
-        )
-        for step, action, variance, first, total in zip(
-            step_of[choice],
-            possible[choice],
-            found.total_variance,
-            found.first_order,
-            found.total_order,
-            strict=True,
-        )
+        (*action, float(variance), *map(float, first), *map(float, total))
+        for action, variance, first, total in figures
     ]
     names = main.input_names
     return Table(
@@ -359,18 +359,15 @@ def actions_table(source: SourceResults) -> Table:
 
 def fragility_table(results: RunResults) -> Table:
     """Measures of disagreement side by side, trained beside exact."""
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for name, source in results.sources.items():
-        columns = fragility_columns(source.fragility)
-        steps, *measures = (_listed(values) for _, values in columns)
-        for step, *values in zip(steps, *measures, strict=True):
-            rows.append((step, name, *values))
-    order = results.headline.dataset.step_names
-    rows.sort(key=lambda row: order.index(row[0]))
-    return Table(
-        "How much the members disagree (training members)",
-        ("decision", "policies", *(heading for heading, _ in columns[1:])),
-        tuple(rows),
+        (_, steps), *measures = fragility_columns(source.fragility)
+        columns = {heading: _listed(values) for heading, values in measures}
+        for place, step in enumerate(steps):
+            row = {"decision": step, "policies": name}
+            rows.append(row | {head: cells[place] for head, cells in columns.items()})
+    return Table.of_rows(
+        "How much the members disagree (training members)", _by_decision(results, rows)
     )
 
 
@@ -391,8 +388,6 @@ def excess_table(results: RunResults) -> Table:
         for i, step in enumerate(found.step_names)
         if found.n_possible[i] > 1
     ]
-    order = results.headline.dataset.step_names
-    rows.sort(key=lambda row: order.index(row["decision"]))
     scales = ", ".join(
         f"{name}: {source.excess.noise_scale:.2g}"
         for name, source in results.sources.items()
@@ -402,7 +397,7 @@ def excess_table(results: RunResults) -> Table:
         "Total variation to the mean, beside that of members with the same mean policy "
         "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
-        rows,
+        _by_decision(results, rows),
     )
 
 
@@ -430,55 +425,38 @@ def _support_note(step: ResultRow) -> str:
 
 def training_table(results: RunResults) -> Table | None:
     """How training went, with the distance from exact policies; None without it."""
-    ensemble, distance = results.policies.ensemble, results.policies.distance
+    ensemble = results.policies.ensemble
     if ensemble is None:
         return None
     n_trained, diverged = ensemble.n_members, sorted(ensemble.diverged)
-    named = f"{len(diverged)}: {', '.join(map(str, diverged))}"
-    left_out = [("members that diverged and are left out", named)] if diverged else []
-    rows = [
-        ("members trained", n_trained),
-        ("objective", results.preset.training.objective),
-        ("iterations", results.preset.training.n_iterations),
-        (
-            "members that did not converge",
-            _named(results.policies.not_converged, n_trained),
+    rows: dict[str, Any] = {
+        "members trained": n_trained,
+        "objective": results.preset.training.objective,
+        "iterations": results.preset.training.n_iterations,
+        "members that did not converge": _named(
+            results.policies.not_converged, n_trained
         ),
-        *left_out,
-        (
-            "effective sample size as a share, smallest",
-            float(ensemble.diagnostics.effective_sample_share.min()),
-        ),
-        (
-            "½ Σ |trained − exact| over all objects, mean",
-            "not known" if distance is None else float(distance.mean()),
-        ),
-        (
-            "the same, worst member",
-            "not known" if distance is None else float(distance.max()),
-        ),
-        *_bounds(results.policies),
-        (
-            "CPU-seconds of training per member",
-            results.cpu_seconds["training"] / n_trained,
-        ),
-    ]
-    return Table("Training", ("what", "value"), tuple(rows))
-
-
-def _bounds(policies: Policies) -> list[tuple[str, str]]:
-    """Return rows of what bounds the distances where these are not known."""
-    if policies.bound is None:
-        return []
-    found = policies.bound
-    shown = f"{found.bound.min():.3f} to {found.bound.max():.3f}, {found.kind}"
-    return [
-        ("upper bounds of the same, by residuals", shown),
-        (
-            f"members not shown to be within {MAX_DISTANCE}",
-            _named(policies.not_certified, len(found.bound)),
-        ),
-    ]
+    }
+    if diverged:
+        named = f"{len(diverged)}: {', '.join(map(str, diverged))}"
+        rows["members that diverged and are left out"] = named
+    share = ensemble.diagnostics.effective_sample_share
+    rows["effective sample size as a share, smallest"] = float(share.min())
+    known = results.policies.mean_and_worst_distance or {}
+    mean, worst = (known.get(name, "not known") for name in ("mean", "worst"))
+    rows["½ Σ |trained − exact| over all objects, mean"] = mean
+    rows["the same, worst member"] = worst
+    bound = results.policies.bound
+    if bound is not None:
+        rows["upper bounds of the same, by residuals"] = (
+            f"{bound.bound.min():.3f} to {bound.bound.max():.3f}, {bound.kind}"
+        )
+        rows[f"members not shown to be within {MAX_DISTANCE}"] = _named(
+            results.policies.not_certified, len(bound.bound)
+        )
+    seconds = results.cpu_seconds["training"] / n_trained
+    rows["CPU-seconds of training per member"] = seconds
+    return facts("Training", rows)
 
 
 def _named(far: list[int], n_members: int) -> str:

@@ -10,6 +10,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, TypedDict
 
@@ -82,10 +83,23 @@ class Preset:
     n_reward_features: int | None = None
 
 
+@cache
+def record_of(task: str) -> dict[str, Any]:
+    """Return what ``tasks.toml`` says of a task of the paper, or of the readings."""
+    text = Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
+    record: dict[str, Any] = tomllib.loads(text)[task]
+    return record
+
+
+def words_of(task: str) -> tuple[str, str]:
+    """Return the title of a task of the paper, and what it is about."""
+    return record_of(task)["title"], record_of(task)["summary"]
+
+
 def presets_of(
     task: str, proxy: Any = None, papers_proxy: Any = None
 ) -> dict[str, Preset]:
-    """Return the presets of a task of the paper, from ``presets.toml``.
+    """Return the presets of a task of the paper.
 
     Parameters
     ----------
@@ -94,7 +108,6 @@ def presets_of(
         `Preset.proxy` from which presets start, and that of the preset ``paper`` where
         that is another.
     """
-    text = Path(__file__).with_name("presets.toml").read_text(encoding="utf-8")
     plain = Preset(0, 0, TrainingSpec(), None, (), proxy=proxy)
     paper = replace(
         plain,
@@ -104,15 +117,15 @@ def presets_of(
         proxy=papers_proxy or proxy,
     )
     return {
-        name: _changed(paper if name == "paper" else plain, changes)
-        for name, changes in tomllib.loads(text)[task].items()
+        name: changed(paper if name == "paper" else plain, changes)
+        for name, changes in record_of(task)["presets"].items()
     }
 
 
-def _changed(record: Any, changes: Mapping[str, Any]) -> Any:
+def changed(record: Any, changes: Mapping[str, Any]) -> Any:
     """Return a record with other fields, and fields of the records that it holds."""
     fields = {
-        name: _changed(getattr(record, name), value)
+        name: changed(getattr(record, name), value)
         if isinstance(value, dict)
         else tuple(value)
         if isinstance(value, list)
@@ -285,19 +298,29 @@ class Study:
 class Policies:
     """The policies of a study along its trajectory."""
 
-    exact: PolicyDataset | None  # of all members; None where they are not known
+    cpu_seconds: dict[str, float]
+    exact: PolicyDataset | None = None  # of all members; None where they are not known
+    solution: ExactSolution | None = None
     # of the members that were trained; None when they are only solved
-    trained: PolicyDataset | None
-    ensemble: TrainedEnsemble | None
-    solution: ExactSolution | None
+    trained: PolicyDataset | None = None
+    ensemble: TrainedEnsemble | None = None
     # shape: (n_trained,), ½ Σ |P_T − R/Z| over the objects, per trained member
-    distance: np.ndarray | None
+    distance: np.ndarray | None = None
     # shape: (n_control, ΣK), policies of members that were all trained on the mean
     # reward: they differ by training noise alone
-    control: np.ndarray | None
-    cpu_seconds: dict[str, float]
+    control: np.ndarray | None = None
     # of the trained members, where their distance is not known
     bound: DistanceBound | None = None
+
+    @property
+    def mean_and_worst_distance(self) -> dict[str, float] | None:
+        """The distance of trained from exact policies; None where it is not known."""
+        if self.distance is None:
+            return None
+        return {
+            "mean": float(self.distance.mean()),
+            "worst": float(self.distance.max()),
+        }
 
     @property
     def not_converged(self) -> list[int]:
@@ -651,9 +674,10 @@ class Task(ABC):
         """
 
 
-def mean_and_ends(values: np.ndarray) -> tuple[float, float, float]:
-    """Return mean, smallest and largest, for a row of a table."""
-    return float(np.mean(values)), float(np.min(values)), float(np.max(values))
+def mean_and_ends(what: str, values: np.ndarray) -> dict[str, Any]:
+    """Return a row of a table: mean, smallest and largest value."""
+    ends = {"smallest": float(np.min(values)), "largest": float(np.max(values))}
+    return {"what": what, "mean": float(np.mean(values))} | ends
 
 
 #: Of a trajectory in a table of facts.

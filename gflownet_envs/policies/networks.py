@@ -258,6 +258,11 @@ class StackedMLP(torch.nn.Module):
                 arrays[f"{name}_{i}"] = part.detach().cpu().numpy().copy()
         return arrays
 
+    def select(self, rows: slice | np.ndarray) -> "StackedMLP":
+        """Return copies of some of the networks, on the same device."""
+        arrays = {name: array[rows] for name, array in self.to_arrays().items()}
+        return StackedMLP.from_arrays(arrays).to(self.weights[0].device)
+
     @property
     def n_members(self) -> int:
         """Number of networks in the stack."""

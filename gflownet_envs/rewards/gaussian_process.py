@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 
 from gflownet_envs.chemistry import molecular_descriptors
 from gflownet_envs.environments.base import require_at_least
-from gflownet_envs.rewards.source import member_inputs
+from gflownet_envs.rewards.source import member_inputs, one_hot_levels
 
 # Bounds of the noise variance, relative to the variance of the targets.
 _NOISE_BOUNDS = (1e-6, 1e2)
@@ -130,29 +130,6 @@ class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
                 f"sizes must add up to the columns, {X.shape[1]}, got {self.sizes!r}"
             )
         return widths
-
-
-def one_hot_levels(
-    levels: ArrayLike,  # shape: (n, n_components), int
-    sizes: ArrayLike,  # shape: (n_components,), int
-) -> np.ndarray:  # shape: (n, Σ sizes), float64
-    """Return the one-hot vectors of the levels of all components, side by side."""
-    rows, sizes = np.asarray(levels), np.asarray(sizes)
-    whole = np.issubdtype(rows.dtype, np.integer)
-    if rows.ndim != 2 or not whole or sizes.shape != rows.shape[1:]:
-        raise ValueError(
-            "levels must be ints of shape (n, n_components) with one size a component, "
-            f"got shapes {rows.shape} and {sizes.shape}, type {rows.dtype}"
-        )
-    bad = (rows < 0) | (rows >= sizes)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"levels must be in [0, {sizes[column]}) for component {column}, got "
-            f"{rows[row, column]} in row {row}"
-        )
-    eyes = [np.eye(size)[rows[:, i]] for i, size in enumerate(sizes)]
-    return np.concatenate(eyes, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

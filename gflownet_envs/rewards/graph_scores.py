@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 import torch
@@ -12,16 +11,16 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.random_streams import Purpose, member_streams
+from gflownet_envs.rewards.source import MemberNumbers
 
 STANDARDIZATIONS = ("global", "member")
 _MAX_NODES = 16  # the table has 2^d columns a node
 
 
-class LocalScoreReward:
+class LocalScoreReward(MemberNumbers):
     r"""Log R of a directed acyclic graph as a sum over its nodes.
 
     .. math::
@@ -78,36 +77,19 @@ class LocalScoreReward:
                 f"{table[member, node, parents].item()} for member {member}, node "
                 f"{node}, parents {parents:#b}"
             )
+        super().__init__(table)
         self.environment = environment
-        self.scores = table
 
     @property
-    def n_members(self) -> int:
-        """Number of rewards."""
-        return self.scores.shape[0]
+    def scores(self) -> Tensor:
+        """The table of scores."""
+        return self.numbers
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         parents = self.environment.parent_sets(states)  # (E, B, d)
         by_node = self.scores.gather(2, parents.transpose(1, 2))
         return by_node.sum(dim=1)
-
-    def _with(self, scores: Tensor) -> LocalScoreReward:
-        reward = copy(self)
-        reward.scores = scores
-        return reward
-
-    def select(self, rows: slice | np.ndarray) -> LocalScoreReward:
-        """Return the rewards of some members."""
-        return self._with(self.scores[rows])
-
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> LocalScoreReward:
-        """Return a copy with another precision, on another device."""
-        return self._with(self.scores.to(device, dtype))
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the scores."""
-        return array_digest(self.scores.cpu().numpy())
 
 
 def subsample_rows(

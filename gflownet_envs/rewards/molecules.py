@@ -1,8 +1,10 @@
 """Rewards of chains of fragments: a toy with descriptors, and scores of molecules."""
 
 import math
+import tomllib
 from collections.abc import Mapping
 from copy import copy
+from importlib.resources import files
 from types import MappingProxyType
 
 import numpy as np
@@ -18,31 +20,14 @@ from gflownet_envs.rewards.proxies import FeatureProxies
 DESCRIPTORS = ("molecular weight", "logP", "donors", "acceptors", "aromatic rings")
 POSITIONS = ("scaffold 1", "scaffold 2", "linker", "decoration 1", "decoration 2")
 
-# SMILES and descriptors as RDKit computes them for the fragment alone: weight, Crippen
-# logP, hydrogen-bond donors and acceptors, aromatic rings
+#: SMILES and descriptors of each fragment.
 TOY_FRAGMENTS: Mapping[str, tuple[str, tuple[float, float, int, int, int]]] = (
     MappingProxyType(
         {
-            "benzene": ("c1ccccc1", (78.11, 1.69, 0, 0, 1)),
-            "pyridine": ("c1ccncc1", (79.10, 1.08, 0, 1, 1)),
-            "pyrimidine": ("c1cncnc1", (80.09, 0.48, 0, 2, 1)),
-            "thiophene": ("c1ccsc1", (84.14, 1.75, 0, 1, 1)),
-            "imidazole": ("c1c[nH]cn1", (68.08, 0.41, 1, 1, 1)),
-            "indole": ("c1ccc2[nH]ccc2c1", (117.15, 2.17, 1, 0, 2)),
-            "cyclohexane": ("C1CCCCC1", (84.16, 2.34, 0, 0, 0)),
-            "piperidine": ("C1CCNCC1", (85.15, 0.76, 1, 1, 0)),
-            "piperazine": ("C1CNCCN1", (86.14, -0.82, 2, 2, 0)),
-            "morpholine": ("C1COCCN1", (87.12, -0.39, 1, 2, 0)),
-            "oxolane": ("C1CCOC1", (72.11, 0.80, 0, 1, 0)),
-            "formamide": ("NC=O", (45.04, -0.90, 1, 1, 0)),
-            "formic acid": ("O=CO", (46.02, -0.30, 1, 1, 0)),
-            "methanol": ("CO", (32.04, -0.39, 1, 1, 0)),
-            "methylamine": ("CN", (31.06, -0.43, 1, 1, 0)),
-            "methanesulfonamide": ("CS(N)(=O)=O", (95.12, -1.10, 1, 2, 0)),
-            "ethane": ("CC", (30.07, 1.03, 0, 0, 0)),
-            "propane": ("CCC", (44.10, 1.42, 0, 0, 0)),
-            "isobutane": ("CC(C)C", (58.12, 1.66, 0, 0, 0)),
-            "fluoroform": ("FC(F)F", (70.01, 1.18, 0, 0, 0)),
+            name: (smiles, tuple(descriptors))
+            for name, (smiles, *descriptors) in tomllib.loads(
+                files(__package__).joinpath("toy_fragments.toml").read_text("utf-8")
+            ).items()
         }
     )
 )
@@ -220,13 +205,11 @@ class ChainProxyReward:
 
     def select(self, rows: slice | np.ndarray) -> "ChainProxyReward":
         """Return the rewards of some members."""
-        arrays = {name: a[rows] for name, a in self._network.to_arrays().items()}
-        network = StackedMLP.from_arrays(arrays).to(self._descriptors.device)
-        return self._with(network, self._descriptors)
+        return self._with(self._network.select(rows), self._descriptors)
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> "ChainProxyReward":
         """Return a copy with another precision, on another device."""
-        network = StackedMLP.from_arrays(self._network.to_arrays()).to(device, dtype)
+        network = self._network.select(slice(None)).to(device, dtype)
         return self._with(network, self._descriptors.to(device, dtype))
 
     def digest(self) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.block_store import array_digest
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
@@ -69,13 +70,9 @@ class ProcessRewardSpec:
 
     def __post_init__(self) -> None:
         for name in ("n_labelled", "n_features", "hidden", "n_epochs"):
-            self._require(getattr(self, name) >= 1, name, "at least 1")
+            require_at_least(name, getattr(self, name), 1)
         for name in ("learning_rate", "temperature"):
-            self._require(getattr(self, name) > 0, name, "positive")
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
+            require_field(getattr(self, name) > 0, self, name, "positive")
 
 
 class ProcessReward:
@@ -159,7 +156,7 @@ class ProcessReward:
         objects: Tensor,  # shape: (m,)
     ) -> Tensor:  # shape: (e, m)
         """Return log R of some members and objects."""
-        network = _some_members(self.network, members)
+        network = self.network.select(members)
         n_hidden = network.biases[0].numel()  # of all members
         size = max(1, _VALUES_AT_ONCE // n_hidden)
         chunks = objects.split(size)
@@ -169,20 +166,20 @@ class ProcessReward:
 
     def select(self, rows: slice | np.ndarray) -> ProcessReward:
         """Return the rewards of some members."""
-        network = _some_members(self.network, rows)
-        return self._with(self.features, network, self.seen[rows])
+        return self._with(self.features, self.network.select(rows), self.seen[rows])
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> ProcessReward:
         """Return a copy with another precision, on another device."""
-        network = _some_members(self.network, slice(None)).to(device, dtype)
+        network = self.network.select(slice(None)).to(device, dtype)
         return self._with(self.features.to(device, dtype), network, self.seen)
 
     def _with(
         self, features: SequenceFeatures, network: StackedMLP, seen: np.ndarray
     ) -> ProcessReward:
-        return ProcessReward(
-            self.environment, features, network, self.temperature, seen
-        )
+        made = copy(self)
+        made.features, made.seen = features, seen
+        made.network = network.requires_grad_(False)
+        return made
 
     def digest(self) -> str:
         """Return a checksum of the networks and the temperature."""
@@ -467,9 +464,3 @@ def _validated_labels(
         )
     scale = targets.std(correction=0)
     return (targets - targets.mean()) / scale.where(scale > 0, 1.0)
-
-
-def _some_members(network: StackedMLP, rows: slice | np.ndarray) -> StackedMLP:
-    arrays = {name: array[rows] for name, array in network.to_arrays().items()}
-    some = StackedMLP.from_arrays(arrays).requires_grad_(False)
-    return some.to(network.weights[0].device)

@@ -17,6 +17,7 @@ from gflownet_envs.rewards.proxy_training import (
     outputs_of,
     train_on_own_rows,
 )
+from gflownet_envs.rewards.source import one_hot_levels
 
 _VALUES_AT_ONCE = 2**22
 
@@ -111,8 +112,10 @@ def train_yield_proxies(
     >>> proxies.predictions.shape
     (3, 6)
     """
-    table = _YieldTable.validated(rows, yields, all_combinations)
-    objects = table.one_hot(table.all_combinations)
+    table = _checked_yields(rows, yields, all_combinations)
+    measured, targets, combinations = table
+    sizes = combinations.max(axis=0) + 1
+    objects = one_hot_levels(combinations, sizes)
 
     def predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
         of_objects = torch.from_numpy(objects).to(fit.inputs.dtype)
@@ -124,17 +127,16 @@ def train_yield_proxies(
 
     trained = train_on_own_rows(
         "yield proxies",
-        table.one_hot(table.rows),
-        table.yields,
+        one_hot_levels(measured, sizes),
+        targets,
         predictions,
         {"predictions": (len(objects),)},
         spec,
         members=members,
         seed=seed,
         digests={
-            "rows_sha256": array_digest(table.rows),
-            "yields_sha256": array_digest(table.yields),
-            "all_combinations_sha256": array_digest(table.all_combinations),
+            f"{name}_sha256": array_digest(values)
+            for name, values in zip(_TABLE, table, strict=True)
         },
         progress=progress,
         store=store,
@@ -142,46 +144,31 @@ def train_yield_proxies(
     return YieldProxies(**trained)
 
 
-@dataclass(frozen=True, eq=False)
-class _YieldTable:
-    rows: np.ndarray  # shape: (n, n_components), int64
-    yields: np.ndarray  # shape: (n,), float64
-    all_combinations: np.ndarray  # shape: (n_objects, n_components), int64
+_TABLE = ("rows", "yields", "all_combinations")
 
-    @classmethod
-    def validated(
-        cls, rows: ArrayLike, yields: ArrayLike, all_combinations: ArrayLike
-    ) -> _YieldTable:
-        rows, combinations = np.asarray(rows), np.asarray(all_combinations)
-        yields = np.asarray(yields, dtype=np.float64)
-        for name, levels in (("rows", rows), ("all_combinations", combinations)):
-            if levels.ndim != 2 or not np.issubdtype(levels.dtype, np.integer):
-                raise ValueError(
-                    f"{name} must be a two-dimensional array of integers, got shape "
-                    f"{levels.shape} and type {levels.dtype}"
-                )
-        if yields.shape != (len(rows),) or rows.shape[1] != combinations.shape[1]:
-            raise ValueError(
-                "rows, yields and all_combinations must have shapes (n, c), (n,), "
-                f"(n_objects, c), got {rows.shape}, {yields.shape}, "
-                f"{combinations.shape}"
-            )
-        if not np.isfinite(yields).all():
-            bad = int(np.flatnonzero(~np.isfinite(yields))[0])
-            raise ValueError(f"yields must be finite, got {yields[bad]} in row {bad}")
-        if rows.min() < 0 or (rows.max(axis=0) > combinations.max(axis=0)).any():
-            raise ValueError(
-                "rows must have levels between 0 and the largest of "
-                f"all_combinations, {combinations.max(axis=0).tolist()}, got "
-                f"{rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
-            )
-        return cls(rows.astype(np.int64), yields, combinations.astype(np.int64))
 
-    def one_hot(self, levels: np.ndarray) -> np.ndarray:
-        # shapes: levels (n, n_components) -> (n, n_levels)
-        sizes = self.all_combinations.max(axis=0) + 1
-        eyes = (np.eye(size)[levels[:, i]] for i, size in enumerate(sizes))
-        return np.concatenate(list(eyes), axis=1)
+def _checked_yields(
+    rows: ArrayLike, yields: ArrayLike, all_combinations: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    # shapes: -> (n, n_components), int64; (n,); (n_objects, n_components), int64
+    levels, combinations = np.asarray(rows), np.asarray(all_combinations)
+    targets = np.asarray(yields, dtype=np.float64)
+    for name, values in (("rows", levels), ("all_combinations", combinations)):
+        if values.ndim != 2 or not np.issubdtype(values.dtype, np.integer):
+            raise ValueError(
+                f"{name} must be a two-dimensional array of integers, got shape "
+                f"{values.shape} and type {values.dtype}"
+            )
+    if targets.shape != (len(levels),) or levels.shape[1] != combinations.shape[1]:
+        raise ValueError(
+            "rows, yields and all_combinations must have shapes (n, c), (n,), "
+            f"(n_objects, c), got {levels.shape}, {targets.shape}, "
+            f"{combinations.shape}"
+        )
+    if not np.isfinite(targets).all():
+        bad = int(np.flatnonzero(~np.isfinite(targets))[0])
+        raise ValueError(f"yields must be finite, got {targets[bad]} in row {bad}")
+    return levels.astype(np.int64), targets, combinations.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

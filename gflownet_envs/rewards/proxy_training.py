@@ -20,6 +20,7 @@ from gflownet_envs.block_store import (
     load_or_run,
     split_into_blocks,
 )
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
 
@@ -147,9 +148,7 @@ class StackedRegression:
     def _drop(self, goes_on: Tensor) -> None:  # shapes: goes_on (E_active,), bool
         """Leave out finished members, with their rows and the state of Adam."""
         state = self._optimizer.state_dict()["state"]
-        rows = goes_on.numpy()
-        arrays = {name: a[rows] for name, a in self._network.to_arrays().items()}
-        self._network = StackedMLP.from_arrays(arrays)
+        self._network = self._network.select(goes_on.numpy())
         self._optimizer = self._new_optimizer()
         for i, parameter in enumerate(self._network.parameters()):
             self._optimizer.state[parameter] = {
@@ -211,23 +210,20 @@ class ProxySpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
-        self._require(0 < self.train_fraction <= 1, "train_fraction", "in (0, 1]")
+        require_field(0 < self.train_fraction <= 1, self, "train_fraction", "in (0, 1]")
         ok = 0 < self.validation_fraction < 1
-        self._require(ok, "validation_fraction", "in (0, 1)")
-        self._require(self.learning_rate > 0, "learning_rate", "positive")
+        require_field(ok, self, "validation_fraction", "in (0, 1)")
+        require_field(self.learning_rate > 0, self, "learning_rate", "positive")
         for name in ("max_epochs", "block_size"):
-            self._require(getattr(self, name) >= 1, name, "at least 1")
+            require_at_least(name, getattr(self, name), 1)
         for name in ("batch_size", "patience"):
             value = getattr(self, name)
-            self._require(value is None or value >= 1, name, "None or at least 1")
+            ok = value is None or value >= 1
+            require_field(ok, self, name, "None or at least 1")
         ok = self.dtype in ("float32", "float64")
-        self._require(ok, "dtype", "'float32' or 'float64'")
+        require_field(ok, self, "dtype", "'float32' or 'float64'")
         ok = all(width >= 1 for width in self.hidden)
-        self._require(ok, "hidden", "a tuple of positive widths")
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
+        require_field(ok, self, "hidden", "a tuple of positive widths")
 
 
 PAPER_PROXY = ProxySpec(
@@ -246,50 +242,14 @@ class ProxyFit:
 
     network: StackedMLP  # as it was in the best epoch
     inputs: Tensor  # shape: (n, F)
-    # shape: (E, n_seen), the rows that each member saw, those of validation included
-    seen: np.ndarray
     centre: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
     scale: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
-    n_epochs: np.ndarray  # shape: (E,), epochs that were retained
 
 
 #: Takes fitted networks; returns what is stored of them, and what they predict for the
 #: rows, of shape (E, n), in the units of the targets.
 _SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")
 Reader = Callable[[ProxyFit], tuple[dict[str, np.ndarray], np.ndarray]]
-
-
-def fit_on_own_rows(
-    features: np.ndarray,  # shape: (n, F)
-    targets: np.ndarray,  # shape: (n,)
-    spec: ProxySpec,
-    streams: list[MemberStream],
-    tick: Callable[[int], None],
-) -> ProxyFit:
-    """Train the members of a block; which rows each one sees is its stream's."""
-    seen, n_validation = _seen_rows(len(features), spec, streams)
-    train, validation = seen[:, n_validation:], seen[:, :n_validation]
-    centre, scale = _target_scale(targets[train], spec.standardize)
-    dtype = getattr(torch, spec.dtype)
-    data = RegressionData(
-        torch.from_numpy(features).to(dtype),
-        torch.from_numpy((targets - centre) / scale).to(dtype),
-        torch.from_numpy(train),
-        torch.from_numpy(validation),
-    )
-    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
-    regression = StackedRegression(
-        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
-    )
-    with torch_threads(1):
-        for epoch in range(1, spec.max_epochs + 1):
-            tick(epoch - 1)
-            regression.train_epoch(epoch)
-            if regression.is_finished:
-                break
-    return ProxyFit(
-        regression.result(), data.inputs, seen, centre, scale, regression.best_epoch
-    )
 
 
 def _seen_rows(
@@ -387,16 +347,35 @@ def _train_block(
     streams: list[MemberStream],
     tick: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
-    """Train one block of members and score it on the rows."""
+    """Train one block of members on their own rows and score it on all."""
     started = time.process_time()
-    fit = fit_on_own_rows(features, targets, spec, streams, tick)
-    arrays, on_rows = read(fit)
-    scores = scores_of_rows(targets, on_rows, fit.seen)
+    seen, n_validation = _seen_rows(len(features), spec, streams)
+    train, validation = seen[:, n_validation:], seen[:, :n_validation]
+    centre, scale = _target_scale(targets[train], spec.standardize)
+    dtype = getattr(torch, spec.dtype)
+    data = RegressionData(
+        torch.from_numpy(features).to(dtype),
+        torch.from_numpy((targets - centre) / scale).to(dtype),
+        torch.from_numpy(train),
+        torch.from_numpy(validation),
+    )
+    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
+    regression = StackedRegression(
+        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
+    )
+    with torch_threads(1):
+        for epoch in range(1, spec.max_epochs + 1):
+            tick(epoch - 1)
+            regression.train_epoch(epoch)
+            if regression.is_finished:
+                break
+    arrays, on_rows = read(ProxyFit(regression.result(), data.inputs, centre, scale))
+    scores = scores_of_rows(targets, on_rows, seen)
     seconds = (time.process_time() - started) / len(streams)
     return {
         **arrays,
         **scores,
-        "n_epochs": fit.n_epochs,
+        "n_epochs": regression.best_epoch,
         "cpu_seconds": np.full(len(streams), seconds),
     }
 

@@ -170,6 +170,29 @@ def member_inputs(
     return inputs
 
 
+def one_hot_levels(
+    levels: ArrayLike,  # shape: (n, n_components), int
+    sizes: ArrayLike,  # shape: (n_components,), int
+) -> np.ndarray:  # shape: (n, Σ sizes), float64
+    """Return the one-hot vectors of the levels of all components, side by side."""
+    rows, sizes = np.asarray(levels), np.asarray(sizes)
+    whole = np.issubdtype(rows.dtype, np.integer)
+    if rows.ndim != 2 or not whole or sizes.shape != rows.shape[1:]:
+        raise ValueError(
+            "levels must be ints of shape (n, n_components) with one size a component, "
+            f"got shapes {rows.shape} and {sizes.shape}, type {rows.dtype}"
+        )
+    bad = (rows < 0) | (rows >= sizes)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"levels must be in [0, {sizes[column]}) for component {column}, got "
+            f"{rows[row, column]} in row {row}"
+        )
+    eyes = [np.eye(size)[rows[:, i]] for i, size in enumerate(sizes)]
+    return np.concatenate(eyes, axis=1)
+
+
 @runtime_checkable
 class RewardSource(Protocol):
     """Log-rewards of all members; data, never code inside an environment."""
@@ -205,7 +228,36 @@ class ObjectReward(RewardSource, Protocol):
         ...
 
 
-class RewardTable:
+class MemberNumbers:
+    """Rewards that depend on one tensor of numbers, with a row a member."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        self.numbers = numbers
+
+    @property
+    def n_members(self) -> int:
+        """Number of rewards."""
+        return self.numbers.shape[0]
+
+    def _with(self, numbers: Tensor) -> Self:
+        made = copy(self)
+        made.numbers = numbers
+        return made
+
+    def select(self, rows: slice | np.ndarray) -> Self:
+        """Return the rewards of some members."""
+        return self._with(self.numbers[rows])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
+        """Return a copy with another precision, on another device."""
+        return self._with(self.numbers.to(device, dtype))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the numbers."""
+        return array_digest(self.numbers.cpu().numpy())
+
+
+class RewardTable(MemberNumbers):
     """Log R of every object, one row a member.
 
     Parameters
@@ -227,13 +279,13 @@ class RewardTable:
         environment: Environment,
         log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
     ) -> None:
+        super().__init__(validated_log_reward(log_reward, environment))
         self.environment = environment
-        self.log_reward = validated_log_reward(log_reward, environment)
 
     @property
-    def n_members(self) -> int:
-        """Number of rewards."""
-        return self.log_reward.shape[0]
+    def log_reward(self) -> Tensor:
+        """The table."""
+        return self.numbers
 
     def of_objects(self, objects: Tensor) -> Tensor:
         """Look up the log-rewards of objects."""
@@ -243,16 +295,7 @@ class RewardTable:
         """Return log R of terminal states."""
         return self.of_objects(self.environment.object_index(states))
 
-    def _with(self, log_reward: Tensor) -> RewardTable:
-        table = copy(self)
-        table.log_reward = log_reward
-        return table
-
-    def select(self, rows: slice | np.ndarray) -> RewardTable:
-        """Return the rewards of some members."""
-        return self._with(self.log_reward[rows])
-
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> RewardTable:
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Return a copy with another precision, on another device.
 
         Raises
@@ -267,14 +310,10 @@ class RewardTable:
                 f"{dtype}; expected smaller ones: log R less its largest value has the "
                 "same target"
             )
-        return self._with(self.log_reward.to(device, dtype))
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the table."""
-        return array_digest(self.log_reward.cpu().numpy())
+        return super().to(device, dtype)
 
 
-class FunctionReward:
+class FunctionReward(MemberNumbers):
     """Log R as a function of final states, with parameters that differ by member.
 
     Parameters
@@ -313,29 +352,19 @@ class FunctionReward:
         if not torch.isfinite(values).all():
             member = int((~torch.isfinite(values)).nonzero()[0, 0])
             raise ValueError(f"parameters of member {member} must be finite")
+        super().__init__(values)
         self.function = function
-        self.parameters = values
 
     @property
-    def n_members(self) -> int:
-        """Number of rewards."""
-        return self.parameters.shape[0]
+    def parameters(self) -> Tensor:
+        """What the function depends on, one row a member."""
+        return self.numbers
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         name = getattr(self.function, "__name__", repr(self.function))
         found = self.function(self.parameters, states)
         return checked_log_reward(found, states, f"the reward function {name}")
-
-    def select(self, rows: slice | np.ndarray) -> FunctionReward:
-        """Return the rewards of some members."""
-        return FunctionReward(self.function, self.parameters[rows])
-
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> FunctionReward:
-        """Return a copy with another precision, on another device."""
-        moved = copy(self)
-        moved.parameters = self.parameters.to(device, dtype)
-        return moved
 
     def digest(self) -> str:
         """Return a checksum of the parameters and the name of the function.
@@ -355,7 +384,7 @@ class FunctionReward:
                 f"store to distinguish it from others, got {self.function!r}"
             )
         name = f"{self.function.__module__}.{qualname}"
-        return f"{name}:{array_digest(self.parameters.cpu().numpy())}"
+        return f"{name}:{super().digest()}"
 
 
 def as_reward_source(reward: Any, environment: Environment) -> RewardSource:

@@ -66,7 +66,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -75,7 +75,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
@@ -557,9 +557,7 @@ def _refuse_too_small(
 
 
 def _check_numbers(n_samples: int, confidence_level: float) -> None:
-    is_integer = isinstance(n_samples, Integral) and not isinstance(n_samples, bool)
-    if not is_integer or n_samples < 100:
-        raise ValueError(f"n_samples must be an int of at least 100, got {n_samples!r}")
+    require_at_least("n_samples", n_samples, 100)
     is_real = isinstance(confidence_level, Real)
     if not is_real or not 0 < confidence_level < 1:
         raise ValueError(

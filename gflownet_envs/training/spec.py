@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
+from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies.networks import INITIALIZATIONS
 
@@ -111,7 +112,7 @@ class TrainingSpec:
     def __post_init__(self) -> None:
         for name in ("hidden", "adam_betas"):
             value = getattr(self, name)
-            _require(isinstance(value, (tuple, list)), self, name, "a tuple")
+            require_field(isinstance(value, (tuple, list)), self, name, "a tuple")
             object.__setattr__(self, name, tuple(value))
         if self.objective not in OBJECTIVES:
             raise ValueError(
@@ -130,9 +131,7 @@ class TrainingSpec:
             ("check_every", 0),
             ("max_table_states", 0),
         ):
-            value = getattr(self, name)
-            valid = _is_integer(value) and value >= least
-            _require(valid, self, name, f"an int of at least {least}")
+            require_at_least(name, getattr(self, name), least)
         for name in (
             "learning_rate",
             "log_z_learning_rate",
@@ -140,41 +139,45 @@ class TrainingSpec:
             "exploration_temperature",
         ):
             value = getattr(self, name)
-            _require(_is_finite(value) and value > 0, self, name, "positive and finite")
+            require_field(
+                _is_finite(value) and value > 0, self, name, "positive and finite"
+            )
         for name in ("exploration_epsilon", "final_learning_rate_fraction"):
             value = getattr(self, name)
-            _require(_is_finite(value) and 0 <= value <= 1, self, name, "in [0, 1]")
+            require_field(
+                _is_finite(value) and 0 <= value <= 1, self, name, "in [0, 1]"
+            )
         share = self.replay_fraction
-        _require(
+        require_field(
             _is_finite(share) and 0 <= share < 1, self, "replay_fraction", "in [0, 1)"
         )
         for name in ("stop_at_distance", "stop_at_effective_sample_size"):
             value = getattr(self, name)
             valid = value is None or (_is_finite(value) and 0 < value <= 1)
-            _require(valid, self, name, "None or a number in (0, 1]")
+            require_field(valid, self, name, "None or a number in (0, 1]")
         norm = self.max_gradient_norm
         valid = norm is None or (_is_finite(norm) and norm > 0)
-        _require(valid, self, "max_gradient_norm", "None or a positive number")
+        require_field(valid, self, "max_gradient_norm", "None or a positive number")
         is_bool = isinstance(self.learn_backward_policy, bool)
-        _require(is_bool, self, "learn_backward_policy", "True or False")
+        require_field(is_bool, self, "learn_backward_policy", "True or False")
         known = self.log_z_init is None or _is_finite(self.log_z_init)
-        _require(known, self, "log_z_init", "None or a finite number")
+        require_field(known, self, "log_z_init", "None or a finite number")
         betas_ok = len(self.adam_betas) == 2 and all(
             _is_finite(b) and 0 <= b < 1 for b in self.adam_betas
         )
-        _require(betas_ok, self, "adam_betas", "two numbers in [0, 1)")
+        require_field(betas_ok, self, "adam_betas", "two numbers in [0, 1)")
         known = self.initialization in INITIALIZATIONS
-        _require(known, self, "initialization", f"one of {INITIALIZATIONS}")
+        require_field(known, self, "initialization", f"one of {INITIALIZATIONS}")
         widths_ok = all(_is_integer(width) and width >= 1 for width in self.hidden)
-        _require(widths_ok, self, "hidden", "a tuple of positive ints")
-        _require(self.policy in POLICIES, self, "policy", f"one of {POLICIES}")
+        require_field(widths_ok, self, "hidden", "a tuple of positive ints")
+        require_field(self.policy in POLICIES, self, "policy", f"one of {POLICIES}")
         one_width = self.policy != "gru" or len(self.hidden) == 1
-        _require(one_width, self, "hidden", "one width for policy='gru'")
+        require_field(one_width, self, "hidden", "one width for policy='gru'")
         known = self.dtype in ("float32", "float64")
-        _require(known, self, "dtype", "'float32' or 'float64'")
+        require_field(known, self, "dtype", "'float32' or 'float64'")
         n_replayed = round(self.replay_fraction * self.batch_size)
         shares = self.replay_fraction == 0 or 1 <= n_replayed < self.batch_size
-        _require(
+        require_field(
             shares,
             self,
             "replay_fraction",
@@ -207,11 +210,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Integral):
         return int(value)
     return float(value) if isinstance(value, Real) else value
-
-
-def _require(condition: bool, spec: TrainingSpec, name: str, expected: str) -> None:
-    if not condition:
-        raise ValueError(f"{name} must be {expected}, got {getattr(spec, name)!r}")
 
 
 PAPER_TRAINING = TrainingSpec(

@@ -22,7 +22,11 @@ from gflownet_envs.block_store import (
     load_fitting,
     share_out,
 )
-from gflownet_envs.environments.base import Environment, require_environment
+from gflownet_envs.environments.base import (
+    Environment,
+    require_at_least,
+    require_environment,
+)
 from gflownet_envs.environments.uniform_trajectories import environment_digest
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
@@ -302,13 +306,7 @@ def _check_device(device: str) -> None:
 
 def _reward_rows(n_rewards: int, n_replicates: int) -> np.ndarray:
     """Return the reward of each member; replicates stand side by side."""
-    is_integer = isinstance(n_replicates, Integral) and not isinstance(
-        n_replicates, bool
-    )
-    if not is_integer or n_replicates < 1:
-        raise ValueError(
-            f"n_replicates must be an int of at least 1, got {n_replicates!r}"
-        )
+    require_at_least("n_replicates", n_replicates, 1)
     return np.repeat(np.arange(n_rewards), n_replicates)
 
 

@@ -8,16 +8,18 @@ from gflownet_envs.block_store import (
     share_out,
     split_into_blocks,
 )
+from gflownet_envs.experiments.named_parts import columns_of_levels
 from gflownet_envs.experiments.tasks.graphs import (
     covariance_names,
     edge_kind,
     levels_of_nodes,
 )
-from gflownet_envs.experiments.tasks.molecule_studies import columns_of_levels
 from gflownet_envs.storage import environment_versions
 from tests.shared import cases
 
-LEVELS = columns_of_levels(np.array([[0, 1], [0, 0]]), ("a", "b"), ["C", "O"])
+LEVELS = columns_of_levels(
+    np.array([[0, 1], [0, 0]]), {key: ["C", "O"] for key in "ab"}
+)
 VERSIONS = ["numpy", "python", "scikit-learn", "scipy", "skpce"]
 
 

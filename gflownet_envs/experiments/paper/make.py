@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from gflownet_envs.experiments.paper.measures import (
     columns_of,
     drawn,
     measure,
-    n_draws_of_preset,
     rounded,
 )
 from gflownet_envs.experiments.paper.page.page import page_files
@@ -33,14 +31,13 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
 )
 from gflownet_envs.experiments.paper.systems import (
     FIRST,
-    System,
-    find_system,
+    Systems,
     preset_of,
     readings_of,
     settings_checksum,
 )
 from gflownet_envs.experiments.run import require_seed, writable_folder
-from gflownet_envs.experiments.task import Progress, silent
+from gflownet_envs.experiments.task import Progress, record_of, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.storage import write_together
@@ -51,55 +48,7 @@ PRESETS = ("quick", "full")
 _COMPARED_TASKS = ("buchwald-hartwig", "sachs")
 _COMPARED_METHODS = ("mean", "paper", "ridge1", "mlp", "gp")
 
-#: Tasks of N_LARGE_DRAWS.
-_LARGE_TASKS = ("sachs", "structure-learning")
-
-#: Steps whose policies the paper's figures 3 and 6 show, numbered from 1.
-_SHOWN_STEPS: Mapping[str, tuple[int, ...]] = {
-    "llm-arithmetic": (1, 2, 3),
-    "sachs": (3, 7, 11),
-}
-
-
-@dataclass(frozen=True)
-class _Call:
-    """What every piece of one call needs."""
-
-    quick: bool
-    folder: Path
-    runs: Path | None
-    seed: int
-    n_jobs: int | None
-    progress: Progress
-    options: Mapping[str, Any]
-    known: dict[tuple[str, str], System]
-    draws: int = 0
-
-    def draws_of(self, n_draws: int) -> range:
-        """Return the seeds of the draws; other ones for other ``draws``."""
-        start = self.draws * N_DRAWS
-        return range(start, start + n_draws_of_preset(n_draws, quick=self.quick))
-
-    def system(self, task: str, reading: str) -> System:
-        """Return the policies of a task, made or read once."""
-        place = (task, reading)
-        if place not in self.known:
-            self.known.clear()  # one at a time in memory
-            self.known[place] = find_system(
-                task,
-                reading,
-                quick=self.quick,
-                folder=self.folder / "policies",
-                runs=self.runs,
-                seed=self.seed,
-                n_jobs=self.n_jobs,
-                progress=self.progress,
-                options=self.options,
-            )
-        return self.known[place]
-
-
-_Job = Callable[[_Call], dict[str, Any]]
+_Job = Callable[[Systems], dict[str, Any]]
 
 
 def make_paper(
@@ -183,17 +132,16 @@ def make_paper(
     report = progress if progress is not None else silent
     with writable_folder(Path(out)) as folder:
         pieces = Pieces(folder / "pieces", places, asked)
-        call = _Call(
+        systems = Systems(
             quick=preset == "quick",
-            folder=folder,
+            folder=folder / "policies",
             runs=_folder_of_runs(places),
             seed=seed,
             n_jobs=n_jobs,
             progress=report,
             options=options or {},
-            known={},
         )
-        found = _all_pieces(pieces, call, finished=finished)
+        found = _all_pieces(pieces, systems, finished=finished)
         report("writing the page", 0, 1)
         files, counts = page_files(found, preset, seed)
         (folder / "figures").mkdir(exist_ok=True)
@@ -217,23 +165,23 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
     )
 
 
-def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any]:
+def _all_pieces(pieces: Pieces, systems: Systems, *, finished: bool) -> dict[str, Any]:
     """Return every piece by its name; finished ones are read, others made or not."""
-    jobs = jobs_of(call.quick)
+    jobs = jobs_of(systems.quick)
     found = {}
     for number, (name, (task, reading, job)) in enumerate(jobs.items()):
-        call.progress("pieces of the page", number, len(jobs))
-        preset, _ = preset_of(task, reading, quick=call.quick)
+        systems.progress("pieces of the page", number, len(jobs))
+        preset, _ = preset_of(task, reading, quick=systems.quick)
         checksum = settings_checksum(preset)
         if finished:
             piece = pieces.find(name, checksum)
         else:
-            piece = pieces.get(name, partial(job, call), checksum)
+            piece = pieces.get(name, partial(job, systems), checksum)
         if piece is not None:
             found[name] = piece
     if (piece := pieces.find(ARTEFACTS)) is not None:  # of a study of hours
         found[ARTEFACTS] = piece
-    call.progress("pieces of the page", len(jobs), len(jobs))
+    systems.progress("pieces of the page", len(jobs), len(jobs))
     return found
 
 
@@ -253,42 +201,43 @@ def jobs_of(quick: bool) -> dict[str, tuple[str, str, _Job]]:
     return jobs
 
 
-def _task_piece(call: _Call, task: str, reading: str) -> dict[str, Any]:
+def _task_piece(systems: Systems, task: str, reading: str) -> dict[str, Any]:
     """Measure the policies of one reading of a task."""
-    system = call.system(task, reading)
+    system = systems.find(task, reading)
     name = f"{task}: measuring"
     sources = {}
     for number, (source, dataset) in enumerate(system.datasets.items()):
-        call.progress(name, number, len(system.datasets))
-        shown = _SHOWN_STEPS.get(task, ())
-        draws = call.draws_of(n_draws_of(task) if reading == FIRST else N_FEW_DRAWS)
+        systems.progress(name, number, len(system.datasets))
+        shown = record_of(task)["page"].get("shown_steps", ())
+        draws = systems.draws_of(n_draws_of(task) if reading == FIRST else N_FEW_DRAWS)
         sources[source] = measure(
             dataset,
             system.preset,
-            call.seed,
+            systems.seed,
             shown,
             draws=draws,
             whole=reading == FIRST,
         )
-    call.progress(name, len(sources), len(sources))
+    systems.progress(name, len(sources), len(sources))
     return {"record": dict(system.record), "sources": sources}
 
 
 def n_draws_of(task: str) -> int:
     """Return how often the members of a task are drawn under the first reading."""
-    return N_LARGE_DRAWS if task in _LARGE_TASKS else N_DRAWS
+    is_large = record_of(task)["page"].get("is_large", False)
+    return N_LARGE_DRAWS if is_large else N_DRAWS
 
 
-def _surrogates(call: _Call, task: str) -> dict[str, Any]:
+def _surrogates(systems: Systems, task: str) -> dict[str, Any]:
     """Compare surrogates as Table 1 does."""
-    system = call.system(task, FIRST)
-    preset, draws = system.preset, call.draws_of(N_STUDY_DRAWS)
+    system = systems.find(task, FIRST)
+    preset, draws = system.preset, systems.draws_of(N_STUDY_DRAWS)
     total, done = len(system.datasets) * len(draws), 0
     found: dict[str, Any] = {}
     for source, dataset in system.datasets.items():
         rows: dict[str, list[Any]] = {m: [] for m in _COMPARED_METHODS}
         for number in draws:
-            call.progress(f"{task}: surrogates", done, total)
+            systems.progress(f"{task}: surrogates", done, total)
             split = split_of(drawn(dataset, preset, number), preset.n_components)
             timed = number - draws.start < N_TIMED_DRAWS
             for method, known in rows.items():
@@ -299,23 +248,23 @@ def _surrogates(call: _Call, task: str) -> dict[str, Any]:
                 )
             done += 1
         found[source] = {method: columns_of(known) for method, known in rows.items()}
-    call.progress(f"{task}: surrogates", total, total)
+    systems.progress(f"{task}: surrogates", total, total)
     plain: dict[str, Any] = rounded(found)
     return plain
 
 
-def _embeddings(call: _Call) -> dict[str, Any]:
+def _embeddings(systems: Systems) -> dict[str, Any]:
     """Compare embeddings of the reactions, exact policies and trained ones."""
     return compare_embeddings_of(
-        call.system("buchwald-hartwig", FIRST).datasets,
-        call.draws_of(N_EMBEDDING_DRAWS),
-        partial(call.progress, "embeddings"),
+        systems.find("buchwald-hartwig", FIRST).datasets,
+        systems.draws_of(N_EMBEDDING_DRAWS),
+        partial(systems.progress, "embeddings"),
     )
 
 
-def _ablation(call: _Call) -> dict[str, Any]:
+def _ablation(systems: Systems) -> dict[str, Any]:
     """Ablate the surrogate of the reactions."""
-    system = call.system("buchwald-hartwig", FIRST)
+    system = systems.find("buchwald-hartwig", FIRST)
     preset = system.preset
     return {
         source: ablate(
@@ -323,9 +272,9 @@ def _ablation(call: _Call) -> dict[str, Any]:
             n_components=preset.n_components,
             degree=preset.degrees[0],
             n_fit=preset.n_train,
-            seed=call.seed,
-            draws=call.draws_of(N_STUDY_DRAWS),
-            progress=partial(call.progress, f"ablation, {source}"),
+            seed=systems.seed,
+            draws=systems.draws_of(N_STUDY_DRAWS),
+            progress=partial(systems.progress, f"ablation, {source}"),
         )
         for source, dataset in system.datasets.items()
     }

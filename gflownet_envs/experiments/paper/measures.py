@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,10 @@ from gflownet_envs.experiments.analysis import (
     held_out_q2,
     make_pipeline,
     pairs_passed,
+    possible_columns,
+    steps_with_choice,
 )
+from gflownet_envs.experiments.figures import spread
 from gflownet_envs.experiments.task import LEVELS, Preset
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import LogRatioTransformer
@@ -163,7 +166,10 @@ def _of_pictures(
     pipeline.fit(train.X, train.y)
     samples = pipeline[-1].sample(_N_TESTED, residual=None, random_state=seed)
     return {
-        "actions": _possible_actions(dataset),
+        "actions": [
+            [dataset.action_names[column] for column in columns]
+            for columns in possible_columns(dataset)
+        ],
         "feature_sd": train.X.std(axis=0) if train.X.shape[1] <= 60 else None,
         "coverage_given": _coverage_given(pipeline, test, seed),
         "panels": _panels(dataset, samples, shown),
@@ -187,11 +193,11 @@ def _of_draw(
     )
     sample_seconds = time.process_time() - started if timed else None
     samples = samples[:_N_TESTED]
-    spread = fragility(train)
+    disagreement = fragility(train)
     return {
         "d_expansion": expansion_alr_sum(pipeline, train),
-        "d_members": spread.alr_sum,
-        "total_variation": spread.total_variation,
+        "d_members": disagreement.alr_sum,
+        "total_variation": disagreement.total_variation,
         "q2": held_out_q2(pipeline, test),
         "fit_seconds": fit_seconds,
         "sample_seconds": sample_seconds,
@@ -253,10 +259,9 @@ def _seconds_of(call: Any) -> float:
 
 def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
     """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
-    ends = [end for level in LEVELS for end in ((1 - level) / 2, (1 + level) / 2)]
-    found = np.quantile(samples, ends, axis=0)
-    bands = found.reshape(len(LEVELS), 2, 1, found.shape[1])
-    return _covered(test, list(bands))
+    ends = [((1 - level) / 2, (1 + level) / 2) for level in LEVELS]
+    bands = np.quantile(samples, ends, axis=0)[:, :, np.newaxis]
+    return _covered(test, bands)
 
 
 def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
@@ -269,7 +274,7 @@ def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.nd
     return _covered(test, bands)
 
 
-def _covered(test: PolicyDataset, bands: Sequence[Any]) -> np.ndarray:
+def _covered(test: PolicyDataset, bands: Iterable[Any]) -> np.ndarray:
     shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     return np.array(
         [coverage_interval(test.y, *band, **shape).coverage for band in bands]
@@ -302,13 +307,6 @@ def _indices_by_action(dataset: PolicyDataset, pipeline: Pipeline) -> Any:
     return [
         alr.sobol_indices_[alr.coordinate_steps_ == step].tolist()
         for step in range(dataset.n_steps)
-    ]
-
-
-def _possible_actions(dataset: PolicyDataset) -> list[list[str]]:
-    return [
-        np.array(dataset.action_names[columns])[dataset.mask[columns]].tolist()
-        for columns in dataset.step_slices
     ]
 
 
@@ -370,19 +368,14 @@ def _panels(
     Those that are wanted; else all steps where there are few actions, and the first,
     the middle and the last one with a choice elsewhere; always the likeliest actions.
     """
-    choices = [
-        step
-        for step, columns in enumerate(dataset.step_slices)
-        if dataset.mask[columns].sum() > 1
-    ]
+    choices = steps_with_choice(dataset)
     shown = [step for step in choices if step + 1 in wanted] or choices
     if shown == choices and max(dataset.steps) > _FEW_ACTIONS:
-        places = np.linspace(0, len(choices) - 1, min(_N_SHOWN, len(choices)))
-        shown = [choices[int(i)] for i in places.round()]
+        shown = spread(choices, _N_SHOWN)
+    possible = possible_columns(dataset)
     panels = []
     for step in shown:
-        columns = np.arange(len(dataset.mask))[dataset.step_slices[step]]
-        columns = columns[dataset.mask[columns]]
+        columns = possible[step]
         mean = dataset.test.y[:, columns].mean(axis=0)
         columns = columns[np.sort(np.argsort(-mean, kind="stable")[:_MOST_ACTIONS])]
         panels.append(

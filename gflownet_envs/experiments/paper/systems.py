@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
 from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import Preset, Progress
+from gflownet_envs.experiments.task import Preset, Progress, changed, record_of
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.experiments.tasks.buchwald_hartwig import FRACTIONS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import (
-    canonical_json,
-    json_bytes,
-    plain_json,
-    write_together,
-)
+from gflownet_envs.storage import canonical_json, plain_json
 
 
 @dataclass(frozen=True)
@@ -37,83 +32,36 @@ class Reading:
         How it reads, for the page.
     sources : tuple of str
         Kinds of policies that are made: "exact", "trained".
-    change : callable
-        Maps the preset ``paper`` to that of the reading.
+    changes : mapping
+        Of the preset ``paper``, and of the records in it.
+    as_episodes : bool
+        Whether as many trajectories are trained on as the paper has episodes.
     """
 
     words: str
-    sources: tuple[str, ...]
-    change: Callable[[Preset], Preset]
+    sources: Sequence[str]
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    as_episodes: bool = False
 
-
-def _unchanged(preset: Preset) -> Preset:
-    return preset
-
-
-def _episodes(preset: Preset) -> Preset:
-    """Train with as many trajectories as the paper has episodes."""
-    spec = preset.training
-    n_iterations = max(1, spec.n_iterations // spec.batch_size)
-    return replace(preset, training=replace(spec, n_iterations=n_iterations))
-
-
-def _log_z_from_zero(preset: Preset) -> Preset:
-    return replace(preset, training=replace(preset.training, log_z_init=0.0))
-
-
-def _fractions(preset: Preset) -> Preset:
-    return replace(preset, variant=FRACTIONS)
-
-
-def _by_member(preset: Preset) -> Preset:
-    return replace(preset, proxy=replace(preset.proxy, standardize="member"))
+    def change(self, preset: Preset) -> Preset:
+        """Return the preset of the reading."""
+        changes, spec = self.changes, preset.training
+        if self.as_episodes:
+            n_iterations = max(1, spec.n_iterations // spec.batch_size)
+            changes = {"training": {"n_iterations": n_iterations}}
+        read: Preset = changed(preset, changes)
+        return read
 
 
 FIRST = "paper"
-_SOLVED, _TRAINED = ("exact",), ("trained",)
 
 #: What the paper leaves open, and how each choice reads: the words of the page, the
 #: kinds of policies that are made, and the change of the preset ``paper``. The first
 #: reading is the one that the word of a row is about.
 READINGS: Mapping[str, Reading] = {
-    FIRST: Reading("iterations, log Z from 5", (*_SOLVED, *_TRAINED), _unchanged),
-    "episodes": Reading("its episodes are single trajectories", _TRAINED, _episodes),
-    "log-z": Reading("log Z starts at 0", _TRAINED, _log_z_from_zero),
-    "fractions": Reading("τ divides fractions, not percent", _SOLVED, _fractions),
-    "member": Reading("each member's cells standardised", _SOLVED, _by_member),
+    name: Reading(**entry) for name, entry in record_of("readings").items()
 }
 
-#: The readings of each task beside the first; those of all others: episodes.
-_READ: Mapping[str, tuple[str, ...]] = {
-    "grid": ("episodes", "log-z"),
-    "continuous-grid": ("episodes", "log-z"),
-    "buchwald-hartwig": ("episodes", "log-z", "fractions"),
-    "sachs": ("episodes", "member"),
-    "structure-learning": (),
-}
-
-# What `quick` takes off the paper's settings; tasks that are not listed keep theirs.
-_QUICK_SIZES: Mapping[str, Mapping[str, int]] = {
-    "symbolic-regression": {"n_train": 40, "n_test": 12},
-    "llm-arithmetic": {"n_test": 10},
-    "buchwald-hartwig": {"n_test": 30},
-    "sachs": {"n_test": 6},
-    "structure-learning": {"n_test": 10},
-    "molecules": {"n_test": 10},
-}
-# What `quick` makes under the first reading, where the rest takes too long.
-_MADE_BY_QUICK: Mapping[str, tuple[str, ...]] = {
-    "sachs": _SOLVED,
-    "molecules": _TRAINED,
-}
-# The paper says nothing of its training.
-_NEVER_TRAINED = ("structure-learning",)
-# What `quick` does not read in a second way, for the same reason.
-_NOT_READ_BY_QUICK: Mapping[str, str] = {
-    "symbolic-regression": "episodes",
-    "buchwald-hartwig": "log-z",
-    "sachs": "member",
-}
 # Settings of a run that change neither policies nor what the page measures;
 # n_permutations is one of older runs.
 _WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
@@ -121,18 +69,22 @@ _WITHOUT_EFFECT = ("n_control", "n_part_draws", "n_permutations")
 
 def readings_of(task: str, *, quick: bool = False) -> tuple[str, ...]:
     """Return the names of the readings of a task, the first one first."""
-    others = _READ.get(task, ("episodes",))
-    left_out = _NOT_READ_BY_QUICK.get(task) if quick else None
-    return (FIRST, *(reading for reading in others if reading != left_out))
+    page = record_of(task)["page"]
+    others = page["readings"]
+    if quick:
+        others = page.get("quick_readings", others)
+    return (FIRST, *others)
 
 
 def sources_of(task: str, reading: str, *, quick: bool) -> tuple[str, ...]:
     """Return the kinds of policies that a reading of a task has."""
-    if reading == FIRST and task in _NEVER_TRAINED:
-        return _SOLVED
-    if reading == FIRST and quick and task in _MADE_BY_QUICK:
-        return _MADE_BY_QUICK[task]
-    return READINGS[reading].sources
+    sources = READINGS[reading].sources
+    if reading == FIRST:
+        page = record_of(task)["page"]
+        sources = page.get("sources", sources)
+        if quick:
+            sources = page.get("quick_sources", sources)
+    return tuple(sources)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +93,6 @@ class System:
 
     Attributes
     ----------
-    task : str
-    reading : str
-        A name in ``READINGS``.
     preset : Preset
     datasets : dict of str to PolicyDataset
         By source: "exact", "trained".
@@ -153,8 +102,6 @@ class System:
         than in the paper, in words; empty where nothing is.
     """
 
-    task: str
-    reading: str
     preset: Preset
     datasets: dict[str, PolicyDataset]
     record: dict[str, Any] = field(default_factory=dict)
@@ -168,7 +115,7 @@ def preset_of(task: str, reading: str, *, quick: bool) -> tuple[Preset, str]:
             f"reading must be one of {readings_of(task)} for {task}, got {reading!r}"
         )
     preset = READINGS[reading].change(preset)
-    sizes: dict[str, Any] = dict(_QUICK_SIZES.get(task, {})) if quick else {}
+    sizes = record_of(task)["page"].get("quick", {}) if quick else {}
     words = [f"{name} {size}" for name, size in sizes.items()]
     sources = sources_of(task, reading, quick=quick)
     if sources != sources_of(task, reading, quick=False):
@@ -190,29 +137,16 @@ def settings_checksum(settings: Preset | Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(plain).encode()).hexdigest()[:16]
 
 
-def find_system(
-    task: str,
-    reading: str,
-    *,
-    quick: bool,
-    folder: Path,
-    runs: Path | None,
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress,
-    options: Mapping[str, Any],
-) -> System:
-    """Return the policies of a task: of a finished run, of an earlier call, or new.
+@dataclass(frozen=True, eq=False)
+class Systems:
+    """The policies of all tasks: of a finished run, or new.
 
-    Parameters
+    Attributes
     ----------
-    task : str
-    reading : str
-        A name in ``READINGS``.
     quick : bool
         Whether sizes are reduced.
     folder : Path
-        Where blocks of training and finished policies are stored.
+        Where blocks of training are stored.
     runs : Path or None
         Folder with finished runs in folders ``TASK-paper``.
     seed : int
@@ -220,46 +154,82 @@ def find_system(
     progress : callable
     options : mapping
         ``data_home`` for tasks with data.
-
-    Returns
-    -------
-    System
+    draws : int
+        Of other numbers the members to fit are drawn anew.
+    last : dict
+        The system that was asked for last: one at a time is in memory.
     """
-    preset, reduced = preset_of(task, reading, quick=quick)
-    if runs is not None and not reduced and reading == FIRST:
-        finished = read_run(task, preset, runs / f"{task}-{FIRST}")
-        if finished is not None:
-            return finished
-    place = folder / f"{task}-{reading}"
-    key = {"settings": settings_checksum(preset), "seed": seed}
-    sources = sources_of(task, reading, quick=quick)
-    kept = _read_kept(place, key, sources)
-    if kept is not None:
-        return System(task, reading, preset, *kept)
-    # proxies are the same under all readings
-    store = BlockStore(folder / f"{task}-{FIRST}" / "blocks")
-    datasets, record = _make(
-        task, preset, sources, store, seed, n_jobs, progress, options
-    )
-    record["reduced"] = reduced
-    place.mkdir(parents=True, exist_ok=True)
-    payloads = {
-        place / f"{source}.safetensors": dataset.to_bytes()
-        for source, dataset in datasets.items()
-    }
-    payloads[place / "record.json"] = json_bytes(record | key)
-    write_together(payloads, last=place / "record.json")
-    return System(task, reading, preset, datasets, record)
+
+    quick: bool
+    folder: Path
+    runs: Path | None
+    seed: int
+    n_jobs: int | None
+    progress: Progress
+    options: Mapping[str, Any]
+    draws: int = 0
+    last: dict[tuple[str, str], System] = field(default_factory=dict)
+
+    def draws_of(self, n_draws: int) -> range:
+        """Return the seeds of the draws where the preset ``full`` has so many."""
+        start = self.draws * N_DRAWS
+        return range(start, start + n_draws_of_preset(n_draws, quick=self.quick))
+
+    def find(self, task: str, reading: str) -> System:
+        """Return the policies of a task under a reading, a name in ``READINGS``."""
+        if (task, reading) not in self.last:
+            self.last.clear()
+            preset, reduced = preset_of(task, reading, quick=self.quick)
+            found = None
+            if self.runs is not None and not reduced and reading == FIRST:
+                found = read_run(preset, self.runs / f"{task}-{FIRST}")
+            if found is None:
+                found = self._made(task, reading, preset)
+                found.record["reduced"] = reduced
+            self.last[task, reading] = found
+        return self.last[task, reading]
+
+    def _made(self, task: str, reading: str, preset: Preset) -> System:
+        """Draw the rewards of a task, solve and train."""
+
+        def progress(stage: str, done: int, total: int) -> None:
+            self.progress(f"{task}: {stage}", done, total)
+
+        known: dict[str, Any] = {
+            "seed": self.seed,
+            # proxies are the same under all readings
+            "store": BlockStore(self.folder / f"{task}-{FIRST}" / "blocks"),
+            "progress": progress,
+        }
+        sources = sources_of(task, reading, quick=self.quick)
+        study = TASKS[task].prepare(preset, options=self.options, **known)
+        policies = make_policies(
+            study,
+            preset.training,
+            solve="exact" in sources,
+            train="trained" in sources,
+            n_jobs=self.n_jobs,
+            **known,
+        )
+        found = {"exact": policies.exact, "trained": policies.trained}
+        record: dict[str, Any] = {
+            "cpu_seconds": study.cpu_seconds | policies.cpu_seconds,
+            "distance": policies.mean_and_worst_distance,
+        }
+        datasets = {name: kept for name, kept in found.items() if kept is not None}
+        return System(preset, datasets, record)
 
 
-def read_run(task: str, preset: Preset, folder: Path) -> System | None:
+def read_run(preset: Preset, folder: Path) -> System | None:
     """Return the policies of a finished run, None where there is none of the preset."""
     if not (folder / "results.json").is_file():
         return None
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    results, times = (
+        json.loads((folder / name).read_text(encoding="utf-8"))
+        for name in ("results.json", "run_record.json")
+    )
     if settings_checksum(results["settings"]) != settings_checksum(preset):
         return None
-    times = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
     datasets = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
         if (folder / name).is_file():
@@ -270,58 +240,4 @@ def read_run(task: str, preset: Preset, folder: Path) -> System | None:
         "distance": results["distance_to_exact"],
         "reduced": "",
     }
-    return System(task, FIRST, preset, datasets, record)
-
-
-def _read_kept(
-    folder: Path, key: Mapping[str, Any], sources: tuple[str, ...]
-) -> tuple[dict[str, PolicyDataset], dict[str, Any]] | None:
-    """Return the policies that an earlier call has finished with the same key."""
-    if not (folder / "record.json").is_file():
-        return None
-    record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
-    if any(record.pop(name, None) != value for name, value in key.items()):
-        return None
-    files = {source: folder / f"{source}.safetensors" for source in sources}
-    if not all(path.is_file() for path in files.values()):
-        return None
-    return {source: PolicyDataset.load(path) for source, path in files.items()}, record
-
-
-def _make(
-    task: str,
-    preset: Preset,
-    sources: tuple[str, ...],
-    store: BlockStore,
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress,
-    options: Mapping[str, Any],
-) -> tuple[dict[str, PolicyDataset], dict[str, Any]]:
-    """Draw the rewards of a task, solve and train."""
-
-    def named(stage: str, done: int, total: int) -> None:
-        progress(f"{task}: {stage}", done, total)
-
-    study = TASKS[task].prepare(
-        preset, seed=seed, store=store, progress=named, options=options
-    )
-    policies = make_policies(
-        study,
-        preset.training,
-        solve="exact" in sources,
-        train="trained" in sources,
-        seed=seed,
-        n_jobs=n_jobs,
-        store=store,
-        progress=named,
-    )
-    found = {"exact": policies.exact, "trained": policies.trained}
-    distance = policies.distance
-    record: dict[str, Any] = {
-        "cpu_seconds": study.cpu_seconds | policies.cpu_seconds,
-        "distance": None
-        if distance is None
-        else {"mean": float(distance.mean()), "worst": float(distance.max())},
-    }
-    return {name: kept for name, kept in found.items() if kept is not None}, record
+    return System(preset, datasets, record)

@@ -8,7 +8,10 @@ from types import MappingProxyType
 
 from gflownet_envs.experiments.task import Preset, Task
 from gflownet_envs.experiments.tasks.buchwald_hartwig import BuchwaldHartwigTask
-from gflownet_envs.experiments.tasks.continuous_grid import ContinuousGridTask
+from gflownet_envs.experiments.tasks.formulas import (
+    ContinuousGridTask,
+    SymbolicRegressionTask,
+)
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.experiments.tasks.molecules import MoleculesTask
 from gflownet_envs.experiments.tasks.process_rewards import (
@@ -17,7 +20,6 @@ from gflownet_envs.experiments.tasks.process_rewards import (
 )
 from gflownet_envs.experiments.tasks.sachs import SachsTask
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
-from gflownet_envs.experiments.tasks.symbolic_regression import SymbolicRegressionTask
 
 TASKS: Mapping[str, Task] = MappingProxyType(
     {

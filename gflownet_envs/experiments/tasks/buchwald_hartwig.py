@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -12,7 +11,12 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import claims_of
-from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
+from gflownet_envs.experiments.named_parts import (
+    columns_of_levels,
+    factorial_parts,
+    level_parts,
+    phrases_of_factors,
+)
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
@@ -22,6 +26,7 @@ from gflownet_envs.experiments.task import (
     mean_and_ends,
     presets_of,
     stage,
+    words_of,
 )
 from gflownet_envs.rewards.proxies import (
     YieldProxies,
@@ -51,13 +56,7 @@ class BuchwaldHartwigTask(Task):
     """Catalyst, base, aryl halide, additive: 4 × 3 × 16 × 24 reactions."""
 
     name = "buchwald-hartwig"
-    title = "Buchwald–Hartwig reaction conditions under an uncertain yield"
-    summary = (
-        "A policy chooses catalyst, base, aryl halide and additive in turn. The "
-        "reward is a yield predicted by a network that saw 30 % of 4,599 measured "
-        "reactions; each member has another network. Which part of the uncertainty "
-        "of the yields drives which choice?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProxySpec(), PAPER_PROXY)
 
@@ -97,13 +96,7 @@ class BuchwaldHartwigTask(Task):
             n_test=preset.n_test,
             members=members,
             trajectory=trajectory_of_actions(environment, actions),
-            levels={
-                component: {
-                    level: np.flatnonzero(combinations[shown, i] == number)
-                    for number, level in enumerate(levels)
-                }
-                for i, (component, levels) in enumerate(data.levels.items())
-            },
+            levels=columns_of_levels(combinations[shown], data.levels),
             feature_unit="predicted yield in percent",
             tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
@@ -112,7 +105,12 @@ class BuchwaldHartwigTask(Task):
                     environment,
                     log_reward,
                     data.levels,
-                    phrases=_phrases(data.levels),
+                    phrases=phrases_of_factors(
+                        data.levels,
+                        one="the average yield of each {}",
+                        two="the yields of {} × {} pairs",
+                    )
+                    | {_REST: "what single reactions have beyond their pairs"},
                     rest=_REST,
                 ),
                 *(
@@ -133,33 +131,20 @@ def _shown_reactions(n_reactions: int, preset: Preset, seed: int) -> np.ndarray:
     return np.sort(drawn)
 
 
-def _phrases(components: Mapping[str, Any]) -> dict[str, str]:
-    """Put the parts of the yields into words."""
-    names = [name.replace("_", " ") for name in components]
-    phrases = {name: f"the average yield of each {name}" for name in names}
-    for one, two in combinations(names, 2):
-        phrases[f"{one} × {two}"] = f"the yields of {one} × {two} pairs"
-    return phrases | {_REST: "what single reactions have beyond their pairs"}
-
-
 def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
     spec = preset.proxy or ProxySpec()
     recipe = "full batch" if spec.batch_size is None else f"batch {spec.batch_size}"
     recipe += ", early stopping" if spec.patience is not None else ", fixed length"
     spread = float(proxies.predictions.std(axis=0, ddof=1).mean())
-    rows = {
-        "R² on the rows never seen": proxies.r2_held_out,
-        "mean squared error on them, percent²": proxies.mse_held_out,
-        "mean squared error on all rows, percent²": proxies.mse_all,
-        "epochs retained": proxies.n_epochs,
-    }
-    return Table(
+    return Table.of_rows(
         f"Yield proxies ({len(proxies.predictions)} networks, {recipe})",
-        ("what", "mean", "smallest", "largest"),
-        (
-            *((name, *mean_and_ends(values)) for name, values in rows.items()),
-            ("standard deviation between networks, percent", spread, "", ""),
-        ),
+        [
+            mean_and_ends("R² on the rows never seen", proxies.r2_held_out),
+            mean_and_ends("mean squared error on them, percent²", proxies.mse_held_out),
+            mean_and_ends("mean squared error on all rows, percent²", proxies.mse_all),
+            mean_and_ends("epochs retained", proxies.n_epochs),
+            {"what": "standard deviation between networks, percent", "mean": spread},
+        ],
     )
 
 

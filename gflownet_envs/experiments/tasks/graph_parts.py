@@ -11,8 +11,6 @@ nodes in a given order, a member's rows are
 Q with orthonormal columns that sum to 0. Of independent Gaussian rows all entries of
 the triangular matrix A and of b are independent (Bartlett 1933): row j says how node j
 follows from the nodes before it in this sample, and what is left of it.
-
-The ``settings`` of each split are the last fields of `NamedParts`.
 """
 
 from __future__ import annotations
@@ -36,44 +34,192 @@ RESIDUALS = "residual variances"
 MEANS = "means"
 
 
-def node_parts(
-    environment: DagEnvironment,
-    scores: np.ndarray,  # shape: (E, d, 2^d), above the empty set
-    reward: RewardOfScores,
-    **settings: Any,
-) -> NamedParts:
-    """Take the local scores of each node as a part."""
-    names = environment.node_names
-    parts = {
-        f"scores of {name}": np.nan_to_num(scores[:, j], nan=0.0)
-        for j, name in enumerate(names)
-    }
-    entries = {}
-    sets = np.arange(2 ** len(names))
-    titles = tuple(_set_name(names, number) for number in sets)
-    for j, part in enumerate(parts):
-        labels = np.where((sets >> j) & 1 == 0, sets, -1)
-        entries[part] = PartEntries(f"sets of parents of {names[j]}", titles, labels)
+class GraphParts:
+    """Splits of the rewards of graphs into named parts.
 
-    def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
-        return reward(np.stack([chosen[part] for part in parts], axis=1))
+    Parameters
+    ----------
+    environment : DagEnvironment
+    samples : ndarray of shape (n_members, n, d)
+    scores : ndarray of shape (n_members, d, 2 ** d)
+        Above those of the empty set.
+    reward : callable
+        Returns the rewards of scores.
+    known : sequence of (str, str)
+        Edges that give the order of the nodes.
+    **settings
+        Of every split: the last fields of `NamedParts`.
+    """
 
-    return NamedParts(
-        "log R by the local scores of each node",
-        parts,
-        of_parts,
-        {
-            f"scores of {name}": f"how well each set of parents explains {name}"
-            for name in names
-        },
-        entries,
-        **settings,
-    )
+    def __init__(
+        self,
+        environment: DagEnvironment,
+        samples: np.ndarray,
+        scores: np.ndarray,
+        reward: RewardOfScores,
+        known: Sequence[tuple[str, str]],
+        **settings: Any,
+    ) -> None:
+        self.names, self.scores = environment.node_names, scores
+        self._reward, self._settings = reward, settings
+        self._triangular = TriangularSamples(
+            samples, topological_order(self.names, known)
+        )
+        self.ordered = [self.names[node] for node in self._triangular.order]
+
+    def nodes(self, **settings: Any) -> NamedParts:
+        """Take the local scores of each node as a part."""
+        names = self.names
+        sets = np.arange(2 ** len(names))
+        titles = tuple(self._set_name(number) for number in sets)
+        parts, phrases, entries = {}, {}, {}
+        for j, name in enumerate(names):
+            part = f"scores of {name}"
+            parts[part] = np.nan_to_num(self.scores[:, j], nan=0.0)
+            phrases[part] = f"how well each set of parents explains {name}"
+            labels = np.where((sets >> j) & 1 == 0, sets, -1)
+            entries[part] = PartEntries(f"sets of parents of {name}", titles, labels)
+
+        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
+            return self._reward(np.stack([chosen[part] for part in parts], axis=1))
+
+        title = "log R by the local scores of each node"
+        known = self._settings | settings
+        return NamedParts(title, parts, of_parts, phrases, entries, **known)
+
+    def _set_name(self, number: int) -> str:
+        chosen = [name for i, name in enumerate(self.names) if number >> i & 1]
+        return ", ".join(chosen) or "no parents"
+
+    def edges(self, n_named: int = 6, **settings: Any) -> NamedParts:
+        """Split the local scores into effects of edges and what sets of parents add.
+
+        The edges whose effects vary most between the members are parts of their own.
+        """
+        names, d = self.names, len(self.names)
+        effects = main_effects_of_edges(self.scores)
+        has = ((np.arange(2**d)[:, np.newaxis] >> np.arange(d)) & 1).astype(np.float64)
+
+        def of_effects(values: np.ndarray) -> np.ndarray:  # (E, d, d) -> (E, d, 2^d)
+            return np.einsum("eij,si->ejs", values, has)
+
+        rest = np.nan_to_num(self.scores, nan=0.0) - of_effects(effects)
+        rest *= has.T == 0  # sets that hold the node itself are never looked up
+        spread = effects.var(axis=0)
+        largest = np.argsort(-spread.ravel(), kind="stable")[:n_named]
+        named = [divmod(int(place), d) for place in largest]
+        parts = {f"{names[i]} → {names[j]}": effects[:, i, j] for i, j in named}
+        others = effects.copy()
+        for i, j in named:
+            others[:, i, j] = 0.0
+        left = [p for p in np.ndindex(d, d) if p[0] != p[1] and p not in named]
+        titles = tuple(f"{names[i]} → {names[j]}" for i, j in left)
+        phrases = {part: f"the edge {part} by itself" for part in parts} | {
+            OTHER_EDGES: "all other edges by themselves",
+            SETS_OF_PARENTS: "what sets of parents have beyond single edges",
+        }
+        parts |= {OTHER_EDGES: others, SETS_OF_PARENTS: rest}
+
+        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
+            total = chosen[OTHER_EDGES].copy()
+            for i, j in named:
+                total[:, i, j] = chosen[f"{names[i]} → {names[j]}"]
+            return self._reward(chosen[SETS_OF_PARENTS] + of_effects(total))
+
+        return NamedParts(
+            "local scores by functional analysis of variance over the parents",
+            parts,
+            of_parts,
+            phrases,
+            {OTHER_EDGES: PartEntries("edges", titles, _numbered((d, d), left))},
+            **self._settings | settings,
+        )
+
+    def regressions(
+        self, blocks: Sequence[Sequence[str]] = (), **settings: Any
+    ) -> NamedParts:
+        """Take what a sample says of each node, given the nodes before it, as a part.
+
+        Nodes of a block are one part.
+        """
+        block_of = {name: tuple(block) for block in blocks for name in block}
+        cells: dict[str, list[tuple[int, int]]] = {}
+        phrases = {}
+        for row, name in enumerate(self.ordered):
+            block = [n for n in self.ordered if n in block_of.get(name, (name,))]
+            noun = "regression" if len(block) == 1 else "regressions"
+            part = f"{noun} of {', '.join(block)}"
+            own = [(row, c) for c in (*range(row + 1), len(self.names))]
+            cells.setdefault(part, []).extend(own)
+            phrases[part] = (
+                f"the sample's regression of {' and '.join(block)} on the nodes before"
+            )
+        title = "the samples, node by node in the order of the network"
+        return self._of_data(title, cells, phrases, settings)
+
+    def pairs(
+        self, named: Sequence[tuple[str, str]] | None = None, **settings: Any
+    ) -> NamedParts:
+        """Take what a sample says of pairs of nodes, given those before them, as parts.
+
+        The named pairs are parts of their own; default: all.
+        """
+        ordered, d = self.ordered, len(self.ordered)
+        cells: dict[str, list[tuple[int, int]]] = {}
+        phrases = {}
+        for row, column in zip(*np.tril_indices(d, k=-1), strict=True):
+            pair = ordered[column], ordered[row]
+            part, phrase = OTHER_PAIRS, "the partial regressions of all other pairs"
+            if named is None or pair in named or pair[::-1] in named:
+                part = " – ".join(pair)
+                phrase = f"the sample's partial regression of {part}"
+            cells.setdefault(part, []).append((int(row), int(column)))
+            phrases[part] = phrase
+        phrases[RESIDUALS] = "the residual variances of the nodes"
+        phrases[MEANS] = "the means of the nodes"
+        cells[RESIDUALS] = [(row, row) for row in range(d)]
+        cells[MEANS] = [(row, d) for row in range(d)]
+        title = "the samples, pair by pair in the order of the network"
+        return self._of_data(title, cells, phrases, settings)
+
+    def _of_data(
+        self,
+        title: str,
+        cells: Mapping[str, Sequence[tuple[int, int]]],
+        phrases: Mapping[str, str],
+        settings: Mapping[str, Any],
+    ) -> NamedParts:
+        """Split the coordinates of the samples by their cells."""
+        coordinates = self._triangular.coordinates
+        parts, entries = {}, {}
+        for part, its_cells in cells.items():
+            labels = _numbered(coordinates.shape[1:], its_cells)
+            parts[part] = coordinates * (labels >= 0)
+            if len(its_cells) > 1:
+                titles = tuple(self._cell_name(*cell) for cell in its_cells)
+                entries[part] = PartEntries("statistics of the sample", titles, labels)
+
+        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
+            total = np.sum(list(chosen.values()), axis=0)
+            return self._reward(scores_above_empty(self._triangular.samples(total)))
+
+        known = {**self._settings, **settings}
+        return NamedParts(title, parts, of_parts, phrases, entries, **known)
+
+    def _cell_name(self, row: int, column: int) -> str:
+        if column == len(self.ordered):
+            return f"mean of {self.ordered[row]}"
+        if column == row:
+            return f"residual variance of {self.ordered[row]}"
+        return f"{self.ordered[column]} – {self.ordered[row]}"
 
 
-def _set_name(names: Sequence[str], number: int) -> str:
-    chosen = [name for i, name in enumerate(names) if number >> i & 1]
-    return ", ".join(chosen) or "no parents"
+def _numbered(shape: tuple[int, ...], cells: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Return the number of each cell at its place, −1 elsewhere."""
+    labels = np.full(shape, -1)
+    for number, cell in enumerate(cells):
+        labels[cell] = number
+    return labels
 
 
 def main_effects_of_edges(
@@ -94,61 +240,6 @@ def main_effects_of_edges(
                 without = scores[:, j, ~has[:, i] & ~has[:, j]].mean(axis=1)
                 effects[:, i, j] = with_i - without
     return effects
-
-
-def edge_parts(
-    environment: DagEnvironment,
-    scores: np.ndarray,  # shape: (E, d, 2^d)
-    reward: RewardOfScores,
-    *,
-    n_named: int = 6,
-    **settings: Any,
-) -> NamedParts:
-    """Split the local scores into effects of edges and what sets of parents add.
-
-    The edges whose effects vary most between the members are parts of their own.
-    """
-    names, d = environment.node_names, environment.n_nodes
-    effects = main_effects_of_edges(scores)
-    has = ((np.arange(2**d)[:, np.newaxis] >> np.arange(d)) & 1).astype(np.float64)
-
-    def of_effects(values: np.ndarray) -> np.ndarray:  # (E, d, d) -> (E, d, 2^d)
-        return np.einsum("eij,si->ejs", values, has)
-
-    rest = np.nan_to_num(scores, nan=0.0) - of_effects(effects)
-    rest *= has.T == 0  # sets that hold the node itself are never looked up
-    spread = effects.var(axis=0)
-    largest = np.argsort(-spread.ravel(), kind="stable")[:n_named]
-    named = [divmod(int(place), d) for place in largest]
-    parts = {f"{names[i]} → {names[j]}": effects[:, i, j] for i, j in named}
-    others = effects.copy()
-    for i, j in named:
-        others[:, i, j] = 0.0
-    labels = np.full((d, d), -1)
-    left = [p for p in np.ndindex(d, d) if p[0] != p[1] and p not in named]
-    for number, place in enumerate(left):
-        labels[place] = number
-    titles = tuple(f"{names[i]} → {names[j]}" for i, j in left)
-    phrases = {part: f"the edge {part} by itself" for part in parts} | {
-        OTHER_EDGES: "all other edges by themselves",
-        SETS_OF_PARENTS: "what sets of parents have beyond single edges",
-    }
-    parts |= {OTHER_EDGES: others, SETS_OF_PARENTS: rest}
-
-    def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
-        total = chosen[OTHER_EDGES].copy()
-        for i, j in named:
-            total[:, i, j] = chosen[f"{names[i]} → {names[j]}"]
-        return reward(chosen[SETS_OF_PARENTS] + of_effects(total))
-
-    return NamedParts(
-        "local scores by functional analysis of variance over the parents",
-        parts,
-        of_parts,
-        phrases,
-        {OTHER_EDGES: PartEntries("edges", titles, labels)},
-        **settings,
-    )
 
 
 class TriangularSamples:
@@ -199,123 +290,6 @@ class TriangularSamples:
         found = np.empty_like(ordered)
         found[:, :, self.order] = ordered
         return found
-
-
-def regression_parts(
-    environment: DagEnvironment,
-    triangular: TriangularSamples,
-    reward: RewardOfScores,
-    *,
-    blocks: Sequence[Sequence[str]] = (),
-    **settings: Any,
-) -> NamedParts:
-    """Take what a sample says of each node, given the nodes before it, as a part.
-
-    Nodes of a block are one part.
-    """
-    names = environment.node_names
-    ordered = [names[node] for node in triangular.order]
-    block_of = {name: tuple(block) for block in blocks for name in block}
-    groups: dict[str, list[int]] = {}
-    for row, name in enumerate(ordered):
-        block = [other for other in ordered if other in block_of.get(name, (name,))]
-        noun = "regression" if len(block) == 1 else "regressions"
-        groups.setdefault(f"{noun} of {', '.join(block)}", []).append(row)
-    cells = {
-        part: [(r, c) for r in rows for c in (*range(r + 1), len(names))]
-        for part, rows in groups.items()
-    }
-    phrases = {
-        part: f"the sample's regression of {' and '.join(ordered[r] for r in rows)} "
-        "on the nodes before"
-        for part, rows in groups.items()
-    }
-    return _data_parts(
-        "the samples, node by node in the order of the network",
-        triangular,
-        ordered,
-        cells,
-        reward,
-        phrases,
-        **settings,
-    )
-
-
-def pair_parts(
-    environment: DagEnvironment,
-    triangular: TriangularSamples,
-    named: Sequence[tuple[str, str]],
-    reward: RewardOfScores,
-    **settings: Any,
-) -> NamedParts:
-    """Take what a sample says of pairs of nodes, given those before them, as parts.
-
-    The named pairs are parts of their own.
-    """
-    d = environment.n_nodes
-    ordered = [environment.node_names[node] for node in triangular.order]
-    cells: dict[str, list[tuple[int, int]]] = {}
-    for row, column in zip(*np.tril_indices(d, k=-1), strict=True):
-        pair = ordered[column], ordered[row]
-        is_named = pair in named or pair[::-1] in named
-        part = " – ".join(pair) if is_named else OTHER_PAIRS
-        cells.setdefault(part, []).append((int(row), int(column)))
-    phrases = {
-        part: "the partial regressions of all other pairs"
-        if part == OTHER_PAIRS
-        else f"the sample's partial regression of {part}"
-        for part in cells
-    } | {
-        RESIDUALS: "the residual variances of the nodes",
-        MEANS: "the means of the nodes",
-    }
-    cells[RESIDUALS] = [(row, row) for row in range(d)]
-    cells[MEANS] = [(row, d) for row in range(d)]
-    return _data_parts(
-        "the samples, pair by pair in the order of the network",
-        triangular,
-        ordered,
-        cells,
-        reward,
-        phrases,
-        **settings,
-    )
-
-
-def _data_parts(
-    title: str,
-    triangular: TriangularSamples,
-    ordered: Sequence[str],
-    cells: Mapping[str, Sequence[tuple[int, int]]],
-    reward: RewardOfScores,
-    phrases: Mapping[str, str],
-    **settings: Any,
-) -> NamedParts:
-    """Split the coordinates of the samples by their cells."""
-    parts, entries = {}, {}
-    shape = triangular.coordinates.shape[1:]
-    for part, its_cells in cells.items():
-        labels = np.full(shape, -1)
-        for number, cell in enumerate(its_cells):
-            labels[cell] = number
-        parts[part] = triangular.coordinates * (labels >= 0)
-        if len(its_cells) > 1:
-            titles = tuple(_cell_name(ordered, *cell) for cell in its_cells)
-            entries[part] = PartEntries("statistics of the sample", titles, labels)
-
-    def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
-        samples = triangular.samples(np.sum(list(chosen.values()), axis=0))
-        return reward(scores_above_empty(samples))
-
-    return NamedParts(title, parts, of_parts, phrases, entries, **settings)
-
-
-def _cell_name(ordered: Sequence[str], row: int, column: int) -> str:
-    if column == len(ordered):
-        return f"mean of {ordered[row]}"
-    if column == row:
-        return f"residual variance of {ordered[row]}"
-    return f"{ordered[column]} – {ordered[row]}"
 
 
 def topological_order(

@@ -1,9 +1,11 @@
-"""What the tasks over directed acyclic graphs share: studies, drawings and claims."""
+"""What the tasks over directed acyclic graphs share: inputs, edges, drawings."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import permutations
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -16,7 +18,7 @@ from gflownet_envs.exact.trajectories import (
     Trajectory,
     trajectory_of_actions,
 )
-from gflownet_envs.experiments.task import Table
+from gflownet_envs.experiments.task import RunResults, Table, Task
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.graph_scores import bge_scores
 from skpce import LogRatioTransformer
@@ -29,6 +31,90 @@ _KINDS = {
     "not known": "0.35",
     "known, not added": "0.8",
 }
+#: The likeliest edges in a table.
+_N_SHOWN = 20
+
+
+class GraphTask(Task):
+    """A policy that adds the edges of a directed acyclic graph, beside a known one.
+
+    Attributes
+    ----------
+    known_name : str
+        What the edges of the known graph are.
+    picture_title : str
+    """
+
+    known_name: ClassVar[str]
+    picture_title: ClassVar[str]
+
+    @abstractmethod
+    def known_edges(self, environment: DagEnvironment) -> Sequence[Edge]:
+        """Return the edges of the known graph."""
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the edges of the reference trajectory, and those of the known graph."""
+        environment = cast(DagEnvironment, results.study.environment)
+        draw_graph(
+            ax,
+            environment.node_names,
+            edges_of_trajectory(environment, results.study.trajectory),
+            known=self.known_edges(environment),
+            known_name=self.known_name,
+        )
+        ax.set_title(self.picture_title)
+
+    def trajectory_table(
+        self, environment: DagEnvironment, trajectory: Trajectory, how: str
+    ) -> Table:
+        """Return the edges of the reference trajectory, beside the known ones."""
+        edges = edges_of_trajectory(environment, trajectory)
+        rows = [
+            (step, " → ".join(edge), self._kind(environment, edge))
+            for step, edge in zip(environment.step_names, edges, strict=False)
+        ]
+        rows.append((environment.step_names[len(edges)], "stop", ""))
+        return Table(
+            f"Reference trajectory: {how}", ("step", "action", "edge"), tuple(rows)
+        )
+
+    def marginals_table(
+        self,
+        environment: DagEnvironment,
+        exact: Tensor,  # shape: (E, d, d)
+        trained: Tensor | None,  # shape: (E, d, d)
+        how_trained: str,
+    ) -> Table:
+        """Return the probabilities of the likeliest edges and of all known ones."""
+        mean, names = exact.mean(dim=0), environment.node_names
+        known = self.known_edges(environment)
+        pairs = sorted(
+            permutations(range(len(names)), 2), key=lambda pair: -float(mean[pair])
+        )
+        rows = []
+        for place, (i, j) in enumerate(pairs):
+            edge = names[i], names[j]
+            if place >= _N_SHOWN and edge not in known:
+                continue
+            row = {
+                "edge": " → ".join(edge),
+                "is": self._kind(environment, edge),
+                "exact, mean": float(mean[i, j]),
+                "exact, sd between members": float(exact[:, i, j].std()),
+            }
+            if trained is not None:
+                off = (trained[:, i, j] - exact[:, i, j]).abs().mean()
+                row["trained, mean"] = float(trained[:, i, j].mean())
+                row["trained − exact, mean absolute"] = float(off)
+            rows.append(row)
+        note = f"; trained: {how_trained}" if trained is not None else ""
+        return Table.of_rows(
+            f"Probabilities of edges, {len(rows)} of {len(pairs)}{note}", rows
+        )
+
+    def _kind(self, environment: DagEnvironment, edge: Edge) -> str:
+        kind = edge_kind(edge, self.known_edges(environment))
+        return kind.replace("known", self.known_name, 1)
 
 
 def draw_graph(
@@ -129,14 +215,8 @@ def edges_of_trajectory(
     environment: DagEnvironment, trajectory: Trajectory
 ) -> list[Edge]:
     """Return the edges that a trajectory adds, by the names of their nodes."""
-    return [
-        _edge_of_action(environment, int(action)) for action in trajectory.actions[:-1]
-    ]
-
-
-def _edge_of_action(environment: DagEnvironment, action: int) -> Edge:
-    source, target = environment.action_names[action].split(" → ")
-    return source, target
+    edges = (environment.action_names[a].split(" → ") for a in trajectory.actions[:-1])
+    return [(source, target) for source, target in edges]
 
 
 def edges_in_preferred_order(
@@ -151,64 +231,6 @@ def edges_in_preferred_order(
         left.remove(actions[-1])
         state = environment.step(state, torch.tensor(actions[-1]))
     return trajectory_of_actions(environment, [*actions, environment.n_actions - 1])
-
-
-def trajectory_table(
-    environment: DagEnvironment,
-    trajectory: Trajectory,
-    how: str,
-    known: Sequence[Edge],
-    known_name: str,
-) -> Table:
-    """Return the edges of the reference trajectory, beside those of a known graph."""
-    edges = edges_of_trajectory(environment, trajectory)
-    rows = [
-        (step, " → ".join(edge), edge_kind(edge, known).replace("known", known_name, 1))
-        for step, edge in zip(environment.step_names, edges, strict=False)
-    ]
-    rows.append((environment.step_names[len(edges)], "stop", ""))
-    return Table(
-        f"Reference trajectory: {how}", ("step", "action", "edge"), tuple(rows)
-    )
-
-
-def marginals_table(
-    environment: DagEnvironment,
-    exact: Tensor,  # shape: (E, d, d)
-    trained: Tensor | None,  # shape: (E, d, d)
-    how_trained: str,
-    known: Sequence[Edge],
-    known_name: str,
-    n_shown: int,
-) -> Table:
-    """Return the probabilities of the likeliest edges and of all known ones."""
-    mean = exact.mean(dim=0)
-    names = environment.node_names
-    pairs = [(i, j) for i in range(len(names)) for j in range(len(names)) if i != j]
-    pairs.sort(key=lambda pair: -float(mean[pair]))
-    shown = [
-        (i, j)
-        for place, (i, j) in enumerate(pairs)
-        if place < n_shown or (names[i], names[j]) in known
-    ]
-    rows = []
-    for i, j in shown:
-        edge = names[i], names[j]
-        row = {
-            "edge": " → ".join(edge),
-            "is": edge_kind(edge, known).replace("known", known_name, 1),
-            "exact, mean": float(mean[i, j]),
-            "exact, sd between members": float(exact[:, i, j].std()),
-        }
-        if trained is not None:
-            off = (trained[:, i, j] - exact[:, i, j]).abs().mean()
-            row["trained, mean"] = float(trained[:, i, j].mean())
-            row["trained − exact, mean absolute"] = float(off)
-        rows.append(row)
-    note = f"; trained: {how_trained}" if trained is not None else ""
-    return Table.of_rows(
-        f"Probabilities of edges, {len(shown)} of {len(pairs)}{note}", rows
-    )
 
 
 def stopping_table(dataset: PolicyDataset) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
+import torch
 
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
@@ -22,6 +23,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     walk_in_words,
+    words_of,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
@@ -33,32 +35,20 @@ class GridTask(Task):
     """A 5 × 5 grid whose four quadrants have uncertain levels."""
 
     name = "grid"
-    title = "Discrete grid with uncertain quadrant rewards"
-    summary = (
-        "A walker starts in the corner of a 5 × 5 grid, makes up to five moves and "
-        "stops; the cell where it stops is rewarded. The level of each quadrant is "
-        "uncertain (five values each, 625 rewards). Which quadrant's level drives "
-        "which move?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""
-        study = results.study
-        size = cast(GridEnvironment, study.environment).size
-        rows, columns = np.indices((size, size))
-        board = np.stack((rows.ravel(), columns.ravel()), axis=1)
-        quadrant = quadrant_of_cell(_as_tensor(board)).numpy().reshape(size, size)
-        ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
+        size = cast(GridEnvironment, results.study.environment).size
+        walk = results.study.trajectory.states[:, :2].numpy()
+        quadrant = draw_board(ax, size, walk)
         for number, name in enumerate(QUADRANTS):
             row, column = np.argwhere(quadrant == number).mean(axis=0)
             ax.text(column, row, name, ha="center", va="center", color="0.35")
-        walk = study.trajectory.states[:, :2].numpy()
-        ax.plot(walk[:, 1], walk[:, 0], "k-o", markersize=4)
         ax.plot(*walk[0, ::-1], "ko", markersize=9, fillstyle="none")
-        ax.set(title="reference walk", xticks=range(size), yticks=range(size))
-        ax.set(xlabel="column", ylabel="row")
+        ax.set(title="reference walk")
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = GridEnvironment()
@@ -67,7 +57,7 @@ class GridTask(Task):
         pilot = solve_exact(environment, mean_log_reward(log_reward, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         cells = np.asarray(environment.cells)
-        quadrant = quadrant_of_cell(_as_tensor(cells)).numpy()
+        quadrant = quadrant_of_cell(torch.from_numpy(cells)).numpy()
         features = log_reward.numpy()[members]
         quadrants = {
             name: np.flatnonzero(quadrant == number)
@@ -109,7 +99,12 @@ class GridTask(Task):
         )
 
 
-def _as_tensor(cells: np.ndarray) -> Any:
-    import torch
-
-    return torch.from_numpy(cells)
+def draw_board(ax: Any, size: int, walk: np.ndarray) -> np.ndarray:
+    # shapes: walk (n, 2), rows and columns -> (size, size)
+    """Draw a board with its quadrants and a walk; return the quadrant of each cell."""
+    cells = torch.cartesian_prod(torch.arange(size), torch.arange(size))
+    quadrant = quadrant_of_cell(cells).numpy().reshape(size, size)
+    ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
+    ax.plot(walk[:, 1], walk[:, 0], "k-o", markersize=4)
+    ax.set(xticks=range(size), yticks=range(size), xlabel="column", ylabel="row")
+    return quadrant

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Unpack
 
 import numpy as np
@@ -27,7 +26,13 @@ from gflownet_envs.environments.selection import (
 )
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
-from gflownet_envs.experiments.named_parts import REST, factorial_parts, feature_parts
+from gflownet_envs.experiments.named_parts import (
+    REST,
+    columns_of_levels,
+    factorial_parts,
+    feature_parts,
+    phrases_of_factors,
+)
 from gflownet_envs.experiments.task import (
     NamedParts,
     Preset,
@@ -35,6 +40,7 @@ from gflownet_envs.experiments.task import (
     RunSettings,
     Study,
     Table,
+    facts,
     mean_and_ends,
     stage,
 )
@@ -124,24 +130,22 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
         trajectory=trajectory_of_actions(
             environment, (np.array(environment.offsets) + best).tolist()
         ),
-        levels=columns_of_levels(shown, positions, names),
+        levels=columns_of_levels(shown, environment.levels),
         feature_unit="predicted score of chains",
         tables=(
             _proxy_table("Score proxies", "score", proxies, proxies.predict(features)),
-            Table(
+            facts(
                 "The chains",
-                ("what", "value"),
-                (
-                    ("chains", environment.n_objects),
-                    ("reference chains, whose score is known", len(chains)),
-                    ("their score, mean", float(scores.mean())),
-                    ("their score, standard deviation", float(scores.std())),
-                    (
-                        "reference trajectory (best score of the reference chains)",
-                        " → ".join(names[f] for f in best),
+                {
+                    "chains": environment.n_objects,
+                    "reference chains, whose score is known": len(chains),
+                    "their score, mean": float(scores.mean()),
+                    "their score, standard deviation": float(scores.std()),
+                    "reference trajectory (best score of the reference chains)": (
+                        " → ".join(names[f] for f in best)
                     ),
-                    ("its score", float(scores.max())),
-                ),
+                    "its score": float(scores.max()),
+                },
             ),
         ),
         cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
@@ -229,7 +233,7 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
         n_test=preset.n_test,
         members=members,
         trajectory=trajectory,
-        levels=columns_of_levels(chains, environment.step_names, names),
+        levels=columns_of_levels(chains, environment.levels),
         feature_unit="predicted activity (pIC50) of the molecules",
         tables=(
             _proxy_table("Activity proxies", "pIC50", proxies, predicted),
@@ -244,7 +248,12 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
                 environment,
                 log_reward,
                 environment.levels,
-                phrases=_phrases(environment.step_names),
+                phrases=phrases_of_factors(
+                    environment.step_names,
+                    one="which fragment is {}",
+                    two="pairs of {} and {}",
+                )
+                | {REST: "what whole molecules have beyond pairs of fragments"},
             ),
             feature_parts(
                 environment,
@@ -286,14 +295,6 @@ def _toy_parts(
     )
 
 
-def _phrases(positions: tuple[str, ...]) -> dict[str, str]:
-    """Put the parts of positions into words."""
-    phrases = {name: f"which fragment is {name}" for name in positions}
-    for one, two in combinations(positions, 2):
-        phrases[f"{one} × {two}"] = f"pairs of {one} and {two}"
-    return phrases | {REST: "what whole molecules have beyond pairs of fragments"}
-
-
 def _phrases_of_descriptors(names: tuple[str, ...]) -> dict[str, str]:
     """Put the parts of descriptors, each beyond those before it, into words."""
     phrases = {names[0]: f"the {names[0]}"}
@@ -326,41 +327,26 @@ def describe_molecules(
     return RealMolecules(smiles, found["qed"], found["properties"]), prints
 
 
-def columns_of_levels(
-    chains: np.ndarray, positions: tuple[str, ...], fragments: list[str]
-) -> dict[str, dict[str, np.ndarray]]:  # shapes: chains (n, n_positions)
-    """Return, per position and fragment, the chains that have it there."""
-    return {
-        position: {
-            fragment: np.flatnonzero(chains[:, t] == number)
-            for number, fragment in enumerate(fragments)
-        }
-        for t, position in enumerate(positions)
-    }
-
-
 def _proxy_table(
     title: str, unit: str, proxies: FeatureProxies, predicted: np.ndarray
 ) -> Table:
     spread = float(np.median(predicted.std(axis=0, ddof=1)))
-    rows = {
-        "R² on the rows never seen": proxies.r2_held_out,
-        f"mean squared error on them, {unit}²": proxies.mse_held_out,
-        "epochs retained": proxies.n_epochs,
-    }
-    return Table(
+    deviation = float(predicted.mean(axis=0).std())
+    return Table.of_rows(
         f"{title} ({len(predicted)} networks)",
-        ("what", "mean", "smallest", "largest"),
-        (
-            *((name, *mean_and_ends(values)) for name, values in rows.items()),
-            (f"standard deviation between networks (median), {unit}", spread, "", ""),
-            (
-                f"standard deviation over objects of the mean, {unit}",
-                float(predicted.mean(axis=0).std()),
-                "",
-                "",
-            ),
-        ),
+        [
+            mean_and_ends("R² on the rows never seen", proxies.r2_held_out),
+            mean_and_ends(f"mean squared error on them, {unit}²", proxies.mse_held_out),
+            mean_and_ends("epochs retained", proxies.n_epochs),
+            {
+                "what": f"standard deviation between networks (median), {unit}",
+                "mean": spread,
+            },
+            {
+                "what": f"standard deviation over objects of the mean, {unit}",
+                "mean": deviation,
+            },
+        ],
     )
 
 
@@ -368,25 +354,22 @@ def _molecule_table(
     molecules: RealMolecules, likeness: np.ndarray, reference: int, activity: np.ndarray
 ) -> Table:  # shapes: likeness (n_objects,), activity (n_measured,)
     quality = molecules.drug_likeness
-    return Table(
+    return facts(
         "The molecules",
-        ("what", "value"),
-        (
-            ("chains", len(molecules.smiles)),
-            ("different molecules", len(set(molecules.smiles))),
-            ("QED, mean", float(quality.mean())),
-            ("QED, standard deviation", float(quality.std())),
-            ("measured molecules", len(activity)),
-            ("their pIC50, standard deviation", float(activity.std())),
-            (
-                "Tanimoto similarity to the nearest measured molecule, median",
-                float(np.median(likeness)),
+        {
+            "chains": len(molecules.smiles),
+            "different molecules": len(set(molecules.smiles)),
+            "QED, mean": float(quality.mean()),
+            "QED, standard deviation": float(quality.std()),
+            "measured molecules": len(activity),
+            "their pIC50, standard deviation": float(activity.std()),
+            "Tanimoto similarity to the nearest measured molecule, median": float(
+                np.median(likeness)
             ),
-            ("the same, 95 % quantile", float(np.quantile(likeness, 0.95))),
-            (
-                "reference trajectory (greedy under the mean reward) gives",
-                molecules.smiles[reference],
+            "the same, 95 % quantile": float(np.quantile(likeness, 0.95)),
+            "reference trajectory (greedy under the mean reward) gives": (
+                molecules.smiles[reference]
             ),
-            ("its QED", float(quality[reference])),
-        ),
+            "its QED": float(quality[reference]),
+        },
     )

@@ -21,6 +21,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     presets_of,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import (
     MoleculeSettings,
@@ -197,15 +198,7 @@ class MoleculesTask(Task):
     """Chains of fragments; `Preset.variant` is "toy" or "real"."""
 
     name = "molecules"
-    title = "Molecules from fragments under an uncertain property"
-    summary = (
-        "A policy chooses one fragment after another. The reward depends on a property "
-        "that a network predicts after it saw 30 % of the known molecules; each member "
-        "has another network. Variant “toy” has the paper's 20 fragments, five "
-        "positions and a score of drug-likeness; variant “real” assembles three real "
-        "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
-        "the uncertainty of the predictions drives which choice?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(
         name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)

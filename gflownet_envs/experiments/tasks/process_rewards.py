@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -25,6 +27,7 @@ from gflownet_envs.experiments.task import (
     facts,
     presets_of,
     walk_in_words,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.sequence_parts import (
     SeenGroups,
@@ -46,86 +49,108 @@ from gflownet_envs.rewards.source import mean_reward
 _N_EXCHANGED, _N_LARGE = 40, 500_000
 
 
-def process_reward_study(
-    environment: TokenSequenceEnvironment,
-    problems: Tensor,  # shape: (n, S)
-    labels: Tensor,  # shape: (n,)
-    preset: Preset,
-    seed: int,
-    *,
-    halves: tuple[str, str],
-    is_first: np.ndarray,  # shape: (n,), bool
-    seen: SeenGroups,
-    nouns: tuple[str, str],
-    kinds: Mapping[str, np.ndarray] | None = None,
-) -> Study:
-    """Train a reward model a member, and follow the mean one greedily.
+@dataclass(frozen=True)
+class _Pool:
+    """Labelled problems, and what they and their sequences are called."""
 
-    ``halves`` are what the first problems are, and all others; ``nouns`` are what a
-    token is and what tokens are; ``kinds`` are sets of sequences with a name.
-    """
-    started = time.process_time()
-    members = np.arange(preset.n_train + preset.n_test)
-    reward = train_process_reward(
-        environment, problems, labels, preset.proxy, members=members.tolist(), seed=seed
-    )
-    pilot = solve_exact(
-        environment, mean_reward(reward.select(slice(0, preset.n_train)), environment)
-    )
-    trajectory = greedy_trajectory(environment, pilot.log_policy)
-    scores = reward.scores(problems).to(torch.float64).numpy()
-    names = _distinct([_in_words(environment, problem) for problem in problems])
-    trained = time.process_time()
-    some = slice(0, min(_N_EXCHANGED, len(members)))
-    n_objects = environment.require_listed_objects()
-    is_large = n_objects > _N_LARGE
-    cost: Any = {"n_verifying": 10 if is_large else None, "freezes": not is_large}
-    log_reward = reward(some, torch.arange(n_objects)).numpy()
-    named_parts = (
-        sequence_parts(
+    problems: Tensor  # shape: (n, S)
+    labels: Tensor  # shape: (n,)
+    halves: tuple[str, str]  # what the first problems are, and all others
+    is_first: np.ndarray  # shape: (n,), bool
+    seen: SeenGroups
+    nouns: tuple[str, str]  # what a token is, and what tokens are
+    kinds: Mapping[str, np.ndarray] | None = None  # sets of sequences with a name
+
+
+class _ProcessRewardTask(Task):
+    """Train a reward model a member, and follow the mean one greedily."""
+
+    @abstractmethod
+    def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
+        """Return the sequences and the labelled ones."""
+
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+        started = time.process_time()
+        environment, pool = self._pool(run["seed"])
+        problems, labels = pool.problems, pool.labels
+        members = np.arange(preset.n_train + preset.n_test)
+        reward = train_process_reward(
             environment,
-            log_reward,
-            nouns=nouns,
-            kinds=kinds,
-            batch_size=16 if is_large else 256,
-            **cost,
-        ),
-        seen_parts(
-            reward,
             problems,
             labels,
             preset.proxy,
-            seen,
-            names,
-            n_members=some.stop,
-            seed=seed,
-            batch_size=64,
-            n_verified=0 if is_large else 10,
-            **cost,
-        ),
-    )
-    return Study(
-        environment=environment,
-        reward=reward,
-        reward_features=scores,
-        feature_names=names,
-        n_train=preset.n_train,
-        n_test=preset.n_test,
-        members=members,
-        trajectory=trajectory,
-        levels={
-            "problems": {
-                halves[0]: np.flatnonzero(is_first),
-                halves[1]: np.flatnonzero(~is_first),
-            }
-        },
-        feature_unit="score of a labelled problem",
-        tables=(
-            _reward_table(environment, scores, labels.numpy(), reward.seen, trajectory),
-        ),
-        cpu_seconds={"proxies": trained - started},
-        named_parts=named_parts,
-    )
+            members=members.tolist(),
+            seed=run["seed"],
+        )
+        some_rewards = reward.select(slice(0, preset.n_train))
+        pilot = solve_exact(environment, mean_reward(some_rewards, environment))
+        trajectory = greedy_trajectory(environment, pilot.log_policy)
+        scores = reward.scores(problems).to(torch.float64).numpy()
+        names = _distinct([_in_words(environment, problem) for problem in problems])
+        trained = time.process_time()
+        some = slice(0, min(_N_EXCHANGED, len(members)))
+        n_objects = environment.require_listed_objects()
+        is_large = n_objects > _N_LARGE
+        cost: Any = {"n_verifying": 10 if is_large else None, "freezes": not is_large}
+        return Study(
+            environment=environment,
+            reward=reward,
+            reward_features=scores,
+            feature_names=names,
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=members,
+            trajectory=trajectory,
+            levels={
+                "problems": {
+                    pool.halves[0]: np.flatnonzero(pool.is_first),
+                    pool.halves[1]: np.flatnonzero(~pool.is_first),
+                }
+            },
+            feature_unit="score of a labelled problem",
+            tables=(
+                _reward_table(
+                    environment, scores, labels.numpy(), reward.seen, trajectory
+                ),
+            ),
+            cpu_seconds={"proxies": trained - started},
+            named_parts=(
+                sequence_parts(
+                    environment,
+                    reward(some, torch.arange(n_objects)).numpy(),
+                    nouns=pool.nouns,
+                    kinds=pool.kinds,
+                    batch_size=16 if is_large else 256,
+                    **cost,
+                ),
+                seen_parts(
+                    reward,
+                    problems,
+                    labels,
+                    preset.proxy,
+                    pool.seen,
+                    names,
+                    n_members=some.stop,
+                    seed=run["seed"],
+                    batch_size=64,
+                    n_verified=0 if is_large else 10,
+                    **cost,
+                ),
+            ),
+        )
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the variance of each problem's score between members."""
+        variance = results.study.reward_features.var(axis=0)
+        groups = results.study.levels["problems"]
+        for number, (name, columns) in enumerate(groups.items()):
+            ax.bar(columns, variance[columns], color=f"C{number}", label=name)
+        ax.set(
+            xlabel="labelled problem",
+            ylabel="variance of its score",
+            title="what the reward models disagree on",
+        )
+        ax.legend(frameon=False, fontsize="small")
 
 
 def _reward_table(
@@ -160,23 +185,6 @@ def _reward_table(
     )
 
 
-class _ProcessRewardTask(Task):
-    """What both tasks draw."""
-
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the variance of each problem's score between members."""
-        variance = results.study.reward_features.var(axis=0)
-        groups = results.study.levels["problems"]
-        for number, (name, columns) in enumerate(groups.items()):
-            ax.bar(columns, variance[columns], color=f"C{number}", label=name)
-        ax.set(
-            xlabel="labelled problem",
-            ylabel="variance of its score",
-            title="what the reward models disagree on",
-        )
-        ax.legend(frameon=False, fontsize="small")
-
-
 def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
     return " ".join(environment.action_names[a] for a in problem.tolist() if a >= 0)
 
@@ -195,25 +203,16 @@ class LlmArithmeticTask(_ProcessRewardTask):
     """Five tokens of arithmetic, scored by a reward model that saw 20 problems."""
 
     name = "llm-arithmetic"
-    title = "Arithmetic sequences under an uncertain process reward model"
-    summary = (
-        "A policy writes up to five tokens: digits, operators, an end. A reward model, "
-        "a small network on frozen recurrent features, scores the sequence; each "
-        "member's model saw 20 of 40 labelled problems. Which part of what the reward "
-        "models disagree on drives which token?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
-    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+    def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = arithmetic_environment()
-        problems, labels = arithmetic_problems(environment, seed=run["seed"])
-        return process_reward_study(
-            environment,
+        problems, labels = arithmetic_problems(environment, seed=seed)
+        return environment, _Pool(
             problems,
             labels,
-            preset,
-            run["seed"],
             halves=("right equations", "wrong equations"),
             is_first=labels.numpy() == 1,
             seen=_by_operation(environment, problems),
@@ -226,25 +225,16 @@ class StrategyReasoningTask(_ProcessRewardTask):
     """Five strategies of ten, scored by a reward model that saw 20 problems."""
 
     name = "strategy-reasoning"
-    title = "Sequences of strategies under an uncertain process reward model"
-    summary = (
-        "A policy chooses one of ten reasoning strategies at each of five steps. A "
-        "reward model scores the sequence; each member's model saw 20 of 40 labelled "
-        "sequences. Which part of what the reward models disagree on drives which "
-        "step?"
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
-    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+    def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = strategy_environment()
-        problems, labels = strategy_problems(environment, seed=run["seed"])
-        return process_reward_study(
-            environment,
+        problems, labels = strategy_problems(environment, seed=seed)
+        return environment, _Pool(
             problems,
             labels,
-            preset,
-            run["seed"],
             halves=("better half", "worse half"),
             is_first=labels.numpy() > np.median(labels.numpy()),
             seen=_by_quality(labels.numpy()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -22,32 +23,25 @@ from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
     Preset,
-    RunResults,
     RunSettings,
     Study,
     Table,
-    Task,
+    facts,
     presets_of,
     stage,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
-    TriangularSamples,
-    edge_parts,
-    node_parts,
-    pair_parts,
-    regression_parts,
-    topological_order,
+    GraphParts,
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphTask,
     covariance_names,
-    draw_graph,
     edges_of_trajectory,
     levels_of_nodes,
-    marginals_table,
     scores_above_empty,
     stopping_table,
-    trajectory_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
@@ -87,32 +81,21 @@ class SachsCells:
     splits: tuple[str, ...] = ("regressions",)
 
 
-class SachsTask(Task):
+class SachsTask(GraphTask):
     """Eleven proteins of a signalling network."""
 
     name = "sachs"
-    title = "Sachs protein network under few cells"
-    summary = (
-        "A policy adds the edges of a directed acyclic graph on eleven proteins one "
-        "by one and stops. The reward is the Bayesian score (BGe) of the graph on 200 "
-        "of 853 measured cells; each member has other cells. Which covariances drive "
-        "which edge? The graphs are too many to list; the exact policies come from "
-        "sums over sets of nodes."
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the reference trajectory among the edges of the published network."""
-        environment = cast(DagEnvironment, results.study.environment)
-        draw_graph(
-            ax,
-            environment.node_names,
-            edges_of_trajectory(environment, results.study.trajectory),
-            known=_published_edges(environment),
-            known_name="published",
-        )
-        ax.set_title("reference trajectory, edges in order")
+    known_name = "published"
+    picture_title = "reference trajectory, edges in order"
+
+    def known_edges(self, environment: DagEnvironment) -> Sequence[Edge]:
+        """Return the edges of the 2005 paper among the proteins; no truth."""
+        names = environment.node_names
+        return [edge for edge in CONSENSUS_EDGES if set(edge) <= set(names)]
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         cells: SachsCells = preset.proxy
@@ -149,23 +132,17 @@ class SachsTask(Task):
             feature_unit="sample covariance of standardised columns",
             tables=(
                 _cells_table(cells, len(rows), covariances[: preset.n_train]),
-                trajectory_table(
+                self.trajectory_table(
                     environment,
                     trajectory,
                     f"greedy roll-out of the {cells.pilot} policy on the first "
                     "subsample",
-                    _published_edges(environment),
-                    "published",
                 ),
             ),
             cpu_seconds={"pilot": time.process_time() - started},
             exact_solver=GraphFlows,
-            named_parts=_named_parts(
-                environment,
-                samples,
-                reward,
-                edges_of_trajectory(environment, trajectory),
-                cells.splits,
+            named_parts=self._named_parts(
+                samples, reward, edges_of_trajectory(environment, trajectory), preset
             ),
         )
 
@@ -182,14 +159,8 @@ class SachsTask(Task):
             trained = _sampled_marginals(some)
             tables.append(_gap_table(some, flows.log_z().numpy()))
         tables.append(
-            marginals_table(
-                environment,
-                exact,
-                trained,
-                f"{_N_SAMPLED} sampled graphs a member",
-                _published_edges(environment),
-                "published",
-                n_shown=20,
+            self.marginals_table(
+                environment, exact, trained, f"{_N_SAMPLED} sampled graphs a member"
             )
         )
         sources = (policies.trained, policies.exact)
@@ -198,49 +169,35 @@ class SachsTask(Task):
         ]
         return tuple(tables)
 
-
-def _named_parts(
-    environment: DagEnvironment,
-    samples: np.ndarray,  # shape: (E, n, d)
-    reward: LocalScoreReward,
-    pairs: Sequence[Edge],
-    splits: Sequence[str],
-) -> tuple[NamedParts, ...]:
-    """Return parts of the data, whose dependence is moderate, and of the scores."""
-    order = topological_order(environment.node_names, _published_edges(environment))
-    triangular = TriangularSamples(samples, order)
-    scores = reward.scores.numpy()
-
-    def reward_of(its_scores: np.ndarray) -> LocalScoreReward:
-        return LocalScoreReward(environment, its_scores)
-
-    settings: Any = {
-        "batch_size": _SOLVED_AT_ONCE,
-        "freezes": False,
-        "n_verifying": _N_VERIFYING,
-    }
-    known: dict[str, Callable[[], NamedParts]] = {
-        "regressions": lambda: regression_parts(
-            environment, triangular, reward_of, blocks=_BLOCKS, **settings
-        ),
-        "pairs": lambda: pair_parts(
-            environment, triangular, pairs, reward_of, **settings
-        ),
-        "nodes": lambda: node_parts(environment, scores, reward_of, **settings),
-        "edges": lambda: edge_parts(
-            environment, scores, reward_of, n_named=4, **settings
-        ),
-    }
-    unknown = set(splits) - set(known)
-    if unknown:
-        raise ValueError(f"splits must be among {list(known)}, got {sorted(unknown)}")
-    return tuple(known[split]() for split in splits)
-
-
-def _published_edges(environment: DagEnvironment) -> list[Edge]:
-    """Return the edges of the 2005 paper among the proteins; no truth, a reference."""
-    names = environment.node_names
-    return [edge for edge in CONSENSUS_EDGES if set(edge) <= set(names)]
+    def _named_parts(
+        self,
+        samples: np.ndarray,  # shape: (E, n, d)
+        reward: LocalScoreReward,
+        pairs: Sequence[Edge],
+        preset: Preset,
+    ) -> tuple[NamedParts, ...]:
+        """Return parts of the data, whose dependence is moderate, and of the scores."""
+        environment, chosen = reward.environment, preset.proxy.splits
+        parts = GraphParts(
+            environment,
+            samples,
+            reward.scores.numpy(),
+            partial(LocalScoreReward, environment),
+            self.known_edges(environment),
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+        )
+        known: dict[str, Callable[[], NamedParts]] = {
+            "regressions": partial(parts.regressions, _BLOCKS),
+            "pairs": partial(parts.pairs, pairs),
+            "nodes": parts.nodes,
+            "edges": partial(parts.edges, 4),
+        }
+        unknown = sorted(set(chosen) - set(known))
+        if unknown:
+            raise ValueError(f"splits must be among {list(known)}, got {unknown}")
+        return tuple(known[split]() for split in chosen)
 
 
 def _reference(
@@ -299,15 +256,14 @@ def _cells_table(cells: SachsCells, n_cells: int, covariances: np.ndarray) -> Ta
     if cells.standardize == "member":
         order = "the cells of the member"
     shares = PCA(2).fit(covariances).explained_variance_ratio_
-    return Table(
+    return facts(
         "Cells and inputs",
-        ("what", "value"),
-        (
-            ("cells", n_cells),
-            ("cells that a member sees, drawn without replacement", cells.n_rows),
-            ("logarithms of the fluorescence", cells.logarithms),
-            ("standardised by", order),
-            ("share of the covariances in PC1", float(shares[0])),
-            ("share of the covariances in PC2", float(shares[1])),
-        ),
+        {
+            "cells": n_cells,
+            "cells that a member sees, drawn without replacement": cells.n_rows,
+            "logarithms of the fluorescence": cells.logarithms,
+            "standardised by": order,
+            "share of the covariances in PC1": float(shares[0]),
+            "share of the covariances in PC2": float(shares[1]),
+        },
     )

@@ -149,25 +149,15 @@ class SequenceParts:
     def _of_tokens(
         self, parts: Mapping[str, np.ndarray], length: int
     ) -> np.ndarray:  # shape: (n, n_tokens**length)
-        """Add up the effects of the sequences of one length, position by position."""
-        n = len(parts[REST])
-        total = np.zeros((n, 1))
-        for last in range(-1, length):
-            if last >= 0:
-                repeated = total[..., np.newaxis]
-                total = np.broadcast_to(repeated, (*total.shape, len(self.tokens)))
-                total = total.reshape(n, *self._shape(last + 1)).copy()
-            for name, blocks in self.blocks.items():
-                for block in blocks:
-                    ends = max(block.positions, default=-1) == last
-                    if block.length == length and ends:
-                        shape = [
-                            len(self.tokens) if t in block.positions else 1
-                            for t in range(last + 1)
-                        ]
-                        own = parts[name][:, block.place]
-                        total += own.reshape(n, *(shape or [1]))
-        return total.reshape(n, -1)
+        """Add up the effects of the sequences of one length."""
+        total = np.zeros((len(parts[REST]), *self._shape(length)))
+        effects = [(b, name) for name, own in self.blocks.items() for b in own]
+        for block, name in sorted(effects, key=_last_position):
+            if block.length == length:
+                has_axis = (t in block.positions for t in range(length))
+                shape = [len(self.tokens) if own else 1 for own in has_axis]
+                total += parts[name][:, block.place].reshape(-1, *shape)
+        return total.reshape(len(total), -1)
 
     def _add_kinds(self, total: np.ndarray, means: np.ndarray) -> None:
         for objects, mean in zip(self.kinds.values(), means.T, strict=True):
@@ -209,6 +199,10 @@ class SequenceParts:
         )
         noun = "tokens" if order == 1 else "pairs of tokens"
         return PartEntries(noun, names, np.tile(np.arange(len(names)), len(blocks)))
+
+
+def _last_position(effect: tuple[_Block, str]) -> int:
+    return max(effect[0].positions, default=-1)
 
 
 def _alphabet(

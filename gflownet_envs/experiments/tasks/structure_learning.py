@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -19,36 +18,26 @@ from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
-    NamedParts,
     Policies,
     Preset,
-    RunResults,
     RunSettings,
     Study,
     Table,
-    Task,
+    facts,
     presets_of,
+    words_of,
 )
 from gflownet_envs.experiments.tasks.graph_parts import (
-    RewardOfScores,
-    TriangularSamples,
-    edge_parts,
-    node_parts,
-    pair_parts,
-    regression_parts,
-    topological_order,
+    GraphParts,
 )
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphTask,
     covariance_names,
-    draw_graph,
     edges_in_preferred_order,
-    edges_of_trajectory,
     levels_of_nodes,
-    marginals_table,
     scores_above_empty,
     stopping_table,
-    trajectory_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     LocalScoreReward,
@@ -78,28 +67,21 @@ class SimulatedRows:
     encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
-class StructureLearningTask(Task):
+class StructureLearningTask(GraphTask):
     """Bayesian structure learning with an exact posterior."""
 
     name = "structure-learning"
-    title = "Structure learning on five nodes under few observations"
-    summary = (
-        "A policy adds the edges of a directed acyclic graph one by one and stops. "
-        "The reward is the Bayesian score (BGe) of the graph on 50 of 853 simulated "
-        "rows; each member has other rows. Which covariances drive which edge? All "
-        "29,281 graphs can be listed: the posterior is exact."
-    )
+    title, summary = words_of(name)
     paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
-    def draw_system(self, results: RunResults, ax: Any) -> None:
-        """Draw the edges of the reference trajectory, which are the true ones."""
-        environment = cast(DagEnvironment, results.study.environment)
-        edges = edges_of_trajectory(environment, results.study.trajectory)
-        draw_graph(
-            ax, environment.node_names, edges, known=edges, known_name="simulated"
-        )
-        ax.set_title("simulated network, edges in order")
+    known_name = "simulated"
+    picture_title = "simulated network, edges in order"
+
+    def known_edges(self, environment: DagEnvironment) -> Sequence[Edge]:
+        """Return the edges of the simulated network."""
+        edges: Sequence[Edge] = make_linear_gaussian_data(n_samples=1).edges
+        return edges
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         rows = preset.proxy
@@ -134,6 +116,16 @@ class StructureLearningTask(Task):
             graph, mean_log_reward(table[: preset.n_train], environment)
         )
         trajectory = edges_in_preferred_order(environment, pilot, data.edges)
+        parts = GraphParts(
+            environment,
+            samples,
+            scores,
+            reward_of,
+            data.edges,
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+        )
         return Study(
             environment=environment,
             reward=reward,
@@ -147,17 +139,19 @@ class StructureLearningTask(Task):
             feature_unit="sample covariance of standardised columns",
             tables=(
                 _data_table(data, rows, covariances, table, preset.n_train),
-                trajectory_table(
+                self.trajectory_table(
                     environment,
                     trajectory,
                     "the edges of the simulated network, always the one that the "
                     "exact policy under the mean reward likes best",
-                    data.edges,
-                    "simulated",
                 ),
             ),
-            named_parts=_named_parts(
-                environment, samples, scores, data.edges, reward_of
+            # the parts of the data, which are independent, then those of the scores
+            named_parts=(
+                parts.regressions(),
+                parts.pairs(n_verified=0),
+                parts.nodes(n_verified=0),
+                parts.edges(n_verified=0),
             ),
         )
 
@@ -175,38 +169,13 @@ class StructureLearningTask(Task):
         sources = (policies.trained, policies.exact)
         return (
             *(stopping_table(found.train) for found in sources if found is not None),
-            marginals_table(
+            self.marginals_table(
                 cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
                 trained,
                 "over the whole distribution of each policy",
-                make_linear_gaussian_data(n_samples=1).edges,
-                "simulated",
-                n_shown=20,
             ),
         )
-
-
-def _named_parts(
-    environment: DagEnvironment,
-    samples: np.ndarray,  # shape: (E, n, d)
-    scores: np.ndarray,  # shape: (E, d, 2^d)
-    edges: Sequence[Edge],
-    reward: RewardOfScores,
-) -> tuple[NamedParts, ...]:
-    """Return the parts of the data, which are independent, then those of the scores."""
-    order = topological_order(environment.node_names, edges)
-    triangular = TriangularSamples(samples, order)
-    settings: Any = {"batch_size": _SOLVED_AT_ONCE, "freezes": False}
-    settings |= {"n_verifying": _N_VERIFYING}
-    plain = settings | {"n_verified": 0}
-    pairs = list(combinations(environment.node_names, 2))
-    return (
-        regression_parts(environment, triangular, reward, **settings),
-        pair_parts(environment, triangular, pairs, reward, **plain),
-        node_parts(environment, scores, reward, **plain),
-        edge_parts(environment, scores, reward, **plain),
-    )
 
 
 def _trained_marginals(
@@ -227,24 +196,21 @@ def _data_table(
     law = torch.softmax(table, dim=1)
     entropy = -(law * law.clamp(min=1e-300).log()).sum(dim=1)
     shares = PCA().fit(covariances[:n_train]).explained_variance_ratio_.cumsum()
-    return Table(
+    return facts(
         "Data and rewards",
-        ("what", "value"),
-        (
-            ("rows simulated", rows.n_samples),
-            ("rows that a member sees", rows.n_rows),
-            ("standardised by", "all rows, before they are drawn"),
-            ("edges of the network", ", ".join(" → ".join(e) for e in data.edges)),
-            ("graphs", table.shape[1]),
-            ("largest distance of log R from the best graph", _gap_text(rows.max_gap)),
-            ("share of the covariances in 2 components", float(shares[1])),
-            ("the same, 5 components", float(shares[4])),
-            ("log Z, mean over members", float(table.logsumexp(dim=1).mean())),
-            ("log Z, standard deviation", float(table.logsumexp(dim=1).std())),
-            ("effective number of graphs, median", float(entropy.exp().median())),
-        ),
+        {
+            "rows simulated": rows.n_samples,
+            "rows that a member sees": rows.n_rows,
+            "standardised by": "all rows, before they are drawn",
+            "edges of the network": ", ".join(" → ".join(e) for e in data.edges),
+            "graphs": table.shape[1],
+            "largest distance of log R from the best graph": "any"
+            if rows.max_gap is None
+            else rows.max_gap,
+            "share of the covariances in 2 components": float(shares[1]),
+            "the same, 5 components": float(shares[4]),
+            "log Z, mean over members": float(table.logsumexp(dim=1).mean()),
+            "log Z, standard deviation": float(table.logsumexp(dim=1).std()),
+            "effective number of graphs, median": float(entropy.exp().median()),
+        },
     )
-
-
-def _gap_text(max_gap: float | None) -> float | str:
-    return "any" if max_gap is None else max_gap

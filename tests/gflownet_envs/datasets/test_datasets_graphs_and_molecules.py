@@ -170,19 +170,6 @@ def test_the_cells_are_the_first_853(given):
     assert_array_equal(framed.data.to_numpy(), bunch.data)
 
 
-@cases(
-    ("raw", "message"),
-    ("", r"has the columns \[''\]; expected \['raf', "),
-    (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
-    (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
-    (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
-    (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
-    (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
-)
-def test_another_raw_sachs_table_is_refused(raw, message):
-    refuses(message, _sachs.convert_raw, raw.encode())
-
-
 def test_the_real_cells():
     real_file("sachs_observational.csv")
     data = fetch_sachs().data
@@ -234,18 +221,6 @@ def test_inhibitors_are_medians_of_the_retained_records(given):
     assert bunch.frame["pIC50_min"].tolist() == [6.0, 7.05]
 
 
-@cases(
-    ("raw", "message"),
-    ("", r"has the columns \[\]; also expected \['Standard Type'"),
-    (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
-    (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
-    (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
-    (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
-)
-def test_another_raw_table_of_inhibitors_is_refused(raw, message):
-    refuses(message, _molecules.convert_raw, raw.encode())
-
-
 def test_the_real_inhibitors():
     real_file("seh_ic50.csv")
     bunch = fetch_seh()
@@ -265,19 +240,6 @@ def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
     data, score = fetch_learning_curves(return_X_y=True)
     assert data.tolist() == bunch.data.to_numpy().tolist()
     assert score.tolist() == bunch.target.tolist()
-
-
-@cases(
-    ("raw", "message"),
-    (b"404", "the raw file is no tar archive: "),
-    (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
-    (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
-    (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
-    (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
-    (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
-)
-def test_another_archive_of_learning_curves_is_refused(raw, message):
-    refuses(message, _learning_curves.convert_raw, raw)
 
 
 def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch):

@@ -140,9 +140,9 @@ def test_objects_above_five_nodes_have_no_numbers():
 
 @cases(
     ("arguments", "message"),
-    ({"n_nodes": 0}, "n_nodes must be at least 1, got 0"),
+    ({"n_nodes": 0}, "n_nodes must be an int of at least 1, got 0"),
     ({"n_nodes": 63}, "n_nodes must be at most 62, got 63"),
-    ({"n_nodes": 3, "max_edges": -1}, "max_edges must be at least 0, got -1"),
+    ({"n_nodes": 3, "max_edges": -1}, "max_edges must be an int of at least 0, got -1"),
     ({"n_nodes": 3, "max_edges": 4}, "max_edges must be at most 3, .* got 4"),
     ({"n_nodes": 3, "encoding": "sets"}, "encoding must be one of .*, got 'sets'"),
     ({"n_nodes": 9, "encoding": "parent_sets"}, "columns for at most 8 nodes, got 9"),

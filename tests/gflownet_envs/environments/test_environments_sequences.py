@@ -90,7 +90,7 @@ def test_more_sequences_than_an_int64_can_number():
     ({"tokens": []}, "at least one name besides the end token"),
     ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
     ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
-    ({"max_length": 0}, "max_length must be at least 1, got 0"),
+    ({"max_length": 0}, "max_length must be an int of at least 1, got 0"),
 )
 def test_bad_token_spaces(arguments, message):
     arguments = {"tokens": ["a", "b"], "max_length": 2} | arguments
@@ -121,8 +121,8 @@ def test_any_hypergrid(n_dims, side):
 
 @cases(
     ("arguments", "message"),
-    ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
-    ({"side": 1}, "side must be at least 2, got 1"),
+    ({"n_dims": 0}, "n_dims must be an int of at least 1, got 0"),
+    ({"side": 1}, "side must be an int of at least 2, got 1"),
     ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
 )
 def test_bad_hypergrids(arguments, message):

@@ -77,4 +77,4 @@ def test_the_mean_reward_is_that_of_many_draws():
 def test_bad_amplitudes(amplitudes, message):
     refuses(message, gaussian_bump_rewards, PLANE, amplitudes)
     for n in (0, 2.0, True):
-        refuses("max_moves must be at least 1, got", PlaneWalkEnvironment, n)
+        refuses("max_moves must be an int of at least 1, got", PlaneWalkEnvironment, n)

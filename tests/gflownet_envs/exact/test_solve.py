@@ -158,7 +158,11 @@ def test_policies_of_some_states_are_rows_of_the_table():
 @cases(
     ("log_reward", "n_members", "message"),
     (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
-    (from_table(torch.zeros(2, 19)), 0, "n_members must be at least 1, got 0"),
+    (
+        from_table(torch.zeros(2, 19)),
+        0,
+        "n_members must be an int of at least 1, got 0",
+    ),
     (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
     (from_table(torch.full((2, 19), torch.nan)), 2, "got nan for member 0, object 0"),
     (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),

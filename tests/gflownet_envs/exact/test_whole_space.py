@@ -148,7 +148,7 @@ def test_trained_members_take_the_place_of_exact_ones():
 
 @cases(
     ("settings", "message"),
-    ({"n_leading": -1}, "n_leading must be at least 0"),
+    ({"n_leading": -1}, "n_leading must be an int of at least 0"),
     ({"names": ["a"]}, "names must be 9 names, got 1"),
     ({"classes": {"low": [9]}}, r"classes\['low'\] has 9, which is no object"),
     ({"classes": {"low": [0.5]}}, "must be object numbers"),

@@ -11,12 +11,9 @@ from gflownet_envs.experiments.tasks.graph_parts import (
     OTHER_EDGES,
     OTHER_PAIRS,
     SETS_OF_PARENTS,
+    GraphParts,
     TriangularSamples,
-    edge_parts,
     main_effects_of_edges,
-    node_parts,
-    pair_parts,
-    regression_parts,
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import scores_above_empty
@@ -37,16 +34,19 @@ def samples():
     return np.random.default_rng(0).normal(size=(12, 30, 4)) @ mixing
 
 
+def parts_of(samples, scores=None):
+    scores = scores_above_empty(samples) if scores is None else scores
+    return GraphParts(ENV, samples, scores, reward_of, EDGES)
+
+
 def all_splits(samples):
-    scores = scores_above_empty(samples)
-    triangular = TriangularSamples(samples, topological_order(NAMES, EDGES))
-    blocks = [("a", "d"), ("gone", "b")]
+    parts = parts_of(samples)
     return {
-        "nodes": node_parts(ENV, scores, reward_of),
-        "edges": edge_parts(ENV, scores, reward_of, n_named=3),
-        "regressions": regression_parts(ENV, triangular, reward_of),
-        "blocks": regression_parts(ENV, triangular, reward_of, blocks=blocks),
-        "pairs": pair_parts(ENV, triangular, [("a", "b"), ("d", "c")], reward_of),
+        "nodes": parts.nodes(),
+        "edges": parts.edges(n_named=3),
+        "regressions": parts.regressions(),
+        "blocks": parts.regressions([("a", "d"), ("gone", "b")]),
+        "pairs": parts.pairs([("a", "b"), ("d", "c")]),
     }
 
 
@@ -89,7 +89,7 @@ def test_effects_of_edges_are_differences_of_means(samples):
     assert_allclose(found[:, 0, 2], with_a - without)
     effects = np.random.default_rng(2).normal(size=(5, 4, 4))
     has = (np.arange(16)[:, np.newaxis] >> np.arange(4)) & 1
-    additive = edge_parts(ENV, np.einsum("eij,si->ejs", effects, has), reward_of)
+    additive = parts_of(samples, np.einsum("eij,si->ejs", effects, has)).edges()
     assert_allclose(additive.parts[SETS_OF_PARENTS], 0.0, atol=1e-12)
 
 

@@ -119,17 +119,13 @@ def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward
 def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
     """A member that lends itself all its parts has its own policy."""
     halves = {"one": np.arange(3), "two": np.arange(3, 6)}
-    shown = {"title": "halves", "phrases": {}}
-    shown["entries"] = ("reactions", space.object_names())
-    named = group_parts(space, log_reward, halves, **shown)
+    named = group_parts(space, log_reward, halves, title="halves", phrases={})
     trajectory = trajectory_of_actions(space, [0, 2])
     own, again = (
         policies_along(space, solve_exact(space, reward), trajectory).y
         for reward in (RewardTable(space, log_reward), named.reward(named.parts))
     )
     assert_allclose(again, own)
-    assert named.entries["two"].names[named.entries["two"].labels[5]] == "b | r"
-    assert (named.entries["two"].labels[:3] == -1).all()
 
 
 def test_entries_of_the_leading_part_are_solved_again(space, log_reward):

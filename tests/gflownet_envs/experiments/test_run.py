@@ -223,7 +223,7 @@ def test_studies_with_nothing_to_explain_are_refused(
     monkeypatch.setattr(run, "make_policies", None)  # nothing is trained
     task, out = TaskOfOne(change), tmp_path / "out"
     refuses(message, run.run_task, task, preset="smoke", out=out)
-    words = "n_train of the preset must be at least 8, "
+    words = "n_train of the preset must be an int of at least 8, "
     refuses(words, run.run_task, task, preset="few", out=out)
 
 
@@ -373,6 +373,7 @@ def test_members_that_did_not_converge_are_named_up_to_twenty(tiny, n_far, shown
     numbers = [100 + i for i in range(n_far)]
     shown += ", ".join(map(str, numbers[:20])) + (" and 5 more" if n_far > 20 else "")
     changed = {"trained": SimpleNamespace(n_members=30), "not_converged": numbers}
+    changed["mean_and_worst_distance"] = None
     policies = SimpleNamespace(**vars(tiny[1].policies) | changed)
     table = tables.training_table(replace(tiny[1], policies=policies))
     assert dict(table.rows)["members that did not converge"] == shown

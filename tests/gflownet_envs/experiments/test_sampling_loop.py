@@ -50,7 +50,7 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
     ("choose", {"available": [True]}, r"available must be bool of shape \(6,\)"),
     ("choose", {"available": [False] * 6}, "no object that may be chosen"),
     ("choose", {"available": [1] * 6}, "available must be bool"),
-    ("learn", {"chosen": -1}, "chosen must be at least 0, got -1"),
+    ("learn", {"chosen": -1}, "chosen must be an int of at least 0, got -1"),
     ("learn", {"chosen": 99}, "chosen must be below the number of objects, 6, got 99"),
     ("learn", {"noise_sd": -1.0}, "noise_sd must be at least 0 and finite"),
 )
@@ -65,5 +65,5 @@ def test_wrong_settings_are_named():
     env, members = SPACES[1], members_of(SPACES[1])
     alike = members[:1].repeat(9, axis=0)
     refuses("log_reward has 1 different members", SamplingLoop, env, alike)
-    words = "n_components must be at least 1"
+    words = "n_components must be an int of at least 1"
     refuses(words, SamplingLoop, env, members, n_components=0)

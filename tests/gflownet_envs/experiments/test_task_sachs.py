@@ -138,7 +138,7 @@ def test_the_picture_marks_published_edges(run):
     arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
     environment, trajectory = run[0].study.environment, run[0].study.trajectory
     drawn = {frozenset(e) for e in edges_of_trajectory(environment, trajectory)}
-    published = {frozenset(e) for e in sachs._published_edges(environment)}
+    published = {frozenset(e) for e in SachsTask().known_edges(environment)}
     assert len(arrows) == len(drawn | published)
 
 
@@ -175,7 +175,7 @@ def test_the_real_cells():
     assert study.environment.node_names == FEATURE_NAMES
     assert (study.environment.n_actions, study.environment.max_edges) == (111, 18)
     assert study.reward_features.shape == (80, 121)
-    assert len(sachs._published_edges(study.environment)) == 17
+    assert len(task.known_edges(study.environment)) == 17
     facts = dict(study.tables[0].rows)
     shares = [facts[f"share of the covariances in PC{i}"] for i in (1, 2)]
     assert 0.8 < sum(shares) < 0.95

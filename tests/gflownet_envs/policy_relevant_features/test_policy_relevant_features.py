@@ -326,7 +326,7 @@ def test_a_given_pilot_or_graph_is_used():
     ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
     ({"exclude_steps": (3,)}, "exclude_steps .* got 3"),
     ({"relative": 1}, "relative must be a bool, got 1"),
-    ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
+    ({"n_samples": 0}, "n_samples must be an int of at least 1, got 0"),
     ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
     ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),
     ({"training": 3}, "training must be a TrainingSpec or None, got 3"),
@@ -358,5 +358,5 @@ def test_bad_laws():
     refuses(words, exact, graph, table[:3], start)
     refuses(r"starts must be in \[0, 28\), got 28", exact, graph, table, start + 28)
     given = SELECTION, solution, SELECTION.initial_state((1,)), 0
-    words = "n_samples must be at least 1, got 0"
+    words = "n_samples must be an int of at least 1, got 0"
     refuses(words, sampled_outcome_distributions, *given, np.random.RandomState(0))

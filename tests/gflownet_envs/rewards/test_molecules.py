@@ -167,7 +167,10 @@ def test_molecule_rewards_by_hand():
     (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
     (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
     (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
-    (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
+    (
+        lambda: fragment_chain_environment(["A"], 0),
+        "positions must be an int of at",
+    ),
     (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
     (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),

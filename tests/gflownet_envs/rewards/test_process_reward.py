@@ -197,7 +197,7 @@ def test_bad_arguments(arguments, message):
 
 @cases(
     ("settings", "message"),
-    ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
+    ({"n_labelled": 0}, "n_labelled must be an int of at least 1, got 0"),
     ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
     ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
 )
@@ -213,7 +213,12 @@ def test_bad_specifications(settings, message):
     (arithmetic_problems, strategy_environment(), 2, "arithmetic_environment"),
     (strategy_problems, arithmetic_environment(), 2, "the ten .* got arithmetic-5"),
     (strategy_problems, strategy_environment(1), 11, "at least 11 sequences"),
-    (strategy_problems, strategy_environment(1), 0, "n_problems must be at least 1"),
+    (
+        strategy_problems,
+        strategy_environment(1),
+        0,
+        "n_problems must be an int of",
+    ),
 )
 def test_bad_problems(make, environment, n_problems, message):
     refuses(message, make, environment, n_problems)

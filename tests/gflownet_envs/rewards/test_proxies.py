@@ -131,7 +131,7 @@ def test_blocks_are_stored_and_found_again(tmp_path):
     ({"validation_fraction": 1.0}, r"validation_fraction must be in \(0, 1\)"),
     ({"batch_size": 0}, "batch_size must be None or at least 1, got 0"),
     ({"patience": 0}, "patience must be None or at least 1"),
-    ({"max_epochs": 0}, "max_epochs must be at least 1"),
+    ({"max_epochs": 0}, "max_epochs must be an int of at least 1"),
     ({"learning_rate": 0.0}, "learning_rate must be positive"),
     ({"hidden": (0,)}, "hidden must be a tuple"),
     ({"dtype": "half"}, "dtype must be"),
@@ -145,7 +145,7 @@ def test_bad_specifications(arguments, message):
     (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
     (ALL, YIELDS[:-1], "must have shapes"),
     (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
-    (ALL + 1, YIELDS, "levels between 0 and the largest"),
+    (ALL + 1, YIELDS, r"levels must be in \[0, \d+\) for component"),
     (ALL[:1], YIELDS[:1], "rows to train on"),
 )
 def test_bad_rows(rows, yields, message):

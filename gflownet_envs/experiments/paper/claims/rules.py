@@ -27,7 +27,6 @@ from gflownet_envs.experiments.paper.claims.answers import (
     INFORMATIVE,
     OURS,
     SAME,
-    TOLERANCE,
     UNFINISHED,
     Answer,
     Found,
@@ -39,12 +38,11 @@ from gflownet_envs.experiments.paper.claims.answers import (
     tolerance,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
-from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS, STUDY_RULES
+from gflownet_envs.experiments.paper.claims.study_rules import STUDY_PIECES, STUDY_RULES
 from gflownet_envs.experiments.paper.claims.values import (
     LISTS,
     VALUES,
-    edge_index,
-    hub_indices,
+    edges,
     is_missing,
 )
 from gflownet_envs.experiments.paper.studies import embeddings
@@ -62,10 +60,9 @@ Rule = Callable[[Claim, dict[str, Any]], Seen]
 
 def answer(claim: Claim, found: Found) -> Answer:
     """Answer one claim from the pieces."""
-    missing = [name for name in _needed(claim) if name not in found]
-    if missing:
-        why = f"{UNFINISHED}: {', '.join(missing)}"
-        return Answer(INCOMPARABLE, {}, why)
+    piece = _PIECES.get(claim.rule, "").format(task=claim.task)
+    if piece and piece not in found:
+        return Answer(INCOMPARABLE, {}, f"{UNFINISHED}: {piece}")
     if claim.rule in _WHOLE:
         return _WHOLE[claim.rule](claim, found)
     rule = partial(_PER_DRAW[claim.rule], claim)
@@ -80,21 +77,6 @@ def answer(claim: Claim, found: Found) -> Answer:
             for side in list(_sides(rule, found, task, reading).values())[-1:]
         },
     )
-
-
-def _needed(claim: Claim) -> tuple[str, ...]:
-    """Return the names of the pieces that the answer to a claim is made of."""
-    if claim.rule == "repetitions":
-        return (ARTEFACTS,)
-    if claim.rule.startswith("embedding"):
-        return ("embeddings",)
-    if claim.rule == "ablation":
-        return ("ablation",)
-    if claim.rule.startswith("surrogate"):
-        return (f"surrogates-{claim.task}",)
-    if claim.rule in _PER_DRAW:
-        return (f"{claim.task}-{FIRST}",)
-    return ()
 
 
 def _sides(
@@ -171,28 +153,19 @@ def _beside(claim: Claim, measures: dict[str, Any]) -> Seen:
     return Seen(tuple(zip(words, found, strict=True)))
 
 
-def _range(claim: Claim, measures: dict[str, Any]) -> Seen:
+def _ends(claim: Claim, measures: dict[str, Any], *, inside: bool) -> Seen:
+    """Compare the smallest and the largest figure, or that all lie between."""
     values = _list(claim, measures)
     if not values:
-        return Seen(text="–")
-    low, high = claim.values["low"], claim.values["high"]
-    inside = min(values) >= (1 - TOLERANCE) * low
-    inside = inside and max(values) <= (1 + TOLERANCE) * high
-    return Seen(_from_to(values), bool(inside))
-
-
-def _from_to(values: Sequence[float]) -> tuple[tuple[str, float], ...]:
-    return (("smallest {}", min(values)), ("largest {}", max(values)))
-
-
-def _ends(claim: Claim, measures: dict[str, Any]) -> Seen:
-    values = _list(claim, measures)
-    if not values:
-        return Seen(text="–")
-    low, high, within = (claim.values[key] for key in ("low", "high", "within"))
-    agrees = abs(min(values) - low) <= tolerance(low, within)
-    agrees = agrees and abs(max(values) - high) <= tolerance(high, within)
-    return Seen(_from_to(values), bool(agrees))
+        return Seen(text=claim.values.get("missing", "–"))
+    low, high = min(values), max(values)
+    wanted = claim.values["low"], claim.values["high"]
+    slack = [tolerance(end, claim.values.get("within")) for end in wanted]
+    off = wanted[0] - low, high - wanted[1]
+    if not inside:
+        off = abs(off[0]), abs(off[1])
+    figures = (("smallest {}", low), ("largest {}", high))
+    return Seen(figures, bool(off[0] <= slack[0] and off[1] <= slack[1]))
 
 
 def _each(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -213,10 +186,11 @@ def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Seen:
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
     named = claim.values["step"]  # one step, or any of some
     named = [named] if isinstance(named, str) else named
-    if not set(named) <= set(known):
+    among = claim.values.get("among", list(known))
+    if not {*named, *among} <= set(known):
         return Seen(text="no such step")
-    figures = tuple((f"{_spoken(step)} {{}}", value) for step, value in known.items())
-    return Seen(figures, pick(known, key=known.__getitem__) in named)
+    figures = tuple((f"{_spoken(step)} {{}}", known[step]) for step in among)
+    return Seen(figures, pick(among, key=known.__getitem__) in named)
 
 
 def _spoken(step: str) -> str:
@@ -228,15 +202,6 @@ def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
         sum(v for v in row if v is not None) / max(1, len(row))
         for row in measures["mean_first"]
     ]
-
-
-def _greater(claim: Claim, measures: dict[str, Any]) -> Seen:
-    values = dict(
-        zip(measures["steps"], measures[claim.values["measure"]], strict=True)
-    )
-    one, other = claim.values["step"], claim.values["other"]
-    figures = tuple((f"{_spoken(step)} {{}}", values[step]) for step in (one, other))
-    return Seen(figures, bool(values[one] > values[other]))
 
 
 def _ends_of_totals(
@@ -293,22 +258,13 @@ def _equal(claim: Claim, measures: dict[str, Any]) -> Seen:
 
 
 def _edge(claim: Claim, measures: dict[str, Any]) -> Seen:
-    indices = edge_index(measures, claim.values["edge"])
-    if indices is None:
-        return Seen(text="not on our trajectory")
-    name, row = indices
-    value, wanted = row[claim.values["component"] - 1], claim.values["value"]
-    figures = ((f"{name}: PC1 {{}}", row[0]), ("PC2 {}", row[1]))
-    return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted, 0.05)))
-
-
-def _hub_edges(claim: Claim, measures: dict[str, Any]) -> Seen:
-    values = hub_indices(measures, claim.values["component"])
-    if not values:
-        return Seen(text="no such edge on our trajectory")
-    low, high = claim.values["low"], claim.values["high"]
-    inside = min(values) >= low - 0.05 and max(values) <= high + 0.05
-    return Seen(_from_to(values), bool(inside))
+    """Compare an index where an edge is added, whichever way it points."""
+    for name, nodes, row, _ in edges(measures):
+        if nodes == set(claim.values["edge"]):
+            value, wanted = row[claim.values["component"] - 1], claim.values["value"]
+            figures = ((f"{name}: PC1 {{}}", row[0]), ("PC2 {}", row[1]))
+            return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted, 0.05)))
+    return Seen(text="not on our trajectory")
 
 
 def _modes(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -338,18 +294,16 @@ _PER_DRAW: Mapping[str, Rule] = {
     "at_least": partial(_compared, agrees=ge),
     "at_most": partial(_compared, agrees=le),
     "beside": _beside,
-    "range": _range,
-    "ends": _ends,
+    "range": partial(_ends, inside=True),
+    "ends": partial(_ends, inside=False),
     "each": _each,
     "lowest": partial(_extreme, pick=min),
     "highest": partial(_extreme, pick=max),
-    "greater": _greater,
     "shift": _shift,
     "gain": _gain,
     "share": _share,
     "equal": _equal,
     "edge": _edge,
-    "hub_edges": _hub_edges,
     "modes": _modes,
     "theorem_a": _theorem_a,
 }
@@ -530,6 +484,9 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "speedups": _speedups,
     **STUDY_RULES,
 }
+
+#: The piece that the answer by a rule is made of.
+_PIECES = {**dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"), **STUDY_PIECES}
 
 #: Every rule that a claim may name.
 RULES = frozenset({*_WHOLE, *_PER_DRAW})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from gflownet_envs.experiments.paper.claims.answers import (
     Answer,
     Found,
     Seen,
-    Side,
     judged,
     over_draws,
     tolerance,
@@ -23,24 +21,10 @@ from gflownet_envs.experiments.paper.claims.claim_list import Claim
 ARTEFACTS = "artefacts"
 
 Rows = Mapping[str, Any]  # of one kind of policies, in one draw
-See = Callable[[Rows], Seen]
+Curve = list[dict[str, Any]]  # of an ablation, in one draw
 
 
-def _by_source(
-    claim: Claim, piece: Mapping[str, Any], see: See, blind: See | None = None
-) -> Answer:
-    """Look at every draw of each kind of policies, and at what knows nothing."""
-
-    def sides(look: See) -> dict[str, Side]:
-        return {
-            source: over_draws([look(rows) for rows in _draws(columns)])
-            for source, columns in piece.items()
-        }
-
-    return judged(claim, sides(see), None if blind is None else sides(blind))
-
-
-def _draws(columns: Mapping[str, Any]) -> Iterable[Rows]:
+def _draws(columns: Any) -> Iterable[Any]:
     """Yield the figures draw by draw; they are the lists of numbers inside."""
     for number in range(_n_draws(columns)):
         yield _in_draw(columns, number)
@@ -146,50 +130,11 @@ def _embedding_least(claim: Claim, rows: Rows, blind: str = "") -> Seen:
     return Seen(figures, bool(min(known) >= least))
 
 
-#: Of each rule its piece, how it looks at a draw, and what knows nothing of the
-#: rewards, if a claim is compared with that.
-_STUDIES: Mapping[str, tuple[str, Callable[..., Seen], str]] = {
-    "surrogate": ("surrogates-{task}", _surrogate, "mean"),
-    "surrogate_order": ("surrogates-{task}", _surrogate_order, ""),
-    "surrogate_times": ("surrogates-{task}", _surrogate_times, ""),
-    "surrogate_ratio": ("surrogates-{task}", _surrogate_ratio, ""),
-    "embedding": ("embeddings", _embedding, "random"),
-    "embedding_best": ("embeddings", _embedding_best, ""),
-    "embedding_least": ("embeddings", _embedding_least, "random"),
-}
-
-
-def _study(claim: Claim, found: Found) -> Answer:
-    piece, see, blind = _STUDIES[claim.rule]
-    if see is _embedding and claim.values["measure"] != "coverage":
-        blind = ""  # what knows nothing has no other figure
-    return _by_source(
-        claim,
-        found[piece.format(task=claim.task)],
-        partial(see, claim),
-        partial(see, claim, blind=blind) if blind else None,
-    )
-
-
-def _ablation(claim: Claim, found: Found) -> Answer:
-    see, key = _ABLATIONS[claim.values["measure"]]
-    is_injected = see is _correlation  # which has draws of its own
-    piece = {
-        source: {k: v for k, v in rows.items() if (k == "correlation") == is_injected}
-        for source, rows in found["ablation"].items()
-    }
-    if key is None:
-        return _by_source(claim, piece, see)
-    blind = {"mae_paper": "mae_mean", "change": "change_random"}[key]
-    return _by_source(claim, piece, partial(see, key=key), partial(see, key=blind))
-
-
-def _row(curve: list[dict[str, Any]], at: int) -> dict[str, Any] | None:
+def _row(curve: Curve, at: int) -> dict[str, Any] | None:
     return next((row for row in curve if row["at"] == at), None)
 
 
-def _fewer_members(rows: Rows) -> Seen:
-    curve = rows["members"]
+def _fewer_members(claim: Claim, curve: Curve) -> Seen:
     few = [row for row in curve if row["at"] < row["n_terms"]]
     many = [row for row in curve if row["at"] > row["n_terms"]]
     if not few or not many:
@@ -202,27 +147,27 @@ def _fewer_members(rows: Rows) -> Seen:
     return Seen(figures, below > above + 0.02)
 
 
-def _sixty(rows: Rows, key: str) -> Seen:
-    row = _row(rows["members"], 60)
+def _sixty(claim: Claim, curve: Curve, key: str = "mae_paper") -> Seen:
+    row = _row(curve, 60)
     if row is None:
         return Seen(text="fewer than 60 members to fit")
     figures = (("{}", row[key]), ("process {}", row["mae_gp"]))
     return Seen(figures, row[key] <= 1.2 * row["mae_gp"])
 
 
-def _high_degree(rows: Rows, key: str) -> Seen:
-    low, high = (_row(rows["degrees"], degree) or {} for degree in (1, 5))
+def _high_degree(claim: Claim, curve: Curve, key: str = "mae_paper") -> Seen:
+    low, high = (_row(curve, degree) or {} for degree in (1, 5))
     figures = (("degree 1 {}", low[key]), ("5 {}", high[key]))
     return Seen(figures, high[key] > low[key])
 
 
-def _correlation(rows: Rows, key: str) -> Seen:
-    change = rows["correlation"][key]
+def _correlation(claim: Claim, rows: Rows, key: str = "change") -> Seen:
+    change = rows[key]
     return Seen((("{}", change),), None if change is None else change > 0.1)
 
 
-def _twenty(rows: Rows, key: str) -> Seen:
-    few, many = _row(rows["members"], 20), _row(rows["members"], 50)
+def _twenty(claim: Claim, curve: Curve, key: str = "mae_paper") -> Seen:
+    few, many = _row(curve, 20), _row(curve, 50)
     if few is None or many is None:
         return Seen(text="fewer than 50 members to fit")
     figures = (("20: {}", few[key]), ("50: {}", many[key]))
@@ -232,33 +177,61 @@ def _twenty(rows: Rows, key: str) -> Seen:
     )
 
 
-def _degree_five(rows: Rows, key: str) -> Seen:
-    errors = {row["at"]: row[key] for row in rows["degrees"]}
+def _degree_five(claim: Claim, curve: Curve, key: str = "mae_paper") -> Seen:
+    errors = {row["at"]: row[key] for row in curve}
     figures = (("degree 5 {}", errors[5]), ("best {}", min(errors.values())))
     return Seen(figures, errors[5] <= 1.1 * min(errors.values()))
 
 
-def _two_components(rows: Rows) -> Seen:
-    row = _row(rows["components"], 2)
+def _two_components(claim: Claim, curve: Curve) -> Seen:
+    row = _row(curve, 2)
     if row is None:
         return Seen(text="–")
     return Seen((("{}", row["explained"]),), row["explained"] >= 0.5)
 
 
-#: Of each measure how it looks at a draw, and a figure that what knows nothing has too.
-_ABLATIONS: Mapping[str, tuple[Callable[..., Seen], str | None]] = {
-    "fewer_members_than_terms": (_fewer_members, None),
-    "sixty_members": (_sixty, "mae_paper"),
-    "high_degree_overfits": (_high_degree, "mae_paper"),
-    "correlation_corrupts": (_correlation, "change"),
-    "twenty_members": (_twenty, "mae_paper"),
-    "degree_five": (_degree_five, "mae_paper"),
-    "two_components": (_two_components, None),
+#: Of each rule its piece and the curve of an ablation, how it looks at a draw, and the
+#: figure of what knows nothing of the rewards, if a claim is compared with that.
+_STUDIES: Mapping[str, tuple[str, str, Callable[..., Seen], str]] = {
+    "surrogate": ("surrogates-{task}", "", _surrogate, "mean"),
+    "surrogate_order": ("surrogates-{task}", "", _surrogate_order, ""),
+    "surrogate_times": ("surrogates-{task}", "", _surrogate_times, ""),
+    "surrogate_ratio": ("surrogates-{task}", "", _surrogate_ratio, ""),
+    "embedding": ("embeddings", "", _embedding, "random"),
+    "embedding_best": ("embeddings", "", _embedding_best, ""),
+    "embedding_least": ("embeddings", "", _embedding_least, "random"),
+    "fewer_members_than_terms": ("ablation", "members", _fewer_members, ""),
+    "sixty_members": ("ablation", "members", _sixty, "mae_mean"),
+    "twenty_members": ("ablation", "members", _twenty, "mae_mean"),
+    "high_degree_overfits": ("ablation", "degrees", _high_degree, "mae_mean"),
+    "degree_five": ("ablation", "degrees", _degree_five, "mae_mean"),
+    "two_components": ("ablation", "components", _two_components, ""),
+    "correlation_corrupts": ("ablation", "correlation", _correlation, "change_random"),
 }
 
+
+def _study(claim: Claim, found: Found) -> Answer:
+    """Look at every draw of each kind of policies, and at what knows nothing."""
+    piece, curve, see, blind = _STUDIES[claim.rule]
+    if see is _embedding and claim.values["measure"] != "coverage":
+        blind = ""  # what knows nothing has no other figure
+    sides, control = {}, {}
+    for source, columns in found[piece.format(task=claim.task)].items():
+        draws = list(_draws(columns[curve] if curve else columns))
+        sides[source] = over_draws([see(claim, one) for one in draws])
+        if blind:
+            blinded = [see(claim, one, blind) for one in draws]
+            control[source] = over_draws(blinded)
+    return judged(claim, sides, control)
+
+
+#: The piece that each rule looks at.
+STUDY_PIECES: Mapping[str, str] = {
+    "repetitions": ARTEFACTS,
+    **{rule: piece for rule, (piece, *_) in _STUDIES.items()},
+}
 #: The rules by the names that claims use.
 STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "repetitions": _repetitions,
     **dict.fromkeys(_STUDIES, _study),
-    "ablation": _ablation,
 }

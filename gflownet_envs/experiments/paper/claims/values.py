@@ -12,8 +12,9 @@ Measures = dict[str, Any]  # of one data set, see `measures.measure`
 Options = Mapping[str, Any]  # of the claim
 Value = Callable[[Measures, Options], float | None]
 
-_HUBS = ("PKA", "PKC")
-_MAPK = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"))
+#: Edges with a claim of their own, and the nodes whose other edges have one together.
+_NAMED_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"), ("PKA", "Erk"))
+_HUBS = {"PKA", "PKC"}
 
 
 def is_missing(value: Any) -> bool:
@@ -21,25 +22,35 @@ def is_missing(value: Any) -> bool:
     return value is None or not np.isfinite(value)
 
 
-def _of_step(measures: Measures, key: str, step: str) -> float | None:
-    if step not in measures["steps"]:
-        return None
-    value: float | None = measures[key][measures["steps"].index(step)]
-    return value
-
-
 def _mean(values: Sequence[Any]) -> float | None:
     known = [value for value in values if not is_missing(value)]
     return float(np.mean(known)) if known else None
+
+
+def _of_step(m: Measures, key: str, step: str) -> float | None:
+    if step not in m["steps"]:
+        return None
+    value: float | None = m[key][m["steps"].index(step)]
+    return value
 
 
 def _of_named_step(key: str) -> Value:
     return lambda m, options: _of_step(m, key, options["step"])
 
 
+def _plain(key: str) -> Value:
+    return lambda m, options: m.get(key)
+
+
+def _d_of_steps(m: Measures, options: Options) -> list[Any]:
+    return [_of_step(m, "d_expansion", step) for step in options["steps"]]
+
+
 def _d_ratio(m: Measures, options: Options) -> float | None:
-    one, other = (_of_step(m, "d_expansion", options[k]) for k in ("step", "other"))
-    return one / other if one is not None and other else None
+    """Return D of a step over the mean of that of others."""
+    one = _of_step(m, "d_expansion", options["step"])
+    others = _mean(_d_of_steps(m, {"steps": options["others"]}))
+    return one / others if one is not None and others else None
 
 
 def _mean_first_of_pc1(m: Measures, options: Options) -> float | None:
@@ -53,13 +64,9 @@ def _coverage95(m: Measures, options: Options) -> float | None:
 
 
 def _explained(m: Measures, options: Options) -> float | None:
-    if not m["explained"]:
-        return None
-    return float(sum(m["explained"][: len(m["total"][0])]))
-
-
-def _explained_by_6_and_7(m: Measures, options: Options) -> float | None:
-    return float(sum(m["explained"][5:7])) if m["explained"] else None
+    """Return the share of some components, all inputs by default."""
+    first, last = options.get("components", (1, len(m["total"][0])))
+    return float(sum(m["explained"][first - 1 : last])) if m["explained"] else None
 
 
 def _sum_of_totals(m: Measures, options: Options) -> float | None:
@@ -80,16 +87,15 @@ def _training_seconds(m: Measures, options: Options) -> float | None:
     return float(trained * m["n_test"] / (m["n_train"] + m["n_test"]))
 
 
-def _speedup(m: Measures, options: Options) -> float | None:
-    """Return CPU-seconds to train the held-out members over those of the surrogate."""
-    trained = _training_seconds(m, options)
-    seconds = _surrogate_seconds(m, options)
-    return trained and seconds and trained / seconds
-
-
 def _surrogate_seconds(m: Measures, options: Options) -> float | None:
     fitted = m["fit_seconds"]  # None in a draw that was not timed
     return None if fitted is None else float(fitted + m["sample_seconds"])
+
+
+def _speedup(m: Measures, options: Options) -> float | None:
+    """Return CPU-seconds to train the held-out members over those of the surrogate."""
+    trained, seconds = _training_seconds(m, options), _surrogate_seconds(m, options)
+    return trained and seconds and trained / seconds
 
 
 def _rank_of_d(m: Measures, options: Options) -> float | None:
@@ -97,50 +103,41 @@ def _rank_of_d(m: Measures, options: Options) -> float | None:
     return float(spearmanr(range(len(known)), known).statistic)
 
 
-def _linker_over(*others: str) -> Value:
-    def ratio(m: Measures, options: Options) -> float | None:
-        linker = _of_step(m, "d_expansion", "linker")
-        mean = _mean([_of_step(m, "d_expansion", step) for step in others])
-        return None if linker is None or not mean else linker / mean
-
-    return ratio
-
-
 #: One figure of a data set.
 VALUES: Mapping[str, Value] = {
-    "d_expansion": _of_named_step("d_expansion"),
-    "total_variation": _of_named_step("total_variation"),
+    **{key: _of_named_step(key) for key in ("d_expansion", "total_variation")},
+    **{
+        key: _plain(key)
+        for key in ("max_rho", "pc1_uniform", "fit_seconds", "sample_seconds")
+    },
     "d_ratio": _d_ratio,
     "mean_first_of_pc1": _mean_first_of_pc1,
     "coverage95": _coverage95,
     "mean_coverage95": lambda m, options: _mean(m["coverage"][-1]),
     "explained": _explained,
-    "explained_by_6_and_7": _explained_by_6_and_7,
     "mean_q2": lambda m, options: _mean(m["q2"]),
-    "max_rho": lambda m, options: m["max_rho"],
     "sum_of_totals": _sum_of_totals,
-    "pc1_uniform": lambda m, options: m.get("pc1_uniform"),
     "ks_fraction": _ks_fraction,
-    "fit_seconds": lambda m, options: m["fit_seconds"],
-    "sample_seconds": lambda m, options: m["sample_seconds"],
     "surrogate_seconds": _surrogate_seconds,
     "training_seconds": _training_seconds,
     "speedup": _speedup,
     "rank_of_d": _rank_of_d,
-    "linker_over_scaffolds": _linker_over("scaffold 1", "scaffold 2"),
-    "linker_over_decorations": _linker_over("decoration 1", "decoration 2"),
 }
 
 
-def _of_steps(*steps: str) -> Callable[[Measures, Options], list[Any]]:
-    return lambda m, options: [_of_step(m, "d_expansion", step) for step in steps]
+def edges(m: Measures) -> list[tuple[str, set[str], list[float], float]]:
+    """Return name, nodes, total indices and D of the steps that add an edge."""
+    rows = zip(m["trajectory"], m["total"], m["d_expansion"], strict=True)
+    return [(a, {*a.split(" → ")}, row, d) for a, row, d in rows if " → " in a]
 
 
-def _d_of_edges(m: Measures, options: Options) -> list[Any]:
+def _hub_indices(m: Measures, options: Options) -> list[Any]:
+    """Return the indices of a component where other edges of the hubs are added."""
+    named = [set(pair) for pair in _NAMED_EDGES]
     return [
-        value
-        for value, action in zip(m["d_expansion"], m["trajectory"], strict=True)
-        if action != "stop"
+        row[options["component"] - 1]
+        for _, nodes, row, _ in edges(m)
+        if nodes not in named and nodes & _HUBS
     ]
 
 
@@ -148,35 +145,7 @@ def _d_of_edges(m: Measures, options: Options) -> list[Any]:
 LISTS: Mapping[str, Callable[[Measures, Options], list[Any]]] = {
     "mean_coverage": lambda m, options: [_mean(row) for row in m["coverage"]],
     "coverage95_all": lambda m, options: m["coverage"][-1],
-    "d_of_edges": _d_of_edges,
-    "d_of_scaffolds": _of_steps("scaffold 1", "scaffold 2"),
-    "d_of_decorations": _of_steps("decoration 1", "decoration 2"),
+    "d_of_edges": lambda m, options: [d for *_, d in edges(m)],
+    "d_of_steps": _d_of_steps,
+    "hub_indices": _hub_indices,
 }
-
-
-def _edges(m: Measures) -> list[tuple[str, tuple[str, str], list[float]]]:
-    """Return name, nodes and total indices of the steps that add an edge."""
-    found = []
-    for action, row in zip(m["trajectory"], m["total"], strict=True):
-        if " → " in action:
-            one, _, other = action.partition(" → ")
-            found.append((action, (one, other), row))
-    return found
-
-
-def edge_index(m: Measures, edge: Sequence[str]) -> tuple[str, list[float]] | None:
-    """Return the step that adds an edge, whichever way it points."""
-    for name, nodes, row in _edges(m):
-        if set(nodes) == set(edge):
-            return name, row
-    return None
-
-
-def hub_indices(m: Measures, component: int) -> list[float]:
-    """Return the indices of a component where other edges of PKA or PKC are added."""
-    named = [set(pair) for pair in (*_MAPK, ("PKA", "Erk"))]
-    return [
-        row[component - 1]
-        for _, nodes, row in _edges(m)
-        if set(nodes) not in named and set(nodes) & set(_HUBS)
-    ]

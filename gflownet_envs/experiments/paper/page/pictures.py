@@ -19,24 +19,17 @@ from gflownet_envs.experiments.paper.measures import (
 from gflownet_envs.experiments.paper.page import panels
 from gflownet_envs.experiments.paper.page.panels import Drawn
 from gflownet_envs.experiments.paper.systems import FIRST
-from gflownet_envs.experiments.task import LEVELS
+from gflownet_envs.experiments.task import LEVELS, record_of
+from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.experiments.tasks.formulas import target_and_spread
 from gflownet_envs.experiments.tasks.graphs import draw_graph
+from gflownet_envs.experiments.tasks.grid import draw_board
 from skpce.plotting._style import COLORS
 
 Found = Mapping[str, Any]  # pieces by name
 Panels = list[tuple[str, Any]]  # what a panel shows, and the picture
 
-_TITLES = {
-    "grid": "grid",
-    "continuous-grid": "continuous grid",
-    "symbolic-regression": "symbolic regression",
-    "llm-arithmetic": "arithmetic",
-    "strategy-reasoning": "strategies",
-    "buchwald-hartwig": "Buchwald–Hartwig",
-    "sachs": "Sachs",
-    "structure-learning": "five-node graphs",
-    "molecules": "molecules",
-}
+_TITLES = {task: record_of(task)["page"]["title"] for task in TASKS}
 
 
 def draw_figures(found: Found) -> dict[str, Panels]:
@@ -75,41 +68,35 @@ def _across(rows: Sequence[Sequence[Any]]) -> Drawn:
     return [[across(row, reduce) for row in rows] for reduce in EXTREMES_AND_MEDIAN]
 
 
-def _inputs(measures: Mapping[str, Any], noun: str = "PC") -> list[str]:
+def _inputs(measures: Mapping[str, Any], task: str) -> list[str]:
+    noun = record_of(task)["page"].get("inputs", "PC")
     return [f"{noun}{i + 1}" for i in range(len(measures["total"][0]))]
 
 
-def _total(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
+def _total(found: Found, task: str) -> Panels:
     """Total indices per step, as the paper draws them: means over the actions."""
-    picture = _shares_of_steps(found, task, noun, "mean_total", "total index")
-    return f"Total-order indices per step, mean over the actions{_WHISKERS}", picture
+    picture = _shares_of_steps(found, task, "mean_total", "total index")
+    return [
+        (f"Total-order indices per step, mean over the actions{_WHISKERS}", picture)
+    ]
 
 
-def _first(found: Found, task: str, noun: str = "PC") -> tuple[str, Any]:
+def _first(found: Found, task: str) -> Panels:
     """First-order indices per step, in the same form."""
-    picture = _shares_of_steps(
-        found, task, noun, "mean_first", "first-order index", stacked=True
-    )
-    return f"First-order indices per step, mean over the actions{_WHISKERS}", picture
+    picture = _shares_of_steps(found, task, "mean_first", "first-order index")
+    text = f"First-order indices per step, mean over the actions{_WHISKERS}"
+    return [(text, picture)]
 
 
-def _shares_of_steps(
-    found: Found,
-    task: str,
-    noun: str,
-    measure: str,
-    label: str,
-    *,
-    stacked: bool = False,
-) -> Any:
+def _shares_of_steps(found: Found, task: str, measure: str, label: str) -> Any:
     some = next(iter(_sources(found, task).values()))
     rows = _steps_with_choice(some)
     return panels.shares(
         [_step_name(some, row) for row in rows],
         _drawn(found, task, lambda m: [m[measure][row] for row in rows]),
-        _inputs(some, noun),
+        _inputs(some, task),
         label,
-        stacked=stacked,
+        stacked=measure == "mean_first",
     )
 
 
@@ -133,7 +120,7 @@ def _policies(found: Found, task: str) -> Panels:
     ]
 
 
-def _variances(found: Found, task: str) -> tuple[str, Any]:
+def _variances(found: Found, task: str) -> Panels:
     """D per step beside the paper's."""
     steps = next(iter(_sources(found, task).values()))["steps"]
     papers = claim_list().printed["variances"][task]
@@ -152,11 +139,11 @@ def _variances(found: Found, task: str) -> tuple[str, Any]:
         log=True,
         colors=colors,
     )
-    return (
+    text = (
         "Total variance D of the expansion, as the paper has it, and of the members "
-        f"themselves (pale){_WHISKERS}",
-        picture,
+        f"themselves (pale){_WHISKERS}"
     )
+    return [(text, picture)]
 
 
 def _calibration(found: Found, task: str) -> Panels:
@@ -178,17 +165,17 @@ def _calibration(found: Found, task: str) -> Panels:
 # ------------------------------------------------------------- figures 1 to 7
 
 
-def _prism(found: Found) -> Panels:
+def _prism(found: Found, task: str) -> Panels:
     """The prism with our shares, at the step that the paper calls the most fragile."""
     pictures: Panels = []
-    sources = found[f"buchwald-hartwig-{FIRST}"]["sources"]
+    sources = found[f"{task}-{FIRST}"]["sources"]
     for name, measures in sources.items():
         draws = measures["draws"]
         shares = [[row[-1][i] for row in draws["mean_first"]] for i in range(5)]
         text = f"Indices of the additive as the rays of the prism, {name} policies"
         picture = _rays(shares, [row[-1] for row in draws["q2"]])
         pictures.append((text + _WHISKERS, picture))
-    return [*pictures, _variances(found, "buchwald-hartwig")]
+    return pictures
 
 
 def _rays(shares: list[list[float]], q2: list[float]) -> Any:
@@ -218,8 +205,8 @@ def _rays(shares: list[list[float]], q2: list[float]) -> Any:
     return figure
 
 
-def _buchwald(found: Found) -> Panels:
-    task = "buchwald-hartwig"
+def _construction(found: Found, task: str) -> Panels:
+    """The steps of the reference trajectory, one below another."""
     sources = _sources(found, task)
     some = next(iter(sources.values()))
     texts = [
@@ -232,17 +219,11 @@ def _buchwald(found: Found) -> Panels:
         for row in range(len(some["steps"]))
     ]
     names = [step.replace("_", " ") for step in some["steps"]]
-    return [
-        ("Construction of the conditions, with D.", panels.chain(names, texts)),
-        _variances(found, task),
-        _first(found, task),
-        *_calibration(found, task),
-    ]
+    return [("Construction of the conditions, with D.", panels.chain(names, texts))]
 
 
-def _sachs(found: Found) -> Panels:
-    sources = _sources(found, "sachs")
-    some = next(iter(sources.values()))
+def _network(found: Found, task: str) -> Panels:
+    some = next(iter(_sources(found, task).values()))
     edges = [
         (one, other)
         for one, arrow, other in (a.partition(" → ") for a in some["trajectory"])
@@ -255,58 +236,30 @@ def _sachs(found: Found) -> Panels:
         figure.subplots(), nodes, edges, known=CONSENSUS_EDGES, known_name="published"
     )
     return [
-        ("The published edges, and those that our reference trajectory adds.", figure),
-        _total(found, "sachs"),
-        *_policies(found, "sachs"),
+        ("The published edges, and those that our reference trajectory adds.", figure)
     ]
 
 
-def _grid(found: Found) -> Panels:
+def _board(found: Found, task: str) -> Panels:
     figure = panels.new_figure(3.8)
-    ax = figure.subplots()
-    rows, columns = np.indices((5, 5))
-    zone = 2 * (rows >= 2) + (columns >= 2)
-    ax.imshow(zone, cmap="Pastel1", vmin=0, vmax=8)
     moves = {"right": (0, 1), "down": (1, 0), "left": (0, -1), "up": (-1, 0)}
-    place, walk = np.zeros(2, dtype=int), [(0, 0)]
-    for action in next(iter(_sources(found, "grid").values()))["trajectory"]:
-        if action in moves:
-            place = place + moves[action]
-            walk.append((int(place[0]), int(place[1])))
-    path = np.array(walk)
-    ax.plot(path[:, 1], path[:, 0], "k-o", markersize=4)
-    ax.set(xticks=range(5), yticks=range(5), xlabel="column", ylabel="row")
-    return [
-        ("The board with its four zones, and our reference walk.", figure),
-        _total(found, "grid"),
-        *_policies(found, "grid"),
-    ]
+    taken = next(iter(_sources(found, task).values()))["trajectory"]
+    steps = [(0, 0), *(moves[action] for action in taken if action in moves)]
+    draw_board(figure.subplots(), 5, np.cumsum(steps, axis=0))
+    return [("The board with its four zones, and our reference walk.", figure)]
 
 
-def _symbolic(found: Found) -> Panels:
+def _target(found: Found, task: str) -> Panels:
     figure = panels.new_figure(3.2)
     ax = figure.subplots()
-    end = 2 * np.pi
-    x = np.linspace(0, end, 200)
-    variance = np.zeros_like(x)
-    for k in (1, 2):
-        rate = (k - 0.5) * np.pi
-        mode = np.sqrt(2 / end) * np.sin(rate * x / end)
-        variance += (end / rate) ** 2 * mode**2
-    target = np.sin(x) + 2 - x
-    spread = np.sqrt(variance)
+    x, target, spread = target_and_spread()
     ax.fill_between(x, target - spread, target + spread, color="0.85")
     ax.plot(x, target, color=COLORS[0])
     ax.set(xlabel="x", ylabel="f(x)")
-    return [
-        ("sin x + 2 − x with the envelope of two modes (± 1 sd).", figure),
-        _total(found, "symbolic-regression", "mode "),
-        *_policies(found, "symbolic-regression"),
-    ]
+    return [("sin x + 2 − x with the envelope of two modes (± 1 sd).", figure)]
 
 
-def _llm(found: Found) -> Panels:
-    task = "llm-arithmetic"
+def _problems(found: Found, task: str) -> Panels:
     some = next(iter(_sources(found, task).values()))
     figure = panels.new_figure(3.0)
     ax = figure.subplots()
@@ -314,20 +267,14 @@ def _llm(found: Found) -> Panels:
     ax.bar(np.arange(1, len(variance) + 1), variance, color=COLORS[2])
     ax.set(xlabel="problem", ylabel="variance between members")
     return [
-        ("Variance of the reward models' outputs on each labelled problem.", figure),
-        _total(found, task),
-        *_policies(found, task),
+        ("Variance of the reward models' outputs on each labelled problem.", figure)
     ]
-
-
-def _molecules(found: Found) -> Panels:
-    return [_variances(found, "molecules"), _first(found, "molecules")]
 
 
 # ------------------------------------------------------------- figures S1 to S8
 
 
-def _by_action(found: Found, task: str, noun: str) -> Panels:
+def _by_action(found: Found, task: str) -> Panels:
     """First-order indices of each log-ratio, step by step."""
     pictures: Panels = []
     drawn = _drawn(
@@ -347,7 +294,7 @@ def _by_action(found: Found, task: str, noun: str) -> Panels:
         picture = panels.shares(
             labels,
             {name: drawn[name]},
-            _inputs(measures, noun),
+            _inputs(measures, task),
             "first-order",
             stacked=True,
         )
@@ -357,15 +304,6 @@ def _by_action(found: Found, task: str, noun: str) -> Panels:
         )
         pictures.append((text, picture))
     return pictures
-
-
-def _discrete(found: Found) -> Panels:
-    return [*_policies(found, "grid"), *_by_action(found, "grid", "PC")]
-
-
-def _continuous(found: Found) -> Panels:
-    task = "continuous-grid"
-    return [*_policies(found, task), *_by_action(found, task, "amplitude ")]
 
 
 def _all_indices(found: Found) -> Panels:
@@ -479,28 +417,37 @@ def _ablation(found: Found) -> Panels:
     return pictures
 
 
-def _strategies(found: Found) -> Panels:
-    task = "strategy-reasoning"
-    return [_first(found, task), _total(found, task)]
-
-
 _COVERAGE_AXES = ("nominal level", "empirical coverage")
 
+_Figure = tuple[Sequence[str], Callable[[Found], Panels]]
+
+
+def _of(task: str, *makers: Callable[[Found, str], Panels]) -> _Figure:
+    """Return a figure of one task, made of several kinds of panels."""
+
+    def draw(found: Found) -> Panels:
+        return [panel for make in makers for panel in make(found, task)]
+
+    return [f"{task}-{FIRST}"], draw
+
+
 #: Of each figure the pieces that it cannot do without, and what draws it.
-_FIGURES: Mapping[str, tuple[tuple[str, ...], Callable[[Found], Panels]]] = {
-    "fig:framework": (("buchwald-hartwig-paper",), _prism),
-    "fig:buchwald": (("buchwald-hartwig-paper",), _buchwald),
-    "fig:sachs": (("sachs-paper",), _sachs),
-    "fig:gridworld": (("grid-paper",), _grid),
-    "fig:symreg": (("symbolic-regression-paper",), _symbolic),
-    "fig:llm": (("llm-arithmetic-paper",), _llm),
-    "fig:moldesign": (("molecules-paper",), _molecules),
-    "fig:s_discrete": (("grid-paper",), _discrete),
-    "fig:s_continuous": (("continuous-grid-paper",), _continuous),
+_FIGURES: Mapping[str, _Figure] = {
+    "fig:framework": _of("buchwald-hartwig", _prism, _variances),
+    "fig:buchwald": _of(
+        "buchwald-hartwig", _construction, _variances, _first, _calibration
+    ),
+    "fig:sachs": _of("sachs", _network, _total, _policies),
+    "fig:gridworld": _of("grid", _board, _total, _policies),
+    "fig:symreg": _of("symbolic-regression", _target, _total, _policies),
+    "fig:llm": _of("llm-arithmetic", _problems, _total, _policies),
+    "fig:moldesign": _of("molecules", _variances, _first),
+    "fig:s_discrete": _of("grid", _policies, _by_action),
+    "fig:s_continuous": _of("continuous-grid", _policies, _by_action),
     "fig:s_sobol_all": ((), _all_indices),
     "fig:s_calibration": ((), _all_calibration),
     "fig:s_mlp": (_COMPARED, partial(_compared, other="mlp", title="network")),
     "fig:s_gp": (_COMPARED, partial(_compared, other="gp", title="process")),
-    "fig:s_ablation": (("ablation",), _ablation),
-    "fig:s_controlled_llm": (("strategy-reasoning-paper",), _strategies),
+    "fig:s_ablation": (["ablation"], _ablation),
+    "fig:s_controlled_llm": _of("strategy-reasoning", _first, _total),
 }

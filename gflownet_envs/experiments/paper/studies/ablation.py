@@ -20,18 +20,16 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
     errors_and_times,
     make_surrogate,
     policy_errors,
+    pushed_coverage,
     split_rows,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import CompositionalPCESurrogate
-from skpce.metrics import coverage_interval
 
 SIZES = (10, 20, 30, 40, 50, 60, 80, 100)
 DEGREES = (1, 2, 3, 4, 5)
 COMPONENTS = (1, 2, 3, 5, 7, 10)
 CORRELATION = 0.8
 _MORE_DRAWS = 4  # times as many, of the injected correlation
-LEVEL = 0.95
 
 
 def ablate(
@@ -155,17 +153,6 @@ def _at(
             row["explained"] = float(ratios[:n_components].sum())
         rows.append(row)
     return columns_of(rows) | {"n_terms": comb(split.X.shape[1] + degree, degree)}
-
-
-def pushed_coverage(
-    surrogate: CompositionalPCESurrogate, split: Split, seed: int
-) -> float:
-    """Return the coverage of 95 % intervals of the push-forward alone."""
-    band = surrogate.predict_interval(
-        confidence_level=LEVEL, residual=None, random_state=seed
-    )
-    found = coverage_interval(split.y_test, *band, **split.shape).coverage
-    return float(np.nanmean(found))
 
 
 def injected_correlation(split: Split, degree: int, seed: int) -> dict[str, float]:

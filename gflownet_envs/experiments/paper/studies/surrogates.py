@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce.metrics import coverage_interval
 
 #: Names of the methods, in the order of the tables.
 METHODS: Mapping[str, str] = {
@@ -83,12 +84,9 @@ def split_of(
     -------
     Split
     """
-    is_fitted = ~dataset.is_test
-    if rows is not None:
-        is_fitted = np.zeros(dataset.n_members, dtype=bool)
-        is_fitted[rows] = True
-    places = np.arange(dataset.n_members)
-    return split_rows(dataset, n_components, places[is_fitted], places[~is_fitted])
+    fitted = np.flatnonzero(~dataset.is_test) if rows is None else np.unique(rows)
+    held_out = np.setdiff1d(np.arange(dataset.n_members), fitted)
+    return split_rows(dataset, n_components, fitted, held_out)
 
 
 def split_rows(
@@ -204,20 +202,26 @@ def make_surrogate(
 ) -> CompositionalPCESurrogate:
     """Return the unfitted surrogate of a method."""
     shape: dict[str, Any] = {**split.shape, "random_state": seed}
-    fixed: dict[str, Any] = {**shape, "distribution": "normal"}
-    n_inputs = split.X.shape[1]
-    makers: dict[str, Callable[[], CompositionalPCESurrogate]] = {
-        "paper": lambda: CompositionalPCESurrogate(
-            degree, solver="paper", log_ratio="alr", **fixed
-        ),
-        "ridge1": lambda: CompositionalPCESurrogate(1, solver="ridge", **fixed),
-        "learned": lambda: CompositionalPCESurrogate(**shape),
-        "mlp": lambda: CompositionalPCESurrogate(2, regressor=_network(seed), **fixed),
-        "gp": lambda: CompositionalPCESurrogate(
-            2, regressor=_process(n_inputs, seed), **fixed
-        ),
+    if method == "learned":
+        return CompositionalPCESurrogate(**shape)
+    settings: dict[str, dict[str, Any]] = {
+        "paper": {"degree": degree, "solver": "paper", "log_ratio": "alr"},
+        "ridge1": {"degree": 1, "solver": "ridge"},
+        "mlp": {"degree": 2, "regressor": _network(seed)},
+        "gp": {"degree": 2, "regressor": _process(split.X.shape[1], seed)},
     }
-    return makers[method]()
+    return CompositionalPCESurrogate(**settings[method], distribution="normal", **shape)
+
+
+def pushed_coverage(
+    surrogate: CompositionalPCESurrogate, split: Split, seed: int
+) -> float:
+    """Return the coverage of 95 % intervals of the push-forward alone."""
+    band = surrogate.predict_interval(
+        confidence_level=0.95, residual=None, random_state=seed
+    )
+    found = coverage_interval(split.y_test, *band, **split.shape).coverage
+    return float(np.nanmean(found))
 
 
 class Network(MLPRegressor):

@@ -28,14 +28,16 @@ from gflownet_envs.experiments.paper.page import page as page_module
 from gflownet_envs.experiments.paper.page.page import page_files
 from gflownet_envs.experiments.paper.systems import (
     READINGS,
-    find_system,
+    Systems,
     preset_of,
     read_run,
     readings_of,
     settings_checksum,
     sources_of,
 )
+from gflownet_envs.experiments.task import record_of
 from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.training import train
 from tests.gflownet_envs.experiments.conftest import TINY as GRID_TINY
 from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases, refuses
@@ -55,7 +57,7 @@ def tiny_grid(monkeypatch):
     monkeypatch.setattr(make, "TASKS", tasks)
     monkeypatch.setattr(make, "N_DRAWS", 4)
     monkeypatch.setattr(make, "N_FEW_DRAWS", 2)
-    monkeypatch.setitem(systems._READ, "grid", ("episodes",))
+    monkeypatch.setitem(record_of("grid")["page"], "readings", ["episodes"])
     made = {}
 
     def page_of(found, preset, seed):
@@ -77,7 +79,7 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     assert piece["sources"]["trained"]["n_train"] == 12
     assert len(piece["sources"]["trained"]["draws"]["q2"]) == 2
     assert json.loads(json.dumps(piece)) == piece
-    monkeypatch.setattr(make, "find_system", never)
+    monkeypatch.setattr(systems.Systems, "find", never)
     tiny_grid.clear()
     make_paper(tmp_path / "out", preset="quick")
     assert tiny_grid["grid-paper"] == piece
@@ -113,12 +115,13 @@ def test_finished_pieces_of_another_call_or_none_are_named(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_policies_are_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch):
+def test_training_is_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch):
     make_paper(tmp_path, preset="quick")
+    wanted = without_times(tiny_grid["grid-paper"])
     (tmp_path / "pieces" / "grid-paper.json").unlink()
-    monkeypatch.setattr(systems, "make_policies", never)
+    monkeypatch.setattr(train, "train_block", never)
     make_paper(tmp_path, preset="quick")
-    assert (tmp_path / "pieces" / "grid-paper.json").exists()
+    assert without_times(tiny_grid["grid-paper"]) == wanted
 
 
 def stored(name):
@@ -177,14 +180,14 @@ def test_runs_of_other_settings_are_not_read(tmp_path):
     written = {"settings": asdict(TINY), "distance_to_exact": None}
     (tmp_path / "results.json").write_text(json.dumps(written))
     (tmp_path / "run_record.json").write_text('{"cpu_seconds": {}}')
-    assert read_run("grid", TINY, tmp_path) is not None
-    assert read_run("grid", replace(TINY, n_test=5), tmp_path) is None
+    assert read_run(TINY, tmp_path) is not None
+    assert read_run(replace(TINY, n_test=5), tmp_path) is None
 
 
 def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeypatch):
     make_paper(tmp_path, preset="quick")
     first = tiny_grid["grid-paper"]["sources"]["trained"]["draws"]
-    monkeypatch.setattr(systems, "make_policies", never)
+    monkeypatch.setattr(train, "train_block", never)
     found = measured(tmp_path, "quick", seed=0, draws=1)
     assert set(found) == {"grid-paper"}
     sources = found["grid-paper"]["sources"]
@@ -217,7 +220,7 @@ def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
         assert other["training"][changed] == value
         other["training"][changed] = first["training"][changed]
         assert first == other
-        assert READINGS[name].sources == ("trained",)
+        assert READINGS[name].sources == ["trained"]
     fractions, _ = preset_of("buchwald-hartwig", "fractions", quick=False)
     assert fractions.variant == "yields as fractions"
     member, _ = preset_of("sachs", "member", quick=False)
@@ -270,7 +273,7 @@ def rebuilt(reading, folder):
     task = "continuous-grid"
     given = {"quick": False, "folder": folder, "runs": None, "n_jobs": 1}
     given |= {"seed": 0, "progress": lambda *stage: None, "options": {}}
-    system = find_system(task, reading, **given)
+    system = Systems(**given).find(task, reading)
     assert "bounds of distances" not in system.record["cpu_seconds"]  # not shown
     piece = stored(f"{task}-{reading}")["piece"]
     source = READINGS[reading].sources[0]

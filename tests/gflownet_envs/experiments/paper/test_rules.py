@@ -205,8 +205,8 @@ def test_what_is_not_there_cannot_be_compared(found):
          "cannot be compared"),
         ("beside", {"measure": "coverage95_all"}, "1, 0.8", "cannot be compared"),
         ("beside", {"measure": "training_seconds"}, "–", "cannot be compared"),
-        ("greater", {"measure": "total_variation", "step": "first", "other": "last"},
-         "first 0.2, last 0.1", "agrees"),
+        ("highest", {"measure": "total_variation", "step": "last",
+                     "among": ["last", "first"]}, "last 0.1, first 0.2", "does not"),
         ("shift", {}, "first: 0.8, 0.3, last: 0.2, 0.9", "agrees"),
         ("gain", {}, None, "agrees"),
         ("share", {"value": [3, 6]}, "1 of 6", "does not"),
@@ -310,7 +310,7 @@ def test_a_curve_is_judged_draw_by_draw_and_beside_the_mean_policy(few, word, ki
         rows = {20: few, 50: many}
         return [{"at": at, "mae_paper": rows[at], **known} for at in rows]
 
-    claim = claim_of("ablation", measure="twenty_members")
+    claim = claim_of("twenty_members")
     piece = {"exact": {"members": curve(few, [0.03, 0.03])}}
     result = answer(claim, {"ablation": piece})
     assert (result.word, result.kind) == (word, kind)
