@@ -530,6 +530,10 @@ def is_arranged(dependence: float, n_others: int) -> bool:
 # P-values
 
 
+# Part of the squares of a product that no function of one input explains, above which
+# it is no rounding.
+_SEEN = 1e-9
+
 # Exceedances from which a rank is a p-value; below, the tail is extrapolated.
 _EXCEEDED = 10
 
@@ -1603,9 +1607,11 @@ class _Setting:
         alone = np.hstack([self.own.values, self.alone, table])
         if alone.shape[1] >= 0.5 * len(alone):
             return None  # beside so many terms nothing is left to see
-        product = products_of(self.lead.values, table)
+        whole = products_of(self.lead.values, table)
+        left = _beside(whole - whole.mean(axis=0), alone)
+        seen = np.square(left).sum(axis=0) > _SEEN * np.square(whole).sum(axis=0)
         weights = np.repeat(self.lead.weights, table.shape[1])
-        return Terms(_beside(product - product.mean(axis=0), alone), weights, 0)
+        return Terms(left[:, seen], weights[seen], 0) if seen.any() else None
 
     def _of_product(self, product: Terms) -> FloatArray:  # shape: (n_outputs,)
         other = replace(
