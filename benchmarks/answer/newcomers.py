@@ -1,4 +1,4 @@
-"""Eight questions of newcomers: lines and seconds to the first right answer.
+"""Twelve questions of newcomers: lines and seconds to the first right answer.
 
 Each question has a program that calls this package and one that calls what people use
 today, as its documentation shows it. Both get the same data, of which it is known what
@@ -6,7 +6,7 @@ drives the result, in a fresh process each; imports count where the data did not
 them.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.answer.newcomers [--write FILE]``, with
-optuna, statsmodels and pandas. Ten draws of the data a question.
+optuna, mlflow, statsmodels, plotly and pandas. Ten draws of the data a question.
 
 What a tool names: its *drivers*; else importances that are two standard deviations
 above 0 on rows left out (the guide of scikit-learn on permutation importance), or
@@ -108,6 +108,18 @@ def a_search(rng: np.random.Generator) -> Any:
     return found
 
 
+def an_experiment(rng: np.random.Generator) -> None:
+    """Log runs to a store of MLflow in the folder of the process."""
+    import mlflow
+
+    mlflow.set_tracking_uri("sqlite:///mlflow.db")
+    table = runs(rng)
+    for i in range(RUNS):
+        with mlflow.start_run():
+            mlflow.log_params({k: table[k][i] for k in (*ACTS, *IDLE)})
+            mlflow.log_metric("loss", float(table["loss"][i]))
+
+
 def an_evaluation(rng: np.random.Generator) -> Any:
     """Return scores of 40 items under 4 prompts, three times: prompts are too few."""
     import pandas as pd
@@ -134,6 +146,27 @@ def curves(rng: np.random.Generator) -> Any:
     early, late = np.exp(-epoch / 5), 0.15 * np.maximum(epoch - BEGINS + 1, 0)
     y = X[:, [0]] * early + X[:, [1]] * late + 0.1 * rng.normal(size=(RUNS, 1))
     return X, y + 0.05 * rng.normal(size=y.shape)
+
+
+def policies(rng: np.random.Generator) -> Any:
+    """Return parts of 80 rewards, and the trained policies' probabilities to start."""
+    from gflownet_envs import (
+        SequentialSelectionEnvironment,
+        TrainingSpec,
+        train_ensemble,
+    )
+
+    bases = ["K3PO4", "MTBD", "none"]
+    env = SequentialSelectionEnvironment(
+        {"solvent": ["water", "toluene", "DMF"], "base": bases}
+    )
+    X = rng.normal(size=(RUNS, 5))
+    solvent, base = np.repeat(np.eye(3), 3, axis=0), np.tile(np.eye(3), (3, 1))
+    log_reward = X[:, :2] @ solvent[:, :2].T + X[:, 2:3] @ base[:, :1].T * 2
+    spec = TrainingSpec(n_iterations=400)
+    trained = train_ensemble(env, log_reward, spec, seed=int(rng.integers(1000)))
+    first = trained.log_policy(env.initial_state()).exp().detach().numpy()
+    return X, first[:, :3] / first[:, :3].sum(axis=1, keepdims=True)
 
 
 # Programs: what a user types.
@@ -185,6 +218,31 @@ def csv_today(path: Any) -> Any:
     table = pd.read_csv(path)
     X = pd.get_dummies(table.drop(columns="loss"), drop_first=True)
     X, X_test, y, y_test = train_test_split(X, table["loss"])
+    model = RandomForestRegressor().fit(X, y)
+    found = permutation_importance(model, X_test, y_test, n_repeats=30)
+    return X.columns, found
+
+
+def mlflow_ours(_: Any) -> Any:
+    import mlflow
+
+    import skpce
+
+    return skpce.explain(mlflow.search_runs(), outputs="metrics.loss")
+
+
+def mlflow_today(_: Any) -> Any:
+    import mlflow
+    import pandas as pd
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.inspection import permutation_importance
+    from sklearn.model_selection import train_test_split
+
+    table = mlflow.search_runs()
+    X = table.filter(like="params.")
+    X = X.apply(lambda column: pd.to_numeric(column, errors="coerce").fillna(column))
+    X = pd.get_dummies(X, drop_first=True)
+    X, X_test, y, y_test = train_test_split(X, table["metrics.loss"])
     model = RandomForestRegressor().fit(X, y)
     found = permutation_importance(model, X_test, y_test, n_repeats=30)
     return X.columns, found
@@ -253,6 +311,30 @@ def curves_today(data: Any) -> Any:
     return begins
 
 
+def report_ours(path: Any) -> Any:
+    import skpce
+
+    answer = skpce.explain(path, outputs="loss", log=["rate"])
+    answer.report("report.html")
+    return answer
+
+
+def report_today(study: Any) -> Any:
+    import optuna
+
+    figure = optuna.visualization.plot_param_importances(study)
+    figure.write_html("report.html")
+    return dict(zip(figure.data[0].y, figure.data[0].x, strict=True))
+
+
+def notebook_ours(path: Any) -> Any:
+    import skpce
+
+    answer = skpce.explain(path, outputs="loss", log=["rate"])
+    answer._repr_html_()  # what a cell shows
+    return answer
+
+
 def command_ours(path: Any) -> Any:
     command = f"{sys.executable} -m skpce {path} --output loss --log rate"
     return subprocess.run(command.split(), capture_output=True, text=True, check=True)
@@ -272,10 +354,10 @@ def named(found: Any) -> set[str]:
         columns, values = found
         above = values.importances_mean > 2 * values.importances_std
         names = np.asarray(columns)[above]
-        return {str(name).split("_")[0] for name in names}
+        return {str(name).removeprefix("params.").split("_")[0] for name in names}
     state, inputs = found.drivers.state[0], found.drivers.input_names
     return {
-        str(name).removeprefix("param_")
+        str(name).removeprefix("params.").removeprefix("param_")
         for name, said in zip(inputs, state, strict=True)
         if said == "drives"
     }
@@ -301,6 +383,7 @@ class Question:
     today: Callable[[Any], Any]
     tool: str
     right: Callable[[Any], bool]
+    other_data: Callable[[np.random.Generator], Any] | None = None
 
 
 FOREST = "a forest, permutation importance"
@@ -309,6 +392,9 @@ QUESTIONS = {
     "a study": Question(a_study, study_ours, study_today, "Optuna", SETTINGS),
     "a search": Question(a_search, search_ours, search_today, FOREST, SETTINGS),
     "a CSV file": Question(a_file, csv_ours, csv_today, FOREST, SETTINGS),
+    "runs of MLflow": Question(
+        an_experiment, mlflow_ours, mlflow_today, FOREST, SETTINGS
+    ),
     "an evaluation: more items or prompts?": Question(
         an_evaluation, evaluation_ours, evaluation_today, "statsmodels", bool
     ),
@@ -322,9 +408,16 @@ QUESTIONS = {
     "curves: from which epoch on?": Question(
         curves, curves_ours, curves_today, FOREST, from_the_ninth
     ),
+    "GFlowNets": Question(
+        policies, probabilities_ours, probabilities_today, FOREST, names("x0", "x1")
+    ),
     "a mistake: seeds as runs of their own": Question(
         lambda rng: a_file(rng, seeds=3), csv_ours, csv_today, FOREST, SETTINGS
     ),
+    "a report": Question(
+        a_file, report_ours, report_today, "Optuna, plotly", SETTINGS, a_study
+    ),
+    "a notebook": Question(a_file, notebook_ours, csv_today, FOREST, SETTINGS),
     "the command line": Question(
         a_file, command_ours, csv_today, f"none; {FOREST}", SETTINGS
     ),
@@ -343,6 +436,7 @@ def one(question: str, whose: str, draw: int) -> dict[str, Any]:
     """Answer a question once, in this process."""
     asked = QUESTIONS[question]
     program = asked.ours if whose == "ours" else asked.today
+    make = asked.data if whose == "ours" else asked.other_data or asked.data
     with (
         tempfile.TemporaryDirectory() as folder,
         chdir(folder),
@@ -350,7 +444,7 @@ def one(question: str, whose: str, draw: int) -> dict[str, Any]:
     ):
         warnings.simplefilter("ignore")
         np.random.seed(draw)  # noqa: NPY002  of forests and splits
-        data = asked.data(np.random.default_rng(draw))
+        data = make(np.random.default_rng(draw))
         begin = time.perf_counter()
         found = program(data)
         seconds = time.perf_counter() - begin

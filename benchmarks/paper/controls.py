@@ -4,7 +4,8 @@ One fit is varied in one thing at a time: members (fewer than terms, too), degre
 components, solver, the distribution of the inputs, the embedding. Controls
 destroy what the surrogate is to find: inputs of other members, policies of other
 members, random inputs; or break an assumption: correlated inputs, wrong distributions,
-a fit with as many terms as members.
+a fit with as many terms as members; or have nothing to find: one reward for all
+members.
 
 Per variant: MAE, Q² and 95 % coverage on held-out members (means over three draws of
 the members to fit), how far total indices move from those of the basis (mean absolute
@@ -32,19 +33,23 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
-from benchmarks.measuring import load, options, publish, save, table
+from benchmarks.measuring import load, options, publish, save, study_of, table
+from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.ablation import CORRELATION
 from gflownet_envs.experiments.paper.studies.surrogates import Split, policy_errors
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.rewards.source import mean_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import verdict
+from skpce.inspection import variance_decomposition, verdict
 from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
+#: Tasks whose members are trained once more on one reward, and how many.
+FIXED_REWARD = {"grid": 30, "continuous-grid": 30, "buchwald-hartwig": 20}
 MEMBERS = (6, 10, 20, 30, 50, 100)
 DEGREE, N_DRAWS, LEVEL = 2, 3, 0.95
 
@@ -176,6 +181,9 @@ def measure_task(
             rows[variant_name] = rounded(row)  # None: too few members
             save()
         print(task, dataset.source, flush=True)
+    if task in FIXED_REWARD and "fixed reward" not in found:
+        found["fixed reward"] = rounded(fixed_reward(task, preset))
+        save()
 
 
 def measure_variant(
@@ -272,6 +280,45 @@ def _verdict(pipeline: Pipeline, X: np.ndarray, y: np.ndarray) -> str:
     return f"{sum(step.attributable for step in judged)} of {len(judged)}"
 
 
+def fixed_reward(task: str, preset: Preset) -> dict[str, Any]:
+    """Train members on the mean reward alone: all that varies is training noise.
+
+    Under our settings and under the paper's. The share is the variance of log-ratios
+    between such members over that of members with rewards of their own.
+    """
+    found = {}
+    for settings in ("default", "paper"):
+        chosen = TASKS[task].presets[settings]
+        n_members = FIXED_REWARD[task]
+        chosen = replace(chosen, n_train=n_members, n_test=2)
+        study = study_of(task, chosen)
+        alike = train_ensemble(
+            study.environment,
+            mean_reward(study.reward.select(slice(0, n_members)), study.environment),
+            chosen.training,
+            n_replicates=n_members,
+            members=list(range(10_000, 10_000 + n_members)),
+        )
+        own = train_ensemble(
+            study.environment,
+            study.reward.select(slice(0, n_members)),
+            chosen.training,
+            members=list(range(n_members)),
+        )
+        along = [
+            policies_along(study.environment, policies, study.trajectory)
+            for policies in (alike, own)
+        ]
+        split = variance_decomposition(
+            along[1].y, control=along[0].y, steps=along[1].steps, mask=along[1].mask
+        )
+        found[settings] = {
+            "steps": list(along[1].step_names),
+            "share": np.asarray(split.aitchison_variance.noise_share),
+        }
+    return found
+
+
 def tables() -> str:
     """Return a table of each task and source, from the stored results."""
     parts = []
@@ -279,6 +326,7 @@ def tables() -> str:
         found = load(RESULTS / f"controls_{task}.json")
         if not found:
             continue
+        fixed = found.pop("fixed reward", None)
         head = ["variant"]
         for source in found:
             head += [f"{source}: MAE", "Q²", "coverage", "drift", "verdict"]
@@ -287,6 +335,8 @@ def tables() -> str:
             for name in next(iter(found.values()))
         ]
         parts.append(f"## {task}\n\n{table(head, lines)}")
+        if fixed is not None:
+            parts.append(_fixed_words(fixed))
     return "\n".join(parts)
 
 
@@ -296,6 +346,21 @@ def _cells(row: dict[str, Any] | None) -> list[str]:
     drift = "–" if row["drift"] is None else f"{row['drift']:.2f}"
     figures = f"{row['mae']:.4f}", f"{row['q2']:.2f}", f"{row['coverage']:.2f}"
     return [*figures, drift, row["verdict"]]
+
+
+def _fixed_words(fixed: dict[str, Any]) -> str:
+    sentences = []
+    for settings, found in fixed.items():
+        shares = ", ".join(
+            f"{step} {share:.0%}"
+            for step, share in zip(found["steps"], found["share"], strict=True)
+            if share is not None
+        )
+        sentences.append(f"{settings}: {shares}")
+    return (
+        "Fixed-reward control, variance between members of one reward over that of "
+        f"members with their own: {'; '.join(sentences)}.\n"
+    )
 
 
 def main() -> None:
