@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -383,13 +383,16 @@ def fit_others(
             known = observations_of(own[rows], np.ones(len(rows)))
             search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
             start = Search(search, n_functions, contrasts, known).start()
-            asked = search, n_functions, contrasts, known, start, _FIT_STEPS
-            prior = learn_prior(*asked).or_nothing()
+            learned = learn_prior(
+                search, n_functions, contrasts, known, start, _FIT_STEPS
+            )
+            prior = learned.or_nothing()
             if not prior.weights.any():
                 continue
             weights = prior.weights
-            given = prior, tables, centred[:, part], smooth, setting
-            found[:, part] = _residuals(*given)
+            found[:, part] = _residuals(
+                prior, tables, centred[:, part], smooth, setting
+            )
             if with_covariances:
                 inverse = _inverse(prior, tables)
                 size = np.diag(inverse)
@@ -822,12 +825,17 @@ class Problem:
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
-        known = setting.exchange.scope, "", setting.tied_to
-        sees_pairs = not setting.too_many_products
-        columns = location.tolist(), spread.tolist(), resting, unsteady.tolist()
         return [
-            Tested(at, size, *known, rows, sees_pairs, differs)
-            for at, size, rows, differs in zip(*columns, strict=True)
+            Tested(
+                location=float(location[output]),
+                spread=float(spread[output]),
+                scope=setting.exchange.scope,
+                tied_to=setting.tied_to,
+                resting=resting[output],
+                sees_pairs=not setting.too_many_products,
+                unsteady=bool(unsteady[output]),
+            )
+            for output in range(self.n_outputs)
         ]
 
     def _why_not(self, members: tuple[int, ...]) -> str:
@@ -937,6 +945,7 @@ class _Setting:
     turns: bool = False  # whether residuals are rotated, the terms in their places
     order: FloatArray | None = None  # shape: (n_units,), of a series
     rows: FloatArray | None = None  # shape: (n_rows, n_coordinates), residuals of runs
+    alone: bool = False  # whether all of the level is for what the terms do alone
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -950,8 +959,9 @@ class _Setting:
             if design.blocks_of_series is not None:
                 values = without_means(values, design.blocks_of_series)
                 own = own.centred(design.blocks_of_series)
-            tables = standardized(values), own.values[:, :1]
-            memory = memory_of(*tables, order=design.order)
+            memory = memory_of(
+                standardized(values), own.values[:, :1], order=design.order
+            )
             labels = design.series_blocks(3 * memory if memory > 1 else 1)
             # There are none where the series remembers for long.
             kind = "signs" if labels.max() + 1 >= 10 else "none"
@@ -980,8 +990,15 @@ class _Setting:
         if exchange.pooled and exchange.strata is not None:
             fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
         else:
-            given = inputs, others, values, groups, unit
-            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
+            fit = fit_others(
+                inputs,
+                others,
+                values,
+                groups,
+                unit,
+                with_covariances=arranged,
+                setting=of_series,
+            )
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
@@ -1021,10 +1038,22 @@ class _Setting:
             for k in ([] if alone else others.tolist())
             if (leading := inputs.terms[k].leading).size  # else the input is constant
         ]
-        outlying = _outlying(X, fit.residuals, groups) & ~problem.of_two_values
-        units = problem, own, residuals, groups, tuple(partners), exchange, tied
-        arranged_by = roots, fit.prior_of, turns
-        return cls(*units, outlying, is_left, *arranged_by, design.order, of_rows)
+        return cls(
+            problem=problem,
+            own=own,
+            residuals=residuals,
+            groups=groups,
+            partners=tuple(partners),
+            exchange=exchange,
+            tied_to=tied,
+            outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
+            is_left=is_left,
+            roots=roots,
+            prior_of=fit.prior_of,
+            turns=turns,
+            order=design.order,
+            rows=of_rows,
+        )
 
     @property
     def n_units(self) -> int:
@@ -1061,11 +1090,8 @@ class _Setting:
 
     def of_partners(self, values: FloatArray) -> FloatArray:
         """Add up the last axis, of products, by partner."""
-        widths = [table.shape[1] for _, table in self.partners]
-        if len(set(widths)) == 1:  # slices are thirty times faster than ``reduceat``
-            every = [values[..., k :: widths[0]] for k in range(widths[0])]
-            return np.asarray(sum(every[1:], every[0]))
-        return np.add.reduceat(values, np.cumsum([0, *widths[:-1]]), axis=-1)
+        starts = np.cumsum([0, *(table.shape[1] for _, table in self.partners[:-1])])
+        return np.add.reduceat(values, starts, axis=-1)
 
     def only(self, outputs: IndexArray) -> _Setting:
         """Keep some outputs, with new numbers."""
@@ -1181,8 +1207,9 @@ class _Setting:
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
         assert self.prior_of is not None
-        found = [_lengths(moved @ root) / np.linalg.norm(root) for root in self.roots]
-        least = 1e-6 * _lengths(moved) / np.sqrt(self.n_units)
+        length = partial(np.linalg.norm, axis=-1)
+        found = [length(moved @ root) / np.linalg.norm(root) for root in self.roots]
+        least = 1e-6 * length(moved) / np.sqrt(self.n_units)
         known = [np.where(one > least, one, np.inf) for one in found]
         return np.stack(known, axis=2)[:, :, self.prior_of]
 
@@ -1260,16 +1287,6 @@ class _Setting:
         entries = self.n_units * n_draws
         return self.work * n_draws <= _MOST_WORK and entries <= _KEPT_DRAWS
 
-    def _by_tails(
-        self, draw: Callable[[_Setting, int], FloatArray], signs: bool = False
-    ) -> FloatArray:  # shape: (n_outputs,)
-        """Return tails of normal scores; ranks of few draws where they are not."""
-        found = self._of_tails(self.residuals, signs)
-        others = np.flatnonzero(~self.is_nearly_normal)
-        if len(others) and not signs:
-            found[others] = draw(self.only(others), _FEW_DRAWS)
-        return found
-
     @property
     def asks_signs(self) -> bool:
         """Whether signs are asked too: of few runs an exchange in strata is exact."""
@@ -1306,10 +1323,7 @@ class _Setting:
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
-        found = self._of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
-            found[open_] = self.only(open_)._of_exchange(n_draws)
+        found = self._by_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         if len(small) and self.asks_signs:
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
@@ -1323,20 +1337,40 @@ class _Setting:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return found if self.roots or self.is_affordable(n_draws) else holm(found)
 
+    def _by_exchange(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values of exchanges; more draws for those that are small."""
+        found = self._of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
+            found[open_] = self.only(open_)._of_exchange(n_draws)
+        return found
+
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
+        """Return ranks among draws; tails of normal scores where these cost too much.
+
+        Where scores are not nearly normal, ranks among few draws stand for the tails.
+        """
         if self.roots or self.is_affordable(n_draws):
             found = self._drawn(n_draws, rank)
         else:
-            found = self._by_tails(_Setting._drawn, self.exchange.kind == "signs")
+            signs = self.exchange.kind == "signs"
+            found = self._of_tails(self.residuals, signs)
+            others = np.flatnonzero(~self.is_nearly_normal)
+            if len(others) and not signs:
+                found[others] = self.only(others)._drawn(_FEW_DRAWS)
         if self.order is None:
             return found
         return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
 
     def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = max(int(self.work), self.own.values.size, 1)
-        block = max(_BLOCK * 8 // each, 64)
-        drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
+        each = self.own.values.size if self.alone else int(self.work)
+        drawn = map(
+            self.statistics,
+            self._scores_of_draws(n_draws, max(_BLOCK * 8 // each, 64)),
+        )
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
+        if self.alone:
+            return rank_p_values(self.observed[0][0], alone)
         return rank(self.observed, (alone, pairs))
 
     def _in_waves(self, order: FloatArray) -> _Setting:
@@ -1481,35 +1515,18 @@ class _Setting:
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""
-        size = _sizes(self.residuals, self.groups)
-        size = bounded(size, np.arange(size.shape[1]))
-        other = replace(
+        each = np.arange(self.n_outputs)
+        of_sizes = replace(
             self,
             own=self.lead,
-            residuals=size,
-            groups=np.arange(size.shape[1]),
+            residuals=bounded(_sizes(self.residuals, self.groups), each),
+            groups=each,
             partners=(),
             roots=(),
             turns=False,
+            alone=True,
         )
-        found = other._alone_of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and other.is_affordable(_FIRST):
-            found[open_] = other.only(open_)._alone_of_exchange(n_draws)
-        return found
-
-    def _alone_of_exchange(self, n_draws: int) -> FloatArray:
-        if self.is_affordable(n_draws):
-            return self._alone_drawn(n_draws)
-        return self._by_tails(_Setting._alone_drawn)
-
-    def _alone_drawn(self, n_draws: int) -> FloatArray:
-        block = max(_BLOCK * 8 // max(self.own.values.size, 1), 64)
-        drawn = [
-            self.statistics(self.scores_of_orders(orders))[0]
-            for orders in self.orders(n_draws, block)
-        ]
-        return rank_p_values(self.observed[0][0], np.concatenate(drawn))
+        return of_sizes._by_exchange(n_draws)
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -1558,11 +1575,6 @@ def _unshrunken(white: FloatArray, root: FloatArray) -> float:
     most = np.maximum(squares, _NOISE * squares.mean())
     whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
     return float(np.minimum(whole, most).sum())
-
-
-def _lengths(vectors: FloatArray) -> FloatArray:
-    """Return the lengths along the last axis, without a table of squares."""
-    return np.asarray(np.sqrt(np.einsum("...k,...k->...", vectors, vectors)))
 
 
 def _signs(number: int, n_units: int, start: int) -> FloatArray:
