@@ -58,7 +58,7 @@ from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
-from scipy import linalg, stats
+from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
@@ -502,9 +502,6 @@ _EXCEEDED = 10
 #: Part of the level that is kept for what an input does alone; the rest is for pairs.
 ALONE = 0.8
 
-# Steps of the bisection for a saddle point.
-_STEPS = 50
-
 
 def smaller_rank(
     observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
@@ -602,95 +599,76 @@ def tail_of_draws(observed: float, drawn: FloatArray) -> float:
     return float(size / len(drawn) * np.exp(-(observed - start) / mean))
 
 
-def tail_of_mixture(
-    observed: FloatArray,  # shape: (n_outputs,)
-    sizes: FloatArray,  # shape: (n_outputs, n_parts), not negative
-) -> FloatArray:  # shape: (n_outputs,)
+def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
     r"""Return the probability of larger values of :math:`\sum_k \lambda_k \chi^2_1`.
 
     By the saddle point above the mean; by three moments below, where nothing is
-    decided.
+    decided. The sizes are not negative.
     """
-    largest = sizes.max(axis=1, initial=0.0)
-    known = largest > 0
-    found = np.ones(len(observed))
-    scale = np.where(known, largest, 1.0)
-    parts, value = sizes / scale[:, np.newaxis], observed / scale
-    first, second, third = (np.power(parts[known], k).sum(axis=1) for k in (1, 2, 3))
-    degrees = second**3 / third**2
-    standard = (value[known] - first) / np.sqrt(2.0 * second)
-    found[known] = stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees)
-    above = known & (value > 1.1 * parts.sum(axis=1))
-    if above.any():
-        found[above] = _tail_of_saddle_point(value[above], parts[above])
-    return np.clip(found, 0.0, 1.0)
+    largest = sizes.max(initial=0.0)
+    if not largest > 0:
+        return 1.0
+    parts, value = sizes / largest, observed / largest
+    if value > 1.1 * parts.sum():
+        found = _tail_of_saddle_point(value, parts)
+    else:
+        first, second, third = (np.power(parts, k).sum() for k in (1, 2, 3))
+        degrees = second**3 / third**2
+        standard = (value - first) / np.sqrt(2.0 * second)
+        at = degrees + standard * np.sqrt(2.0 * degrees)
+        found = special.chdtrc(degrees, max(at, 0.0))
+    return float(np.clip(found, 0.0, 1.0))
 
 
-def _tail_of_saddle_point(value: FloatArray, parts: FloatArray) -> FloatArray:
-    low, high = np.zeros(len(value)), np.full(len(value), 0.5)
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        slope = (parts / (1.0 - 2.0 * middle[:, np.newaxis] * parts)).sum(axis=1)
-        below = slope < value
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    at = low[:, np.newaxis]
+def _tail_of_saddle_point(value: float, parts: FloatArray) -> float:
+    """Return the tail above the mean of parts of which the largest is one."""
+
+    def excess(at: float) -> float:
+        return float((parts / (1.0 - 2.0 * at * parts)).sum() - value)
+
+    at = optimize.brentq(excess, 0.0, 0.5 - 0.5 / value, xtol=1e-16)
     left = 1.0 - 2.0 * at * parts
-    cumulant = -0.5 * np.log(left).sum(axis=1)
-    curvature = 2.0 * np.square(parts / left).sum(axis=1)
-    w = np.sqrt(2.0 * np.maximum(low * value - cumulant, 1e-12))
-    v = low * np.sqrt(curvature)
-    return np.asarray(stats.norm.sf(w + np.log(np.maximum(v, 1e-300) / w) / w))
+    cumulant = -0.5 * np.log(left).sum()
+    w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
+    v = at * np.sqrt(2.0 * np.square(parts / left).sum())
+    return float(special.ndtr(-w - np.log(max(v, 1e-300) / w) / w))
 
 
 def sizes_of_exchange(
-    terms: FloatArray,  # shape: (n_units, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
-    residuals: FloatArray,  # shape: (n_outputs, n_units, n_columns)
+    own: Terms,
+    residuals: FloatArray,  # shape: (n_units, n_columns)
     strata: IndexArray | None = None,  # shape: (n_units,)
-) -> FloatArray:  # shape: (n_outputs, n_terms * n_columns)
+) -> FloatArray:  # shape: (n_terms * n_columns,)
     """Return the parts of the mixture over exchanges of units, in their strata."""
-    scaled = terms * np.sqrt(weights)
+    terms = own.values * np.sqrt(own.weights)
     if strata is None:
-        own = np.linalg.eigvalsh(_covariance(scaled[np.newaxis]))[0]
-        theirs = np.linalg.eigvalsh(_covariance(residuals))
-        found = own[:, np.newaxis] * theirs[:, np.newaxis, :] * (len(terms) - 1)
-        return np.maximum(found.reshape(len(residuals), -1), 0.0)
-    n_outputs, _, n_columns = residuals.shape
-    n_parts = scaled.shape[1] * n_columns
-    whole = np.zeros((n_outputs, n_parts, n_parts))
+        sizes = (np.linalg.eigvalsh(_covariance(one)) for one in (terms, residuals))
+        found = np.outer(*sizes).ravel() * (len(terms) - 1)
+        return np.maximum(found, 0.0)
+    n_parts = terms.shape[1] * residuals.shape[1]
+    whole = np.zeros((n_parts, n_parts))
     for stratum in np.unique(strata):
         rows = strata == stratum
         if rows.sum() > 1:
-            own = _covariance(scaled[np.newaxis, rows])[0]
-            theirs = _covariance(residuals[:, rows])
-            products = np.einsum("ab,ncd->nacbd", own, theirs).reshape(whole.shape)
-            whole += (rows.sum() - 1) * products
+            both = _covariance(terms[rows]), _covariance(residuals[rows])
+            whole += (rows.sum() - 1) * np.kron(*both)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
+
+
+def _covariance(values: FloatArray) -> FloatArray:  # shape: (n_columns, n_columns)
+    centred = values - values.mean(axis=0)
+    return np.asarray(centred.T @ centred / (len(values) - 1))
 
 
 def sizes_of_signs(
-    terms: FloatArray,  # shape: (n_rows, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
-    residuals: FloatArray,  # shape: (n_outputs, n_rows, n_columns)
+    own: Terms,
+    residuals: FloatArray,  # shape: (n_rows, n_columns)
     unit: IndexArray | None = None,  # shape: (n_rows,), of one sign; None: each row
-) -> FloatArray:  # shape: (n_outputs, n_parts)
+) -> FloatArray:  # shape: (n_parts,)
     """Return the parts of the mixture over signs of units."""
-    scaled = terms * np.sqrt(weights)
-    product = scaled[np.newaxis, :, :, np.newaxis] * residuals[:, :, np.newaxis, :]
-    flat = product.reshape(*product.shape[:2], -1)
-    if unit is not None:
-        sums = sum_of(np.moveaxis(flat, 1, 0), unit)
-        flat = np.ascontiguousarray(np.moveaxis(sums, 0, 1))
-    turned = np.swapaxes(flat, 1, 2)
-    small = flat.shape[2] <= flat.shape[1]
-    whole = turned @ flat if small else flat @ turned
-    return np.maximum(np.linalg.eigvalsh(whole), 0.0)
-
-
-def _covariance(values: FloatArray) -> FloatArray:  # (n, n_columns, n_columns)
-    """Return covariances of tables of shape (n, n_rows, n_columns)."""
-    centred = values - values.mean(axis=1, keepdims=True)
-    return np.asarray(np.swapaxes(centred, 1, 2) @ centred / (values.shape[1] - 1))
+    given = products_of(own.values * np.sqrt(own.weights), residuals)
+    given = given if unit is None else sum_of(given, unit)
+    return np.square(np.linalg.svd(given, compute_uv=False))
 
 
 # The test
@@ -1491,26 +1469,19 @@ class _Setting:
         self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return the tail of squared scores of terms, times those of a partner."""
-        terms, weights = own.values, own.weights
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
-        strata = self.exchange.within
         found = np.ones(self.n_outputs)
-        for outputs, columns in _by_width(self.groups, self.n_units * terms.shape[1]):
-            pair = []
-            for source in (self.residuals, residuals):
-                part = np.moveaxis(source[:, columns], 1, 0)  # (n_outputs, n_units, C)
-                if table is not None:
-                    part = part[:, :, :, None] * table[:, None, :]
-                    part = part.reshape(*part.shape[:2], -1)
-                pair.append(part)
-            seen, given = pair
-            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
-            value = np.einsum("oac,a->o", scores, weights)
+        for output in range(self.n_outputs):
+            columns = self.groups == output
+            seen, given = self.residuals[:, columns], residuals[:, columns]
+            if table is not None:
+                seen, given = products_of(seen, table), products_of(given, table)
+            value = own.weights @ np.square(own.values.T @ seen).sum(axis=1)
             if signs:
-                sizes = sizes_of_signs(terms, weights, given, unit)
+                sizes = sizes_of_signs(own, given, unit)
             else:
-                sizes = sizes_of_exchange(terms, weights, given, strata)
-            found[outputs] = tail_of_mixture(value, sizes)
+                sizes = sizes_of_exchange(own, given, self.exchange.within)
+            found[output] = tail_of_mixture(value, sizes)
         return found
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
@@ -1657,19 +1628,6 @@ def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
 def starts_of(groups: IndexArray) -> IndexArray:
     """Return where each output begins among sorted coordinates."""
     return np.flatnonzero(np.diff(groups, prepend=-1))
-
-
-def _by_width(
-    groups: IndexArray, n_entries: int
-) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Return blocks of outputs with as many coordinates, and their columns."""
-    widths, starts = np.bincount(groups), starts_of(groups)
-    for width in np.unique(widths).tolist():
-        outputs = np.flatnonzero(widths == width)
-        step = max(_BLOCK // (n_entries * width), 1)
-        for start in range(0, len(outputs), step):
-            some = outputs[start : start + step]
-            yield some, starts[some, np.newaxis] + np.arange(width)
 
 
 def _few_coordinates(
