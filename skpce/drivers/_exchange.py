@@ -245,8 +245,7 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        few = np.minimum(n_functions, _FIT_DEGREES)
-        n_functions = np.where(categorical_inputs(laws), n_functions, few)
+        n_functions = _few(n_functions, _FIT_DEGREES, categorical_inputs(laws))
         tables = tables_of(laws, X, n_functions)
         own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
         return cls(X, is_category, laws, tables, n_functions, tuple(own))
@@ -254,15 +253,6 @@ class Inputs:
     def without(self, members: Sequence[int]) -> IndexArray:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
-
-    def are_arranged(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
-    ) -> bool:
-        """Whether first terms of others are nearer to orthogonal than by chance."""
-        table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
-        n_units = len(own) if unit is None else int(unit.max()) + 1
-        nearness = n_units * np.square(table.T @ own / len(own)).sum()
-        return is_arranged(nearness, len(others))
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray | None
@@ -304,20 +294,23 @@ class Inputs:
         return replace(self, tables=np.ascontiguousarray(np.moveaxis(moved, 0, 2)))
 
     def dependence(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
-    ) -> float:
-        """Return the largest squared correlation of terms with the others', times n.
+        self,
+        own: FloatArray,  # shape: (n, n_terms), of rows or of units
+        others: IndexArray,
+        unit: IndexArray | None,
+        most: int | None = None,
+    ) -> FloatArray:  # shape: (n_terms, n_others)
+        """Return squared correlations of terms with the others', times n.
 
-        Terms of rows or of units.
+        With the first terms of each of the others, or with all of them.
         """
-        if not len(others):
-            return 0.0
-        table = np.hstack([self.terms[k].values for k in others.tolist()])
+        columns = (self.terms[k].values[:, :most] for k in others.tolist())
+        table = np.hstack([np.zeros((len(self.X), 0)), *columns])
         if len(own) < len(table) and unit is not None:
             table = mean_of(table, unit)
         found = (own / np.maximum(own.std(axis=0), 1e-9)).T @ table / len(table)
         n_units = len(table) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(found).max(initial=0.0))
+        return np.asarray(n_units * np.square(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +332,6 @@ def fit_others(
     unit: IndexArray | None = None,  # shape: (n_rows,), means over which are fitted
     *,
     smooth: bool = False,
-    with_covariances: bool = False,
     setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
 ) -> NullFit:
     """Fit outputs to other inputs, with prior variances learned from these alone.
@@ -348,14 +340,11 @@ def fit_others(
     of the fit itself.
     """
     contrasts = categorical_inputs(inputs.laws)[others]
-    n_functions = inputs.n_functions[others]
-    if smooth:
-        few = np.minimum(n_functions, _MODEL_DEGREES)
-        n_functions = np.where(contrasts, n_functions, few)
+    degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
+    n_functions = _few(inputs.n_functions[others], degrees, contrasts)
     most = int(n_functions.max(initial=0))
-    tables = inputs.tables[others][:, :most]
-    if smooth:
-        tables = tables * (np.arange(most) < n_functions[:, None])[:, :, None]
+    is_used = np.arange(most) < n_functions[:, np.newaxis]
+    tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
     if unit is not None and unit.max() + 1 < len(unit):
         moved = np.moveaxis(tables, 2, 0)
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
@@ -363,25 +352,23 @@ def fit_others(
     n_rows = len(centred)
     found = centred * (n_rows / max(n_rows - 1, 1))
     weights = np.zeros(len(others))
-    if not len(others) or not most:
+    if not most:
         return NullFit(found, weights)
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    order = 1 if smooth else _FIT_ORDER
     rows = np.arange(n_rows) if setting is None else first_of(setting)
     rows = rows[spread(len(rows), _SEARCH_ROWS)]
-    covariances = []
+    search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
+    n_priors = int(prior_of.max()) + 1
+    covariances = [np.eye(n_rows)] * (n_priors if n_rows <= _MOST_ARRANGED else 0)
     with one_thread_if_small(n_rows**2):
-        for place in range(prior_of.max() + 1):
+        for place in range(n_priors):
             part = np.flatnonzero(prior_of == place)
-            if with_covariances:
-                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             if setting is not None:  # repeats would be predicted by one another
                 own = mean_of(own, setting)[setting]
             known = observations_of(own[rows], np.ones(len(rows)))
-            search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
             start = Search(search, n_functions, contrasts, known).start()
             learned = learn_prior(
                 search, n_functions, contrasts, known, start, _FIT_STEPS
@@ -390,14 +377,31 @@ def fit_others(
             if not prior.weights.any():
                 continue
             weights = prior.weights
-            found[:, part] = _residuals(
-                prior, tables, centred[:, part], smooth, setting
-            )
-            if with_covariances:
-                inverse = _inverse(prior, tables)
-                size = np.diag(inverse)
-                covariances[-1] = inverse / np.outer(size, size)
+            scores, size, inverse = _by_inverse(prior, tables, centred[:, part])
+            left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+            found[:, part] = left
+            if inverse is None:
+                continue
+            if covariances:
+                covariances[place] = inverse / np.outer(size, size)
+            for repeats in _repeats(setting):
+                block = inverse[np.ix_(repeats, repeats)]
+                missed = inverse[repeats] @ centred[:, part]
+                found[np.ix_(repeats, part)] = np.linalg.solve(block, missed)
     return NullFit(found, weights, tuple(covariances), prior_of)
+
+
+def _repeats(setting: IndexArray | None) -> list[IndexArray]:
+    """Return the rows of each setting that has several."""
+    if setting is None:
+        return []
+    numbers = np.flatnonzero(np.bincount(setting) > 1)
+    return [np.flatnonzero(setting == number) for number in numbers]
+
+
+def _few(n_functions: IndexArray, most: int, are_contrasts: BoolArray) -> IndexArray:
+    """Keep so many polynomials of an input, and all contrasts."""
+    return np.where(are_contrasts, n_functions, np.minimum(n_functions, most))
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -418,58 +422,33 @@ def spread(n_rows: int, most: int) -> IndexArray:
     return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
 
 
-def _inverse(prior: TermPrior, tables: FloatArray) -> FloatArray:
-    """Return the inverse of the covariance of the outputs by a prior."""
-    covariance = prior.kernel(tables, tables) + INTERCEPT
-    np.einsum("ii->i", covariance)[...] += prior.noise
-    return np.asarray(np.linalg.inv(covariance))
+def _by_inverse(
+    prior: TermPrior, tables: FloatArray, centred: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return the inverse of the covariance of outputs, by a prior, times the outputs.
 
-
-def _residuals(
-    prior: TermPrior,
-    tables: FloatArray,
-    centred: FloatArray,
-    smooth: bool,
-    setting: IndexArray | None,
-) -> FloatArray:
+    Then its diagonal, and itself; of many rows terms are listed, and it is None.
+    """
     if len(centred) <= _KERNEL_ROWS:
-        inverse = _inverse(prior, tables)
-        if smooth:
-            return np.asarray(prior.noise * (inverse @ centred))
-        found = (inverse @ centred) / np.diag(inverse)[:, np.newaxis]
-        repeats = () if setting is None else np.flatnonzero(np.bincount(setting) > 1)
-        for number in repeats:
-            rows = np.flatnonzero(setting == number)
-            block = inverse[np.ix_(rows, rows)]
-            found[rows] = np.linalg.solve(block, inverse[rows] @ centred)
-        return np.asarray(found)
+        covariance = prior.kernel(tables, tables) + INTERCEPT
+        np.einsum("ii->i", covariance)[...] += prior.noise
+        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        return inverse @ centred, np.diag(inverse), inverse
     listed = prior.listed(_LISTED, 0.0, np.inf)
     assert listed is not None  # any variance may be left out
-    design = _products(listed, tables)
     scale = np.sqrt(prior.variances(listed))
     scale[0] = np.sqrt(INTERCEPT)
-    design = design * scale
+    design = np.tile(scale, (len(centred), 1))
+    for i, exponents in enumerate(listed.T):
+        some = np.flatnonzero(exponents)
+        design[:, some] *= tables[i, exponents[some] - 1].T
     gram = design.T @ design
     np.einsum("ii->i", gram)[...] += prior.noise
     factor = np.linalg.cholesky(gram)
     half = linalg.solve_triangular(factor, design.T, lower=True)  # (n_terms, n_rows)
-    fitted = half.T @ (half @ centred)
-    leverage = np.square(half).sum(axis=0)
-    misses = centred - fitted
-    if smooth:
-        return np.asarray(misses)
-    return np.asarray(misses / (1.0 - np.minimum(leverage, 0.999))[:, np.newaxis])
-
-
-def _products(
-    listed: IndexArray, tables: FloatArray
-) -> FloatArray:  # shape: (n_rows, n_terms)
-    """Evaluate products of the functions of a table."""
-    found = np.ones((tables.shape[2], len(listed)))
-    for i, exponents in enumerate(listed.T):
-        some = np.flatnonzero(exponents)
-        found[:, some] *= tables[i, exponents[some] - 1].T
-    return found
+    left = 1.0 - np.minimum(np.square(half).sum(axis=0), 0.999)
+    misses = centred - half.T @ (half @ centred)
+    return misses / prior.noise, left / prior.noise, None
 
 
 def bounded(
@@ -626,7 +605,7 @@ def _tail_of_saddle_point(value: float, parts: FloatArray) -> float:
     def excess(at: float) -> float:
         return float((parts / (1.0 - 2.0 * at * parts)).sum() - value)
 
-    at = optimize.brentq(excess, 0.0, 0.5 - 0.5 / value, xtol=1e-16)
+    at = optimize.brentq(excess, 0.0, 0.5 - 0.25 / value, xtol=1e-16)
     left = 1.0 - 2.0 * at * parts
     cumulant = -0.5 * np.log(left).sum()
     w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
@@ -957,13 +936,6 @@ class _Setting:
         if unit is not None:
             values, X = mean_of(values, unit), X[first_of(unit)]
             own = own.of_units(first_of(unit))
-        arranged = (
-            exchange.strata is None
-            and exchange.kind != "signs"
-            and len(others) > 0
-            and len(values) <= _MOST_ARRANGED
-            and inputs.are_arranged(whole.values[:, 0], others, unit)
-        )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
@@ -974,7 +946,6 @@ class _Setting:
                 values,
                 groups,
                 unit,
-                with_covariances=arranged,
                 setting=of_series,
             )
         residuals = bounded(fit.residuals, groups)
@@ -987,8 +958,8 @@ class _Setting:
         if strata is not None:
             own = seen = own.centred(strata)
         same = of_series if unit is None else unit
-        dependence = inputs.dependence(seen.values, others, same)
-        is_left = dependence > _NO_CORRELATION  # which is beyond chance
+        dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
+        is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
         if is_left and strata is not None:
             known = inputs.centred(strata if unit is None else strata[unit])
         if is_left:
@@ -996,7 +967,10 @@ class _Setting:
             own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
         turns = False
-        if fit.covariances:
+        nearness = np.inf
+        if fit.covariances and strata is None and exchange.kind != "signs":
+            nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
+        if is_arranged(nearness, len(others)):
             free, turns = inputs.free_directions(own.values[:, 0], others, unit)
             residuals = free @ (free.T @ residuals)
             roots = tuple(
