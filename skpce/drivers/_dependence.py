@@ -28,7 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._input_laws.families import InputLaw
-from ._design import Design, root_of
+from ._design import Design, first_of, numbers_of, root_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -295,7 +295,7 @@ def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
 
 def _distinct(values: FloatArray) -> int:
     """Count distinct rows."""
-    return len(_first_rows(values)[0])
+    return len(np.unique(values, axis=0))
 
 
 def _has_levels(inputs: FloatArray) -> bool:
@@ -322,16 +322,10 @@ def _are_levels(values: FloatArray) -> bool:
 
 def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
     """Return each row that is equal to an earlier one, with the first of these."""
-    first, place = _first_rows(points)
-    origin = first[place]
+    number = numbers_of(points)
+    origin = first_of(number)[number]
     later = np.flatnonzero(origin != np.arange(len(points)))
     return np.column_stack([origin[later], later])
-
-
-def _first_rows(points: FloatArray) -> tuple[IndexArray, IndexArray]:
-    """Return the first of each equal rows, in sorted order, and which each row is."""
-    _, first, same = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    return first, same.ravel()
 
 
 def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
@@ -349,7 +343,7 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
 
     Large groups are only those that lie apart by a factor: ensembles may have modes.
     """
-    origin, _ = _first_rows(points)  # one of each equal rows
+    origin = first_of(numbers_of(points))  # one of each equal rows
     unique = _without_tails(points[origin])
     n_unique = len(unique)
     n_neighbours = min(n_unique // 2, max(_MOST_DISTANCES // n_unique, _NEIGHBOURS))

@@ -154,6 +154,12 @@ class Terms:
         n_leading = min(self.n_leading, most)
         return Terms(self.values[:, :most], self.weights[:most], n_leading)
 
+    def times(self, table: FloatArray) -> Terms:
+        """Return the products of the leading terms with those of a partner."""
+        lead = self.first(self.n_leading)
+        weights = np.repeat(lead.weights, table.shape[1])
+        return Terms(products_of(lead.values, table), weights, 0)
+
     def of_units(self, first: IndexArray) -> Terms:
         """Return the terms of some rows, of mean 0."""
         values = self.values[first]
@@ -1258,17 +1264,15 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        own, lead = self.own.values[unit], self.lead.values[unit]
         for output, partner in enumerate(self.best.tolist()):
             columns = self.rows[:, self.groups == output]
-            detected, steady = _by_label(own, self.own.weights, columns, label)
+            detected, steady = _by_label(self.own, unit, columns, label)
             if partner >= 0:
-                table = self.partners[partner][1][unit]
-                weights = np.repeat(self.lead.weights, table.shape[1])
-                other = _by_label(products_of(lead, table), weights, columns, label)
-                detected = min(2.0 * min(detected, other[0]), 1.0)
-                pair = len(self.partners) * other[1] / (1.0 - ALONE)
-                steady = min(steady / ALONE, pair, 1.0)
+                both = self.own.times(self.partners[partner][1])
+                detected_pair, pair = _by_label(both, unit, columns, label)
+                detected = min(2.0 * min(detected, detected_pair), 1.0)
+                pair *= len(self.partners)
+                steady = min(float(_of_both(steady, pair)), 1.0)
             if detected <= _DIFFERS:
                 found[output] = steady
         return found
@@ -1390,7 +1394,7 @@ class _Setting:
         for partner in np.unique(self.best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                design.append(products_of(self.lead.values, self.partners[partner][1]))
+                design.append(self.own.times(self.partners[partner][1]).values)
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
@@ -1410,15 +1414,13 @@ class _Setting:
         """
         size = added(np.square(left), self.groups)
         share = size / np.maximum(size.mean(axis=0), 1e-300)
-        own = np.square(self.own.values) @ self.own.weights
-        larger = own @ share > own.sum()
-        lead = np.square(self.lead.values) @ self.lead.weights
+        larger = np.zeros(self.n_outputs, dtype=bool)
         for output, partner in enumerate(self.best.tolist()):
-            if partner >= 0:
-                table = self.partners[partner][1]
-                product = lead * np.square(table).sum(axis=1)
-                larger[output] |= product @ share[:, output] > product.sum()
-        return np.asarray(larger)
+            tables = [] if partner < 0 else [self.partners[partner][1]]
+            for one in (self.own, *map(self.own.times, tables)):
+                squares = np.square(one.values) @ one.weights
+                larger[output] |= squares @ share[:, output] > squares.sum()
+        return larger
 
     @cached_property
     def best(self) -> IndexArray:  # shape: (n_outputs,)
@@ -1490,21 +1492,22 @@ class _Setting:
             if any(k not in tables for k in inputs):
                 continue
             table = np.hstack([tables[k] for k in inputs])
-            product = products_of(self.lead.values, table)
-            weights = np.repeat(self.lead.weights, table.shape[1])
+            both = self.own.times(table)
             alone = np.hstack([own, table])
             if alone.shape[1] >= 0.5 * len(alone):
                 continue  # beside so many terms nothing is left to see
-            product = _beside(product - product.mean(axis=0), alone)
+            product = _beside(both.values - both.values.mean(axis=0), alone)
             other = replace(
                 self,
-                own=Terms(product, weights, 0),
+                own=replace(both, values=product),
                 residuals=left,
                 partners=(),
                 exchange=replace(self.exchange, kind="rows"),
             )
-            both = (left, False), (other.left_over(), True)
-            found[place] = np.max([other._of_tails(*one) for one in both], axis=0)
+            found[place] = np.maximum(
+                other._of_tails(left, signs=False),
+                other._of_tails(other.left_over(), signs=True),
+            )
         return found
 
 
@@ -1561,8 +1564,8 @@ def _outlying(
 
 
 def _by_label(
-    terms: FloatArray,  # shape: (n_rows, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
+    own: Terms,  # of units
+    unit: IndexArray,  # shape: (n_rows,)
     residuals: FloatArray,  # shape: (n_rows, n_coordinates)
     label: IndexArray,  # shape: (n_rows,)
 ) -> tuple[float, float]:
@@ -1570,7 +1573,8 @@ def _by_label(
 
     F-tests of an analysis of variance; means of labels are taken off.
     """
-    terms, residuals = without_means(terms, label), without_means(residuals, label)
+    weights, terms = own.weights, without_means(own.values[unit], label)
+    residuals = without_means(residuals, label)
     counts = np.bincount(label)
     n_rows, n_labels = len(label), len(counts)
     slopes = sum_of(terms[:, :, np.newaxis] * residuals[:, np.newaxis, :], label)

@@ -16,6 +16,7 @@ from skpce.drivers import Design, _exchange
 from skpce.drivers._exchange import (
     Inputs,
     Problem,
+    Terms,
     _by_label,
     bounded,
     equal_within,
@@ -505,14 +506,16 @@ def test_an_effect_is_compared_to_its_differences_between_labels(rng):
     label = np.repeat(np.arange(4), 20)
     flag = np.tile([-1.0, 1.0], 40)
     y = (0.5 + rng.normal(size=4))[label] * flag + 3 * label + rng.normal(size=80)
-    detected, steady = _by_label(flag[:, None], np.ones(1), y[:, None], label)
+    each, own = np.arange(80), Terms(flag[:, None], np.ones(1), 1)
+    detected, steady = _by_label(own, each, y[:, None], label)
     cells = y.reshape(4, 10, 2)
     slope = np.diff(cells.mean(axis=1), axis=1)[:, 0] / 2
     error = cells.var(axis=1, ddof=1).mean()
     between = 20 * np.var(slope, ddof=1)
     assert_allclose(detected, stats.f.sf(between / error, 3, 72))
     assert_allclose(steady, stats.ttest_1samp(slope, 0.0).pvalue)
-    alone = _by_label(label[:, None] * 1.0, np.ones(1), y[:, None], label)
+    own = Terms(label[:, None] * 1.0, np.ones(1), 1)
+    alone = _by_label(own, each, y[:, None], label)
     assert alone == (1.0, 0.0)  # what is one value for each label is not compared
 
 
