@@ -108,13 +108,13 @@ def _in_words(
         return ""
     of_residuals = _Dependence.of(residuals, generator)
     of_outputs = _Dependence.of(outputs, generator)
-    lag, predicted = of_residuals.lag, outputs - residuals
+    lag = int(np.argmax(of_residuals.scores)) + 1
     if of_residuals.p_value > _LEVEL:
         lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
         both = np.minimum(of_inputs.scores, of_outputs.scores) > _LARGE
         lags = {lag, *(np.flatnonzero(both) + 1).tolist()}
         if of_outputs.p_value > _LEVEL or all(
-            _explains(_changes(predicted, k), _changes(outputs, k), generator)
+            _explains_changes(outputs - residuals, outputs, k, generator)
             for k in sorted(lags)
         ):
             return ""
@@ -180,11 +180,6 @@ class _Dependence:
     scores: FloatArray  # shape: (n_lags,), standard scores
     p_value: float
 
-    @property
-    def lag(self) -> int:
-        """The lag of the strongest dependence."""
-        return int(np.argmax(self.scores)) + 1
-
     @classmethod
     def of(cls, values: FloatArray, generator: np.random.Generator) -> _Dependence:
         """Compare the largest score of all lags with those of other orders.
@@ -209,20 +204,18 @@ class _Dependence:
         return cls(scores[:, 0], float(np.mean(largest >= largest[0])))
 
 
-def _changes(values: FloatArray, lag: int) -> FloatArray:
-    """Return the differences of rows that are a lag apart, about their mean."""
-    found = values[lag:] - values[:-lag]
-    return np.asarray(found - found.mean(axis=0))
-
-
-def _explains(
-    predicted: FloatArray, observed: FloatArray, generator: np.random.Generator
+def _explains_changes(
+    predicted: FloatArray,  # shape: (n_rows, n_columns)
+    observed: FloatArray,  # shape: (n_rows, n_columns)
+    lag: int,
+    generator: np.random.Generator,
 ) -> bool:
-    """Test whether predicted changes go with observed ones; (n_changes, n_columns)."""
-    given = np.sum(observed * predicted)
+    """Test whether predicted changes of rows a lag apart go with observed ones."""
+    changes = (values[lag:] - values[:-lag] for values in (predicted, observed))
+    predicted, observed = (values - values.mean(axis=0) for values in changes)
     orders = (generator.permutation(len(predicted)) for _ in range(_N_ORDERS_LONG))
     others = np.array([np.sum(observed * predicted[order]) for order in orders])
-    p_value = (1 + np.sum(others >= given)) / (1 + len(others))
+    p_value = (1 + np.sum(others >= np.sum(observed * predicted))) / (1 + len(others))
     return bool(p_value <= _LEVEL_OF_CHANGES)
 
 

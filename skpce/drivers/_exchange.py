@@ -364,7 +364,8 @@ def fit_others(
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
     rows = np.arange(n_rows) if setting is None else first_of(setting)
-    rows = rows[spread(len(rows), _SEARCH_ROWS)]
+    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
+        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
     search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
     n_priors = int(prior_of.max()) + 1
     covariances = [np.eye(n_rows)] * (n_priors if n_rows <= _MOST_ARRANGED else 0)
@@ -421,11 +422,6 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
     sizes, vectors = np.linalg.eigh(same @ same.T)
     kept = sizes > 1e-12 * sizes[-1]
     return np.asarray(vectors[:, kept] * np.sqrt(sizes[kept]))
-
-
-def spread(n_rows: int, most: int) -> IndexArray:
-    """Return rows spread over all, or all."""
-    return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
 
 
 def _by_inverse(
@@ -676,9 +672,9 @@ _DIFFERS = 0.5
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
 
-# Entries of draws, and of settings, that are kept for the next input; rows from which
-# on draws of some of them are made from those of all.
-_KEPT_DRAWS, _KEPT_SETTING, _MANY_ROWS = 20_000_000, 1_000_000, 900
+# Entries of draws at most, and of settings that are kept; rows from which on draws of
+# some of them are made from those of all.
+_MOST_DRAWN, _KEPT_SETTING, _MANY_ROWS = 20_000_000, 1_000_000, 900
 
 # Excess of the fourth moments of scores up to which tails are those of normal ones, and
 # draws that are made where it is larger.
@@ -749,7 +745,24 @@ class Problem:
     @cached_property
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
-        return _few_coordinates(self.values - self.values.mean(axis=0), self.groups)
+        centred, widths = (
+            self.values - self.values.mean(axis=0),
+            np.bincount(self.groups),
+        )
+        if widths.max() == 1:
+            return centred, self.groups
+        found, labels = [], []
+        for label, width in enumerate(widths.tolist()):
+            part = centred[:, self.groups == label]
+            if width > 1:
+                sizes, vectors = np.linalg.eigh(part.T @ part)
+                kept = sizes > 1e-12 * sizes[-1]
+                kept[: max(width - _MOST_COORDINATES, 0)] = False
+                kept[-1] = True
+                part = part @ vectors[:, kept][:, ::-1]
+            found.append(part)
+            labels += [label] * part.shape[1]
+        return np.hstack(found), np.array(labels)
 
     @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
@@ -870,23 +883,13 @@ class Problem:
             for one in self.orders(number, block, n_rows):
                 yield one[one < n_units].reshape(len(one), n_units)
             return
-        generator = np.random.default_rng(1)
-        starts = range(0, number, block)
-        if number * n_units > _KEPT_DRAWS:
-            for start in starts:
-                yield _orders_of(generator, min(block, number - start), n_units)
-            return
         known = self._orders.get(n_units)
         if known is None or len(known) < number:
-            known = self._orders[n_units] = _orders_of(generator, number, n_units)
-        yield from (known[start : min(start + block, number)] for start in starts)
-
-
-def _orders_of(
-    generator: np.random.Generator, number: int, n_units: int
-) -> IndexArray:  # shape: (number, n_units)
-    found = np.tile(np.arange(n_units, dtype=np.int32), (number, 1))
-    return generator.permuted(found, axis=1, out=found)
+            known = np.tile(np.arange(n_units, dtype=np.int32), (number, 1))
+            np.random.default_rng(1).permuted(known, axis=1, out=known)
+            self._orders[n_units] = known
+        for start in range(0, number, block):
+            yield known[start : min(start + block, number)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -936,7 +939,8 @@ class _Setting:
             if design.blocks_cross(exchange.unit) or (units_of > 1).any():
                 values = without_means(values, design.blocks)
         # Units over which means are taken; None where each row is one.
-        is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
+        n_units = int(exchange.unit.max()) + 1
+        is_each = exchange.kind == "signs" or n_units == design.n_rows
         unit = None if is_each else exchange.unit
         inside = values if unit is None else without_means(values, unit)
         if unit is not None:
@@ -1243,7 +1247,7 @@ class _Setting:
     def is_affordable(self, n_draws: int) -> bool:
         """Whether so many draws are made; else tails stand in their place."""
         entries = self.n_units * n_draws
-        return self.work * n_draws <= _MOST_WORK and entries <= _KEPT_DRAWS
+        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
 
     @property
     def asks_signs(self) -> bool:
@@ -1606,27 +1610,6 @@ def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
 def starts_of(groups: IndexArray) -> IndexArray:
     """Return where each output begins among sorted coordinates."""
     return np.flatnonzero(np.diff(groups, prepend=-1))
-
-
-def _few_coordinates(
-    values: FloatArray, groups: IndexArray
-) -> tuple[FloatArray, IndexArray]:
-    """Rotate each output to its directions of most variance, and keep some of them."""
-    widths = np.bincount(groups)
-    if widths.max() == 1:
-        return values, groups
-    found, labels = [], []
-    for label, width in enumerate(widths.tolist()):
-        part = values[:, groups == label]
-        if width > 1:
-            sizes, vectors = np.linalg.eigh(part.T @ part)
-            kept = sizes > 1e-12 * sizes[-1]
-            kept[: max(width - _MOST_COORDINATES, 0)] = False
-            kept[-1] = True
-            part = part @ vectors[:, kept][:, ::-1]
-        found.append(part)
-        labels += [label] * part.shape[1]
-    return np.hstack(found), np.array(labels)
 
 
 def _left_of(

@@ -324,7 +324,7 @@ class _Fit:
         """
         members, n_inputs = self.data.members, self.table.shape[1]
         groups = self.data.groups
-        largest = partial(_largest, groups=groups)
+        largest = partial(np.maximum.reduceat, indices=starts_of(groups), axis=-1)
         rows = RowSums(add=partial(added, groups=groups), largest=largest)
         sets = [inputs for inputs in members if len(inputs) > 1]
         given = self.problem, _DRAWS, generator, rows
@@ -490,7 +490,3 @@ def _bands(
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
     return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
-
-
-def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:
-    return np.asarray(np.maximum.reduceat(table, starts_of(groups), axis=-1))
