@@ -745,10 +745,8 @@ class Problem:
     @cached_property
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
-        centred, widths = (
-            self.values - self.values.mean(axis=0),
-            np.bincount(self.groups),
-        )
+        centred = self.values - self.values.mean(axis=0)
+        widths = np.bincount(self.groups)
         if widths.max() == 1:
             return centred, self.groups
         found, labels = [], []
@@ -846,19 +844,16 @@ class Problem:
         setting = self.setting(self.members[row])
         return setting is None or setting.is_left
 
-    def correlated(self, row: int, other: int) -> bool:
-        """Whether terms of two rows of the answer hardly differ."""
+    def alike_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
+        """Test two rows of the answer as one group, where their terms hardly differ."""
+        both = self.members[row], self.members[other]
         left, right = (
-            joined([self.inputs.terms[k] for k in self.members[at]]).values
-            for at in (row, other)
+            joined([self.inputs.terms[k] for k in own]).values for own in both
         )
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
-        return bool(largest > max(_ALIKE, _NO_CORRELATION / len(left)))
-
-    def joint_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
-        """Test two rows of the answer as one group of inputs."""
-        members = tuple(sorted({*self.members[row], *self.members[other]}))
-        setting = _Setting.of(self, members)
+        setting = None
+        if largest > max(_ALIKE, _NO_CORRELATION / len(left)):
+            setting = _Setting.of(self, tuple(sorted({*both[0], *both[1]})))
         if setting is None:
             return np.ones(self.n_outputs)
         return setting.p_values(self.n_draws)
