@@ -847,9 +847,8 @@ class Problem:
     def alike_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
         """Test two rows of the answer as one group, where their terms hardly differ."""
         both = self.members[row], self.members[other]
-        left, right = (
-            joined([self.inputs.terms[k] for k in own]).values for own in both
-        )
+        terms = [joined([self.inputs.terms[k] for k in own]) for own in both]
+        left, right = terms[0].values, terms[1].values
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
         setting = None
         if largest > max(_ALIKE, _NO_CORRELATION / len(left)):
