@@ -261,7 +261,7 @@ class Inputs:
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
     def free_directions(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
+        self, own: FloatArray, others: IndexArray, unit: IndexArray
     ) -> tuple[FloatArray, bool]:  # shape: (n_units, n_directions), orthonormal
         """Return directions that other inputs leave, and whether terms are arranged.
 
@@ -271,8 +271,7 @@ class Inputs:
         """
         first, second = [], []
         for k in others.tolist():
-            leading = self.terms[k].leading
-            table = leading if unit is None else mean_of(leading, unit)
+            table = mean_of(self.terms[k].leading, unit)
             n_first = table.shape[1] if self.is_category[k] else 1
             first.append(table[:, :n_first])
             second.append(table[:, n_first:])
@@ -303,7 +302,7 @@ class Inputs:
         self,
         own: FloatArray,  # shape: (n, n_terms), of rows or of units
         others: IndexArray,
-        unit: IndexArray | None,
+        unit: IndexArray,  # shape: (n_rows,)
         most: int | None = None,
     ) -> FloatArray:  # shape: (n_terms, n_others)
         """Return squared correlations of terms with the others', times n.
@@ -312,11 +311,10 @@ class Inputs:
         """
         columns = (self.terms[k].values[:, :most] for k in others.tolist())
         table = np.hstack([np.zeros((len(self.X), 0)), *columns])
-        if len(own) < len(table) and unit is not None:
+        if len(own) < len(table):
             table = mean_of(table, unit)
         found = (own / np.maximum(own.std(axis=0), 1e-9)).T @ table / len(table)
-        n_units = len(table) if unit is None else int(unit.max()) + 1
-        return np.asarray(n_units * np.square(found))
+        return np.asarray((unit.max() + 1) * np.square(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -932,40 +930,30 @@ class _Setting:
             units_of = np.bincount(design.blocks[first_of(exchange.unit)])
             if design.blocks_cross(exchange.unit) or (units_of > 1).any():
                 values = without_means(values, design.blocks)
-        # Units over which means are taken; None where each row is one.
-        n_units = int(exchange.unit.max()) + 1
-        is_each = exchange.kind == "signs" or n_units == design.n_rows
-        unit = None if is_each else exchange.unit
-        inside = values if unit is None else without_means(values, unit)
-        if unit is not None:
-            values, X = mean_of(values, unit), X[first_of(unit)]
-            own = own.of_units(first_of(unit))
+        # Units over which means are taken; where signs change each row is one.
+        unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
+        first = first_of(unit)
+        inside, values, X = without_means(values, unit), mean_of(values, unit), X[first]
+        if len(first) < design.n_rows:
+            own = own.of_units(first)
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))
         else:
-            fit = fit_others(
-                inputs,
-                others,
-                values,
-                groups,
-                unit,
-                setting=of_series,
-            )
+            fit = fit_others(inputs, others, values, groups, unit, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
-            of_rows = fit.residuals if unit is None else inside + fit.residuals[unit]
-            of_rows = bounded(of_rows, groups)
+            of_rows = bounded(inside + fit.residuals[unit], groups)
         tied: tuple[int, ...] = ()
         known, seen, strata = inputs, whole, exchange.strata
         if strata is not None:
             own = seen = own.centred(strata)
-        same = of_series if unit is None else unit
+        same = unit if of_series is None else of_series
         dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
         if is_left and strata is not None:
-            known = inputs.centred(strata if unit is None else strata[unit])
+            known = inputs.centred(strata[unit])
         if is_left:
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
@@ -990,7 +978,7 @@ class _Setting:
         confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
         alone = exchange.pooled or (roots and confounded)
         partners = [
-            (k, leading if unit is None else mean_of(leading, unit))
+            (k, mean_of(leading, unit))
             for k in ([] if alone else others.tolist())
             if (leading := inputs.terms[k].leading).size  # else the input is constant
         ]
@@ -1607,7 +1595,7 @@ def starts_of(groups: IndexArray) -> IndexArray:
 
 
 def _left_of(
-    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray | None
+    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray
 ) -> tuple[Terms, tuple[int, ...]]:
     """Return what the others leave of the terms, and what they cannot be told from."""
     targets = own.values
