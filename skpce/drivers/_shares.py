@@ -105,7 +105,15 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     first[2, nothing] = total[2, nothing] = 1.0
     if len(problem.members) == 1:  # no other input takes part in anything
         first = total.copy()
-    return Shares(first, total, fit.pairs(), fit.explained, q2, noise, lack_of_fit)
+    return Shares(
+        first=first,
+        total=total,
+        pairs=fit.pairs(),
+        explained=fit.explained,
+        q2=q2,
+        noise=noise,
+        lack_of_fit=lack_of_fit,
+    )
 
 
 def shares_along(problem: Problem, q2: FloatArray) -> Shares:
