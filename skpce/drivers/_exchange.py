@@ -389,17 +389,15 @@ def fit_others(
                 continue
             if covariances:
                 covariances[place] = inverse / np.outer(size, size)
-            for repeats in _repeats(setting):
+            for repeats in () if setting is None else _repeats(setting):
                 block = inverse[np.ix_(repeats, repeats)]
                 missed = inverse[repeats] @ centred[:, part]
                 found[np.ix_(repeats, part)] = np.linalg.solve(block, missed)
     return NullFit(found, weights, tuple(covariances), prior_of)
 
 
-def _repeats(setting: IndexArray | None) -> list[IndexArray]:
+def _repeats(setting: IndexArray) -> list[IndexArray]:
     """Return the rows of each setting that has several."""
-    if setting is None:
-        return []
     numbers = np.flatnonzero(np.bincount(setting) > 1)
     return [np.flatnonzero(setting == number) for number in numbers]
 
@@ -621,9 +619,9 @@ def sizes_of_exchange(
     """Return the parts of the mixture over exchanges of units, in their strata."""
     terms = own.values * np.sqrt(own.weights)
     if strata is None:
-        sizes = (np.linalg.eigvalsh(_covariance(one)) for one in (terms, residuals))
-        found = np.outer(*sizes).ravel() * (len(terms) - 1)
-        return np.maximum(found, 0.0)
+        sizes = np.linalg.eigvalsh(_covariance(terms))
+        found = np.outer(sizes, np.linalg.eigvalsh(_covariance(residuals)))
+        return np.maximum(found.ravel() * (len(terms) - 1), 0.0)
     n_parts = terms.shape[1] * residuals.shape[1]
     whole = np.zeros((n_parts, n_parts))
     for stratum in np.unique(strata):
@@ -933,9 +931,9 @@ class _Setting:
         # Units over which means are taken; where signs change each row is one.
         unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
         first = first_of(unit)
-        inside, values, X = without_means(values, unit), mean_of(values, unit), X[first]
+        inside = without_means(values, unit)
         if len(first) < design.n_rows:
-            own = own.of_units(first)
+            values, X, own = mean_of(values, unit), X[first], own.of_units(first)
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             fit = NullFit(equal_within(values, exchange.strata), np.zeros(len(others)))

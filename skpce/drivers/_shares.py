@@ -217,10 +217,16 @@ class _Fit:
     @cached_property
     def estimate(self) -> FloatArray:  # shape: (2, n_outputs, n_rows)
         """Shares of each row of the answer, alone and in all."""
-        of_inputs = self.expansion.closed_sobol_index, self.expansion.total_sobol_index
-        found = [[share(own) for own in self.data.members] for share in of_inputs]
-        by_output = np.swapaxes(np.array(found), 1, 2)
-        return np.nan_to_num(by_output) * self.explained[:, np.newaxis]
+        indices = self.expansion.sobol_indices()
+        single = np.stack([indices.first_order, indices.total_order])
+        found = np.empty((2, self.expansion.n_groups, len(self.data.members)))
+        for place, inputs in enumerate(self.data.members):
+            if len(inputs) == 1:
+                found[:, :, place] = single[:, :, inputs[0]]
+            else:
+                found[0, :, place] = self.expansion.closed_sobol_index(inputs)
+                found[1, :, place] = self.expansion.total_sobol_index(inputs)
+        return np.nan_to_num(found) * self.explained[:, np.newaxis]
 
     def pairs(self) -> FloatArray:  # shape: (n_outputs, n_rows, n_rows)
         """Return the share that two inputs have together only, of the variance of y."""
