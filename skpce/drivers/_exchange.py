@@ -366,7 +366,9 @@ def fit_others(
         rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
     search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
     n_priors = int(prior_of.max()) + 1
-    covariances = [np.eye(n_rows)] * (n_priors if n_rows <= _MOST_ARRANGED else 0)
+    covariances = []
+    if n_rows <= _MOST_ARRANGED:
+        covariances = [np.eye(n_rows)] * n_priors
     with one_thread_if_small(n_rows**2):
         for place in range(n_priors):
             part = np.flatnonzero(prior_of == place)
