@@ -680,9 +680,7 @@ n_inputs)
     check_real("explain", "negligible", negligible, low=0, high=1)
     inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
     log = [log] if isinstance(log, str) else listed(log, "log")
-    asked = Asked(
-        *(inputs, outputs, steps, tuple(log)), *(replicate, blocks, groups, order)
-    )
+    asked = Asked(inputs, outputs, steps, tuple(log), replicate, blocks, groups, order)
     runs = read_runs(data, y, asked)
     found = runs.data
     members, names = _rows(found.names, together)
@@ -693,14 +691,25 @@ n_inputs)
         warn_of_narrow(laws, found.X, found.names)
     with one_thread_for(len(found.X)):
         findings = find_drivers(
-            *(found.X, found.is_category, laws),
-            *(found.coordinates, found.read, runs.design),
-            *(members, names, negligible),
+            found.X,
+            found.is_category,
+            laws,
+            found.coordinates,
+            found.read,
+            runs.design,
+            members=members,
+            names=names,
+            negligible=negligible,
         )
     places = tuple(one.of_rows(runs.rows) for one in findings.cautions)
-    findings = replace(findings, cautions=places)
-    given = findings, names, found.read, found
-    return make_answer(*given, negligible=negligible, cautions=runs.cautions)
+    return make_answer(
+        replace(findings, cautions=places),
+        names,
+        found.read,
+        found,
+        negligible=negligible,
+        cautions=runs.cautions,
+    )
 
 
 def _rows(

@@ -167,8 +167,9 @@ def _found(
     order = rows[canonical_order(data.X[rows], data.coordinates[rows])]
     values, X = data.coordinates[order], data.X[order]
     design, laws = answer.design.of_rows(order), data.laws
-    asked = answer.findings.members, answer.input_names
-    columns, members = order_of_inputs(X, values, *asked)
+    columns, members = order_of_inputs(
+        X, values, answer.findings.members, answer.input_names
+    )
     laws = None if laws is None else [laws[k] for k in columns]
     X = X[first_of(design.setting)][design.setting][:, columns]
     outputs = np.unique(groups[data.read.spread(values) > 0])
@@ -179,8 +180,10 @@ def _found(
     shares = Shares.nothing(len(along), len(members))
     if len(outputs) and members:
         inputs = Inputs.of(X, data.is_category[columns], laws)
-        given = values[:, used], own, design, tuple(members), 2 * len(X.T)
-        problem = Problem(inputs, *given)
+        n_hypotheses = 2 * X.shape[1]
+        problem = Problem(
+            inputs, values[:, used], own, design, tuple(members), n_hypotheses
+        )
         if not design.series:
             each = [problem.p_values_of_all(row) for row in range(len(members))]
             p_values[:, outputs] = adjusted_for_families(np.array(each))

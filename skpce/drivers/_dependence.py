@@ -28,7 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._input_laws.families import InputLaw
-from ._design import Design, root_of
+from ._design import Design, first_of, numbers_of, root_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -108,13 +108,13 @@ def _in_words(
         return ""
     of_residuals = _Dependence.of(residuals, generator)
     of_outputs = _Dependence.of(outputs, generator)
-    lag, predicted = of_residuals.lag, outputs - residuals
+    lag = int(np.argmax(of_residuals.scores)) + 1
     if of_residuals.p_value > _LEVEL:
         lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
         both = np.minimum(of_inputs.scores, of_outputs.scores) > _LARGE
         lags = {lag, *(np.flatnonzero(both) + 1).tolist()}
         if of_outputs.p_value > _LEVEL or all(
-            _explains(_changes(predicted, k), _changes(outputs, k), generator)
+            _explains_changes(outputs - residuals, outputs, k, generator)
             for k in sorted(lags)
         ):
             return ""
@@ -180,11 +180,6 @@ class _Dependence:
     scores: FloatArray  # shape: (n_lags,), standard scores
     p_value: float
 
-    @property
-    def lag(self) -> int:
-        """The lag of the strongest dependence."""
-        return int(np.argmax(self.scores)) + 1
-
     @classmethod
     def of(cls, values: FloatArray, generator: np.random.Generator) -> _Dependence:
         """Compare the largest score of all lags with those of other orders.
@@ -209,20 +204,18 @@ class _Dependence:
         return cls(scores[:, 0], float(np.mean(largest >= largest[0])))
 
 
-def _changes(values: FloatArray, lag: int) -> FloatArray:
-    """Return the differences of rows that are a lag apart, about their mean."""
-    found = values[lag:] - values[:-lag]
-    return np.asarray(found - found.mean(axis=0))
-
-
-def _explains(
-    predicted: FloatArray, observed: FloatArray, generator: np.random.Generator
+def _explains_changes(
+    predicted: FloatArray,  # shape: (n_rows, n_columns)
+    observed: FloatArray,  # shape: (n_rows, n_columns)
+    lag: int,
+    generator: np.random.Generator,
 ) -> bool:
-    """Test whether predicted changes go with observed ones; (n_changes, n_columns)."""
-    given = np.sum(observed * predicted)
+    """Test whether predicted changes of rows a lag apart go with observed ones."""
+    changes = (values[lag:] - values[:-lag] for values in (predicted, observed))
+    predicted, observed = (values - values.mean(axis=0) for values in changes)
     orders = (generator.permutation(len(predicted)) for _ in range(_N_ORDERS_LONG))
     others = np.array([np.sum(observed * predicted[order]) for order in orders])
-    p_value = (1 + np.sum(others >= given)) / (1 + len(others))
+    p_value = (1 + np.sum(others >= np.sum(observed * predicted))) / (1 + len(others))
     return bool(p_value <= _LEVEL_OF_CHANGES)
 
 
@@ -295,7 +288,7 @@ def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
 
 def _distinct(values: FloatArray) -> int:
     """Count distinct rows."""
-    return len(_first_rows(values)[0])
+    return len(np.unique(values, axis=0))
 
 
 def _has_levels(inputs: FloatArray) -> bool:
@@ -322,16 +315,10 @@ def _are_levels(values: FloatArray) -> bool:
 
 def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
     """Return each row that is equal to an earlier one, with the first of these."""
-    first, place = _first_rows(points)
-    origin = first[place]
+    number = numbers_of(points)
+    origin = first_of(number)[number]
     later = np.flatnonzero(origin != np.arange(len(points)))
     return np.column_stack([origin[later], later])
-
-
-def _first_rows(points: FloatArray) -> tuple[IndexArray, IndexArray]:
-    """Return the first of each equal rows, in sorted order, and which each row is."""
-    _, first, same = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    return first, same.ravel()
 
 
 def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
@@ -349,7 +336,7 @@ def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2
 
     Large groups are only those that lie apart by a factor: ensembles may have modes.
     """
-    origin, _ = _first_rows(points)  # one of each equal rows
+    origin = first_of(numbers_of(points))  # one of each equal rows
     unique = _without_tails(points[origin])
     n_unique = len(unique)
     n_neighbours = min(n_unique // 2, max(_MOST_DISTANCES // n_unique, _NEIGHBOURS))

@@ -75,11 +75,6 @@ class Exchange:
         """Strata in which units are exchanged; None where all of them are."""
         return None if self.pooled else self.strata
 
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-        return int(self.unit.max(initial=-1)) + 1
-
 
 @dataclass(frozen=True, eq=False)
 class Design:

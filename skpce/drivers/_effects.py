@@ -90,9 +90,18 @@ def _effect(model: Any, data: Data, output: int, name: str, is_driver: bool) -> 
     names = data.read.layout.part_names
     is_log = name in data.logarithms
     grid, x = (10.0**at if is_log else at for at in (grid, x))
-    shown = tuple(names[k] for k in columns), grid, means, x, data.y[:, columns]
-    how = is_log or is_even, levels, is_driver
-    return Effect(data.read.names[output], name, *shown, *how)
+    return Effect(
+        output=data.read.names[output],
+        input=name,
+        columns=tuple(names[k] for k in columns),
+        grid=grid,
+        means=means,
+        x=x,
+        y=data.y[:, columns],
+        is_log=is_log or is_even,
+        levels=levels,
+        is_driver=is_driver,
+    )
 
 
 def draw_effects(effects: list[Effect]) -> Any:

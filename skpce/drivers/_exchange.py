@@ -54,11 +54,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
-from scipy import linalg, stats
+from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
@@ -158,6 +158,12 @@ class Terms:
         n_leading = min(self.n_leading, most)
         return Terms(self.values[:, :most], self.weights[:most], n_leading)
 
+    def times(self, table: FloatArray) -> Terms:
+        """Return the products of the leading terms with those of a partner."""
+        lead = self.first(self.n_leading)
+        weights = np.repeat(lead.weights, table.shape[1])
+        return Terms(products_of(lead.values, table), weights, 0)
+
     def of_units(self, first: IndexArray) -> Terms:
         """Return the terms of some rows, of mean 0."""
         values = self.values[first]
@@ -249,8 +255,7 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        few = np.minimum(n_functions, _FIT_DEGREES)
-        n_functions = np.where(categorical_inputs(laws), n_functions, few)
+        n_functions = _few(n_functions, _FIT_DEGREES, categorical_inputs(laws))
         tables = tables_of(laws, X, n_functions)
         own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
         return cls(X, is_category, laws, tables, n_functions, tuple(own))
@@ -259,25 +264,16 @@ class Inputs:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
-    def alone(self, members: Sequence[int]) -> FloatArray:  # (n_rows, n_functions)
-        """Return what inputs may do alone: their terms and, if few, their functions."""
+    def functions(self, members: Sequence[int]) -> FloatArray:
+        """Return what inputs may do alone: their terms and, if few, polynomials."""
         terms = joined([self.terms[k] for k in members]).values
         numbers = [k for k in members if not self.is_category[k]]
-        functions = [self.tables[k, : self.n_functions[k]].T for k in numbers]
-        whole = np.hstack([terms, *functions])
+        polynomials = [self.tables[k, : self.n_functions[k]].T for k in numbers]
+        whole = np.hstack([terms, *polynomials])  # (n_rows, n_functions)
         return np.asarray(whole if 5 * whole.shape[1] <= len(whole) else terms)
 
-    def are_arranged(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
-    ) -> bool:
-        """Whether first terms of others are nearer to orthogonal than by chance."""
-        table = np.hstack([self.terms[k].values[:, :1] for k in others.tolist()])
-        n_units = len(own) if unit is None else int(unit.max()) + 1
-        nearness = n_units * np.square(table.T @ own / len(own)).sum()
-        return is_arranged(nearness, len(others))
-
     def free_directions(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
+        self, own: FloatArray, others: IndexArray, unit: IndexArray
     ) -> tuple[FloatArray, bool]:  # shape: (n_units, n_directions), orthonormal
         """Return directions that other inputs leave, and whether terms are arranged.
 
@@ -287,8 +283,7 @@ class Inputs:
         """
         first, second = [], []
         for k in others.tolist():
-            leading = self.terms[k].leading
-            table = leading if unit is None else mean_of(leading, unit)
+            table = mean_of(self.terms[k].leading, unit)
             n_first = table.shape[1] if self.is_category[k] else 1
             first.append(table[:, :n_first])
             second.append(table[:, n_first:])
@@ -316,20 +311,22 @@ class Inputs:
         return replace(self, tables=np.ascontiguousarray(np.moveaxis(moved, 0, 2)))
 
     def dependence(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray | None
-    ) -> float:
-        """Return the largest squared correlation of terms with the others', times n.
+        self,
+        own: FloatArray,  # shape: (n, n_terms), of rows or of units
+        others: IndexArray,
+        unit: IndexArray,  # shape: (n_rows,)
+        most: int | None = None,
+    ) -> FloatArray:  # shape: (n_terms, n_others)
+        """Return squared correlations of terms with the others', times n.
 
-        Terms of rows or of units.
+        With the first terms of each of the others, or with all of them.
         """
-        if not len(others):
-            return 0.0
-        table = np.hstack([self.terms[k].values for k in others.tolist()])
-        if len(own) < len(table) and unit is not None:
+        columns = (self.terms[k].values[:, :most] for k in others.tolist())
+        table = np.hstack([np.zeros((len(self.X), 0)), *columns])
+        if len(own) < len(table):
             table = mean_of(table, unit)
         found = (own / np.maximum(own.std(axis=0), 1e-9)).T @ table / len(table)
-        n_units = len(table) if unit is None else int(unit.max()) + 1
-        return float(n_units * np.square(found).max(initial=0.0))
+        return np.asarray((unit.max() + 1) * np.square(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +350,6 @@ def fit_others(
     terms: FloatArray | None = None,  # shape: (n_units, n_terms), of an input
     *,
     smooth: bool = False,
-    with_covariances: bool = False,
     setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
 ) -> NullFit:
     """Fit outputs to other inputs, with prior variances learned from these alone.
@@ -362,65 +358,67 @@ def fit_others(
     of the fit itself.
     """
     contrasts = categorical_inputs(inputs.laws)[others]
-    n_functions = inputs.n_functions[others]
-    if smooth:
-        few = np.minimum(n_functions, _MODEL_DEGREES)
-        n_functions = np.where(contrasts, n_functions, few)
+    degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
+    n_functions = _few(inputs.n_functions[others], degrees, contrasts)
     most = int(n_functions.max(initial=0))
-    tables = inputs.tables[others][:, :most]
-    if smooth:
-        tables = tables * (np.arange(most) < n_functions[:, None])[:, :, None]
+    is_used = np.arange(most) < n_functions[:, np.newaxis]
+    tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
     if unit is not None and unit.max() + 1 < len(unit):
         moved = np.moveaxis(tables, 2, 0)
         tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
     n_rows, n_targets = centred.shape
     both = centred if terms is None else np.hstack([centred, terms])
-    left_out = both * (n_rows / max(n_rows - 1, 1))
-    found, beside = left_out[:, :n_targets], beside_of(left_out, n_targets)
+    left = both * (n_rows / max(n_rows - 1, 1))
+    found, beside = left[:, :n_targets], beside_of(left, n_targets)
     weights = np.zeros(len(others))
-    if not len(others) or not most:
+    if not most:
         return NullFit(found, weights, beside)
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    order = 1 if smooth else _FIT_ORDER
     rows = np.arange(n_rows) if setting is None else first_of(setting)
-    rows = rows[spread(len(rows), _SEARCH_ROWS)]
+    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
+        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
+    search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
+    n_priors = int(prior_of.max()) + 1
     covariances = []
+    if n_rows <= _MOST_ARRANGED:
+        covariances = [np.eye(n_rows)] * n_priors
     with one_thread_if_small(n_rows**2):
-        for place in range(prior_of.max() + 1):
+        for place in range(n_priors):
             part = np.flatnonzero(prior_of == place)
-            if with_covariances:
-                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             if setting is not None:  # repeats would be predicted by one another
                 own = mean_of(own, setting)[setting]
             known = observations_of(own[rows], np.ones(len(rows)))
-            search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
             start = Search(search, n_functions, contrasts, known).start()
-            asked = search, n_functions, contrasts, known, start, _FIT_STEPS
-            prior = learn_prior(*asked).or_nothing()
+            learned = learn_prior(
+                search, n_functions, contrasts, known, start, _FIT_STEPS
+            )
+            prior = learned.or_nothing()
             if not prior.weights.any():
                 continue
             weights = prior.weights
-            columns = np.append(part, np.arange(n_targets, both.shape[1]))
-            given = prior, tables, both[:, columns], smooth, setting
-            left_out = _residuals(*given)
-            found[:, part] = left_out[:, : len(part)]
-            beside[:, part] = beside_of(left_out, len(part))
-            if with_covariances:
-                inverse = _inverse(prior, tables)
-                size = np.diag(inverse)
-                covariances[-1] = inverse / np.outer(size, size)
+            some = both[:, np.append(part, np.arange(n_targets, both.shape[1]))]
+            scores, size, inverse = _by_inverse(prior, tables, some)
+            left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+            if inverse is not None:
+                if covariances:
+                    covariances[place] = inverse / np.outer(size, size)
+                for repeats in () if setting is None else _repeats(setting):
+                    block = inverse[np.ix_(repeats, repeats)]
+                    left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
+            found[:, part] = left[:, : len(part)]
+            beside[:, part] = beside_of(left, len(part))
     if not smooth:
         found, beside = (without_rounding(one, centred) for one in (found, beside))
     return NullFit(found, weights, beside, tuple(covariances), prior_of)
 
 
-def beside_of(left_out: FloatArray, number: int) -> FloatArray:
+def beside_of(left: FloatArray, number: int) -> FloatArray:
     """Return what the last columns of a table leave of so many first ones."""
-    return _beside(left_out[:, :number], left_out[:, number:])
+    return _beside(left[:, :number], left[:, number:])
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
@@ -432,6 +430,17 @@ def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
     unit = _ROUNDING * np.abs(targets).max(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
     return np.asarray(np.round(residuals / unit) * unit)
+
+
+def _repeats(setting: IndexArray) -> list[IndexArray]:
+    """Return the rows of each setting that has several."""
+    numbers = np.flatnonzero(np.bincount(setting) > 1)
+    return [np.flatnonzero(setting == number) for number in numbers]
+
+
+def _few(n_functions: IndexArray, most: int, are_contrasts: BoolArray) -> IndexArray:
+    """Keep so many polynomials of an input, and all contrasts."""
+    return np.where(are_contrasts, n_functions, np.minimum(n_functions, most))
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -447,63 +456,33 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
     return np.asarray(vectors[:, kept] * np.sqrt(sizes[kept]))
 
 
-def spread(n_rows: int, most: int) -> IndexArray:
-    """Return rows spread over all, or all."""
-    return np.linspace(0, n_rows - 1, min(n_rows, most)).round().astype(np.int64)
+def _by_inverse(
+    prior: TermPrior, tables: FloatArray, centred: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Return the inverse of the covariance of outputs, by a prior, times the outputs.
 
-
-def _inverse(prior: TermPrior, tables: FloatArray) -> FloatArray:
-    """Return the inverse of the covariance of the outputs by a prior."""
-    covariance = prior.kernel(tables, tables) + INTERCEPT
-    np.einsum("ii->i", covariance)[...] += prior.noise
-    return np.asarray(np.linalg.inv(covariance))
-
-
-def _residuals(
-    prior: TermPrior,
-    tables: FloatArray,
-    centred: FloatArray,
-    smooth: bool,
-    setting: IndexArray | None,
-) -> FloatArray:
+    Then its diagonal, and itself; of many rows terms are listed, and it is None.
+    """
     if len(centred) <= _KERNEL_ROWS:
-        inverse = _inverse(prior, tables)
-        if smooth:
-            return np.asarray(prior.noise * (inverse @ centred))
-        found = (inverse @ centred) / np.diag(inverse)[:, np.newaxis]
-        repeats = () if setting is None else np.flatnonzero(np.bincount(setting) > 1)
-        for number in repeats:
-            rows = np.flatnonzero(setting == number)
-            block = inverse[np.ix_(rows, rows)]
-            found[rows] = np.linalg.solve(block, inverse[rows] @ centred)
-        return np.asarray(found)
+        covariance = prior.kernel(tables, tables) + INTERCEPT
+        np.einsum("ii->i", covariance)[...] += prior.noise
+        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        return inverse @ centred, np.diag(inverse), inverse
     listed = prior.listed(_LISTED, 0.0, np.inf)
     assert listed is not None  # any variance may be left out
-    design = _products(listed, tables)
     scale = np.sqrt(prior.variances(listed))
     scale[0] = np.sqrt(INTERCEPT)
-    design = design * scale
+    design = np.tile(scale, (len(centred), 1))
+    for i, exponents in enumerate(listed.T):
+        some = np.flatnonzero(exponents)
+        design[:, some] *= tables[i, exponents[some] - 1].T
     gram = design.T @ design
     np.einsum("ii->i", gram)[...] += prior.noise
     factor = np.linalg.cholesky(gram)
     half = linalg.solve_triangular(factor, design.T, lower=True)  # (n_terms, n_rows)
-    fitted = half.T @ (half @ centred)
-    leverage = np.square(half).sum(axis=0)
-    misses = centred - fitted
-    if smooth:
-        return np.asarray(misses)
-    return np.asarray(misses / (1.0 - np.minimum(leverage, 0.999))[:, np.newaxis])
-
-
-def _products(
-    listed: IndexArray, tables: FloatArray
-) -> FloatArray:  # shape: (n_rows, n_terms)
-    """Evaluate products of the functions of a table."""
-    found = np.ones((tables.shape[2], len(listed)))
-    for i, exponents in enumerate(listed.T):
-        some = np.flatnonzero(exponents)
-        found[:, some] *= tables[i, exponents[some] - 1].T
-    return found
+    left = 1.0 - np.minimum(np.square(half).sum(axis=0), 0.999)
+    misses = centred - half.T @ (half @ centred)
+    return misses / prior.noise, left / prior.noise, None
 
 
 def bounded(
@@ -539,9 +518,6 @@ _EXCEEDED = 10
 
 #: Part of the level that is kept for what an input does alone; the rest is for pairs.
 ALONE = 0.8
-
-# Steps of the bisection for a saddle point.
-_STEPS = 50
 
 
 def smaller_rank(
@@ -644,95 +620,76 @@ def tail_of_draws(observed: float, drawn: FloatArray) -> float:
     return float(size / len(drawn) * np.exp(-(observed - start) / mean))
 
 
-def tail_of_mixture(
-    observed: FloatArray,  # shape: (n_outputs,)
-    sizes: FloatArray,  # shape: (n_outputs, n_parts), not negative
-) -> FloatArray:  # shape: (n_outputs,)
+def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
     r"""Return the probability of larger values of :math:`\sum_k \lambda_k \chi^2_1`.
 
     By the saddle point above the mean; by three moments below, where nothing is
-    decided.
+    decided. The sizes are not negative.
     """
-    largest = sizes.max(axis=1, initial=0.0)
-    known = largest > 0
-    found = np.ones(len(observed))
-    scale = np.where(known, largest, 1.0)
-    parts, value = sizes / scale[:, np.newaxis], observed / scale
-    first, second, third = (np.power(parts[known], k).sum(axis=1) for k in (1, 2, 3))
-    degrees = second**3 / third**2
-    standard = (value[known] - first) / np.sqrt(2.0 * second)
-    found[known] = stats.chi2.sf(degrees + standard * np.sqrt(2 * degrees), degrees)
-    above = known & (value > 1.1 * parts.sum(axis=1))
-    if above.any():
-        found[above] = _tail_of_saddle_point(value[above], parts[above])
-    return np.clip(found, 0.0, 1.0)
+    largest = sizes.max(initial=0.0)
+    if not largest > 0:
+        return 1.0
+    parts, value = sizes / largest, observed / largest
+    if value > 1.1 * parts.sum():
+        found = _tail_of_saddle_point(value, parts)
+    else:
+        first, second, third = (np.power(parts, k).sum() for k in (1, 2, 3))
+        degrees = second**3 / third**2
+        standard = (value - first) / np.sqrt(2.0 * second)
+        at = degrees + standard * np.sqrt(2.0 * degrees)
+        found = special.chdtrc(degrees, max(at, 0.0))
+    return float(np.clip(found, 0.0, 1.0))
 
 
-def _tail_of_saddle_point(value: FloatArray, parts: FloatArray) -> FloatArray:
-    low, high = np.zeros(len(value)), np.full(len(value), 0.5)
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        slope = (parts / (1.0 - 2.0 * middle[:, np.newaxis] * parts)).sum(axis=1)
-        below = slope < value
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    at = low[:, np.newaxis]
+def _tail_of_saddle_point(value: float, parts: FloatArray) -> float:
+    """Return the tail above the mean of parts of which the largest is one."""
+
+    def excess(at: float) -> float:
+        return float((parts / (1.0 - 2.0 * at * parts)).sum() - value)
+
+    at = optimize.brentq(excess, 0.0, 0.5 - 0.25 / value, xtol=1e-16)
     left = 1.0 - 2.0 * at * parts
-    cumulant = -0.5 * np.log(left).sum(axis=1)
-    curvature = 2.0 * np.square(parts / left).sum(axis=1)
-    w = np.sqrt(2.0 * np.maximum(low * value - cumulant, 1e-12))
-    v = low * np.sqrt(curvature)
-    return np.asarray(stats.norm.sf(w + np.log(np.maximum(v, 1e-300) / w) / w))
+    cumulant = -0.5 * np.log(left).sum()
+    w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
+    v = at * np.sqrt(2.0 * np.square(parts / left).sum())
+    return float(special.ndtr(-w - np.log(max(v, 1e-300) / w) / w))
 
 
 def sizes_of_exchange(
-    terms: FloatArray,  # shape: (n_units, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
-    residuals: FloatArray,  # shape: (n_outputs, n_units, n_columns)
+    own: Terms,
+    residuals: FloatArray,  # shape: (n_units, n_columns)
     strata: IndexArray | None = None,  # shape: (n_units,)
-) -> FloatArray:  # shape: (n_outputs, n_terms * n_columns)
+) -> FloatArray:  # shape: (n_terms * n_columns,)
     """Return the parts of the mixture over exchanges of units, in their strata."""
-    scaled = terms * np.sqrt(weights)
+    terms = own.values * np.sqrt(own.weights)
     if strata is None:
-        own = np.linalg.eigvalsh(_covariance(scaled[np.newaxis]))[0]
-        theirs = np.linalg.eigvalsh(_covariance(residuals))
-        found = own[:, np.newaxis] * theirs[:, np.newaxis, :] * (len(terms) - 1)
-        return np.maximum(found.reshape(len(residuals), -1), 0.0)
-    n_outputs, _, n_columns = residuals.shape
-    n_parts = scaled.shape[1] * n_columns
-    whole = np.zeros((n_outputs, n_parts, n_parts))
+        sizes = np.linalg.eigvalsh(_covariance(terms))
+        found = np.outer(sizes, np.linalg.eigvalsh(_covariance(residuals)))
+        return np.maximum(found.ravel() * (len(terms) - 1), 0.0)
+    n_parts = terms.shape[1] * residuals.shape[1]
+    whole = np.zeros((n_parts, n_parts))
     for stratum in np.unique(strata):
         rows = strata == stratum
         if rows.sum() > 1:
-            own = _covariance(scaled[np.newaxis, rows])[0]
-            theirs = _covariance(residuals[:, rows])
-            products = np.einsum("ab,ncd->nacbd", own, theirs).reshape(whole.shape)
-            whole += (rows.sum() - 1) * products
+            both = _covariance(terms[rows]), _covariance(residuals[rows])
+            whole += (rows.sum() - 1) * np.kron(*both)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
+
+
+def _covariance(values: FloatArray) -> FloatArray:  # shape: (n_columns, n_columns)
+    centred = values - values.mean(axis=0)
+    return np.asarray(centred.T @ centred / (len(values) - 1))
 
 
 def sizes_of_signs(
-    terms: FloatArray,  # shape: (n_rows, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
-    residuals: FloatArray,  # shape: (n_outputs, n_rows, n_columns)
+    own: Terms,
+    residuals: FloatArray,  # shape: (n_rows, n_columns)
     unit: IndexArray | None = None,  # shape: (n_rows,), of one sign; None: each row
-) -> FloatArray:  # shape: (n_outputs, n_parts)
+) -> FloatArray:  # shape: (n_parts,)
     """Return the parts of the mixture over signs of units."""
-    scaled = terms * np.sqrt(weights)
-    product = scaled[np.newaxis, :, :, np.newaxis] * residuals[:, :, np.newaxis, :]
-    flat = product.reshape(*product.shape[:2], -1)
-    if unit is not None:
-        sums = sum_of(np.moveaxis(flat, 1, 0), unit)
-        flat = np.ascontiguousarray(np.moveaxis(sums, 0, 1))
-    turned = np.swapaxes(flat, 1, 2)
-    small = flat.shape[2] <= flat.shape[1]
-    whole = turned @ flat if small else flat @ turned
-    return np.maximum(np.linalg.eigvalsh(whole), 0.0)
-
-
-def _covariance(values: FloatArray) -> FloatArray:  # (n, n_columns, n_columns)
-    """Return covariances of tables of shape (n, n_rows, n_columns)."""
-    centred = values - values.mean(axis=1, keepdims=True)
-    return np.asarray(np.swapaxes(centred, 1, 2) @ centred / (values.shape[1] - 1))
+    given = products_of(own.values * np.sqrt(own.weights), residuals)
+    given = given if unit is None else sum_of(given, unit)
+    return np.square(np.linalg.svd(given, compute_uv=False))
 
 
 # The test
@@ -755,9 +712,9 @@ _DIFFERS = 0.5
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
 
-# Entries of draws, and of settings, that are kept for the next input; rows from which
-# on draws of some of them are made from those of all.
-_KEPT_DRAWS, _KEPT_SETTING, _MANY_ROWS = 20_000_000, 1_000_000, 900
+# Entries of draws at most, and of settings that are kept; rows from which on draws of
+# some of them are made from those of all.
+_MOST_DRAWN, _KEPT_SETTING, _MANY_ROWS = 20_000_000, 1_000_000, 900
 
 # Excess of the fourth moments of scores up to which tails are those of normal ones, and
 # draws that are made where it is larger.
@@ -828,7 +785,22 @@ class Problem:
     @cached_property
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
-        return _few_coordinates(self.values - self.values.mean(axis=0), self.groups)
+        centred = self.values - self.values.mean(axis=0)
+        widths = np.bincount(self.groups)
+        if widths.max() == 1:
+            return centred, self.groups
+        found, labels = [], []
+        for label, width in enumerate(widths.tolist()):
+            part = centred[:, self.groups == label]
+            if width > 1:
+                sizes, vectors = np.linalg.eigh(part.T @ part)
+                kept = sizes > 1e-12 * sizes[-1]
+                kept[: max(width - _MOST_COORDINATES, 0)] = False
+                kept[-1] = True
+                part = part @ vectors[:, kept][:, ::-1]
+            found.append(part)
+            labels += [label] * part.shape[1]
+        return np.hstack(found), np.array(labels)
 
     @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
@@ -867,12 +839,17 @@ class Problem:
             for output, _, alone in setting.without_outlying(spread):
                 again = alone.spread_p_values(self.n_draws)[0]
                 spread[output] = max(spread[output], again)
-        known = setting.exchange.scope, "", setting.tied_to
-        sees_pairs = not setting.too_many_products
-        columns = location.tolist(), spread.tolist(), resting, unsteady.tolist()
         return [
-            Tested(at, size, *known, rows, sees_pairs, differs)
-            for at, size, rows, differs in zip(*columns, strict=True)
+            Tested(
+                location=float(location[output]),
+                spread=float(spread[output]),
+                scope=setting.exchange.scope,
+                tied_to=setting.tied_to,
+                resting=resting[output],
+                sees_pairs=not setting.too_many_products,
+                unsteady=bool(unsteady[output]),
+            )
+            for output in range(self.n_outputs)
         ]
 
     def _why_not(self, members: tuple[int, ...]) -> str:
@@ -907,19 +884,15 @@ class Problem:
         setting = self.setting(self.members[row])
         return setting is None or setting.is_left
 
-    def correlated(self, row: int, other: int) -> bool:
-        """Whether terms of two rows of the answer hardly differ."""
-        left, right = (
-            joined([self.inputs.terms[k] for k in self.members[at]]).values
-            for at in (row, other)
-        )
+    def alike_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
+        """Test two rows of the answer as one group, where their terms hardly differ."""
+        both = self.members[row], self.members[other]
+        terms = [joined([self.inputs.terms[k] for k in own]) for own in both]
+        left, right = terms[0].values, terms[1].values
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
-        return bool(largest > max(_ALIKE, _NO_CORRELATION / len(left)))
-
-    def joint_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
-        """Test two rows of the answer as one group of inputs."""
-        members = tuple(sorted({*self.members[row], *self.members[other]}))
-        setting = _Setting.of(self, members)
+        setting = None
+        if largest > max(_ALIKE, _NO_CORRELATION / len(left)):
+            setting = _Setting.of(self, tuple(sorted({*both[0], *both[1]})))
         if setting is None:
             return np.ones(self.n_outputs)
         return setting.p_values(self.n_draws)
@@ -944,23 +917,13 @@ class Problem:
             for one in self.orders(number, block, n_rows):
                 yield one[one < n_units].reshape(len(one), n_units)
             return
-        generator = np.random.default_rng(1)
-        starts = range(0, number, block)
-        if number * n_units > _KEPT_DRAWS:
-            for start in starts:
-                yield _orders_of(generator, min(block, number - start), n_units)
-            return
         known = self._orders.get(n_units)
         if known is None or len(known) < number:
-            known = self._orders[n_units] = _orders_of(generator, number, n_units)
-        yield from (known[start : min(start + block, number)] for start in starts)
-
-
-def _orders_of(
-    generator: np.random.Generator, number: int, n_units: int
-) -> IndexArray:  # shape: (number, n_units)
-    found = np.tile(np.arange(n_units, dtype=np.int32), (number, 1))
-    return generator.permuted(found, axis=1, out=found)
+            known = np.tile(np.arange(n_units, dtype=np.int32), (number, 1))
+            np.random.default_rng(1).permuted(known, axis=1, out=known)
+            self._orders[n_units] = known
+        for start in range(0, number, block):
+            yield known[start : min(start + block, number)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -975,7 +938,7 @@ class _Setting:
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
-    alone: FloatArray  # shape: (n_units, n_functions): what the input may do alone
+    functions: FloatArray  # shape: (n_units, n_functions), see ``Inputs.functions``
     beside: FloatArray  # shape of the residuals: what these functions leave of them
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
@@ -984,6 +947,7 @@ class _Setting:
     turns: bool = False  # whether residuals are rotated, the terms in their places
     order: FloatArray | None = None  # shape: (n_units,), of a series
     rows: FloatArray | None = None  # shape: (n_rows, n_coordinates), residuals of runs
+    alone: bool = False  # whether all of the level is for what the terms do alone
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
@@ -993,7 +957,10 @@ class _Setting:
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
-        n_outputs, both = values.shape[1], np.hstack([values, inputs.alone(members)])
+        n_outputs, both = (
+            values.shape[1],
+            np.hstack([values, inputs.functions(members)]),
+        )
         if design.order is not None and exchange.kind != "none":
             if design.blocks_of_series is not None:
                 both = without_means(both, design.blocks_of_series)
@@ -1010,21 +977,13 @@ class _Setting:
             units_of = np.bincount(design.blocks[first_of(exchange.unit)])
             if design.blocks_cross(exchange.unit) or (units_of > 1).any():
                 both = without_means(both, design.blocks)
-        # Units over which means are taken; None where each row is one.
-        is_each = exchange.kind == "signs" or exchange.n_units == design.n_rows
-        unit = None if is_each else exchange.unit
-        inside = both if unit is None else without_means(both, unit)
-        if unit is not None:
-            both, X = mean_of(both, unit), X[first_of(unit)]
-            own = own.of_units(first_of(unit))
+        # Units over which means are taken; where signs change each row is one.
+        unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
+        first = first_of(unit)
+        inside = without_means(both[:, :n_outputs], unit)
+        if len(first) < design.n_rows:
+            both, X, own = mean_of(both, unit), X[first], own.of_units(first)
         values, terms = both[:, :n_outputs], both[:, n_outputs:]
-        arranged = (
-            exchange.strata is None
-            and exchange.kind != "signs"
-            and len(others) > 0
-            and len(values) <= _MOST_ARRANGED
-            and inputs.are_arranged(whole.values[:, 0], others, unit)
-        )
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             both = equal_within(both, exchange.strata)
@@ -1032,29 +991,29 @@ class _Setting:
             fit = NullFit(*found, beside_of(both, n_outputs))
         else:
             given = inputs, others, values, groups, unit, terms
-            fit = fit_others(*given, with_covariances=arranged, setting=of_series)
+            fit = fit_others(*given, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":
-            of_rows = fit.residuals
-            if unit is not None:
-                of_rows = inside[:, :n_outputs] + of_rows[unit]
-            of_rows = bounded(of_rows, groups)
+            of_rows = bounded(inside + fit.residuals[unit], groups)
         tied: tuple[int, ...] = ()
         known, seen, strata = inputs, whole, exchange.strata
         if strata is not None:
             own = seen = own.centred(strata)
-        same = of_series if unit is None else unit
-        dependence = inputs.dependence(seen.values, others, same)
-        is_left = dependence > _NO_CORRELATION  # which is beyond chance
+        same = unit if of_series is None else of_series
+        dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
+        is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
         if is_left and strata is not None:
-            known = inputs.centred(strata if unit is None else strata[unit])
+            known = inputs.centred(strata[unit])
         if is_left:
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
         turns = False
-        if fit.covariances:
+        nearness = np.inf
+        if fit.covariances and strata is None and exchange.kind != "signs":
+            nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
+        if is_arranged(nearness, len(others)):
             free, turns = inputs.free_directions(own.values[:, 0], others, unit)
             residuals = free @ (free.T @ residuals)
             roots = tuple(
@@ -1070,16 +1029,28 @@ class _Setting:
         confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
         alone = exchange.pooled or (roots and confounded)
         partners = [
-            (k, leading if unit is None else mean_of(leading, unit))
+            (k, mean_of(leading, unit))
             for k in ([] if alone else others.tolist())
             if (leading := inputs.terms[k].leading).size  # else the input is constant
         ]
-        outlying = _outlying(X, fit.residuals, groups) & ~problem.of_two_values
-        units = problem, own, residuals, groups, tuple(partners), exchange, tied
-        arranged_by = roots, fit.prior_of, turns
-        beside = bounded(fit.beside, groups)
-        of_runs = design.order, of_rows
-        return cls(*units, outlying, terms, beside, is_left, *arranged_by, *of_runs)
+        return cls(
+            problem=problem,
+            own=own,
+            residuals=residuals,
+            groups=groups,
+            partners=tuple(partners),
+            exchange=exchange,
+            tied_to=tied,
+            outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
+            functions=terms,
+            beside=bounded(fit.beside, groups),
+            is_left=is_left,
+            roots=roots,
+            prior_of=fit.prior_of,
+            turns=turns,
+            order=design.order,
+            rows=of_rows,
+        )
 
     @property
     def n_units(self) -> int:
@@ -1116,11 +1087,8 @@ class _Setting:
 
     def of_partners(self, values: FloatArray) -> FloatArray:
         """Add up the last axis, of products, by partner."""
-        widths = [table.shape[1] for _, table in self.partners]
-        if len(set(widths)) == 1:  # slices are thirty times faster than ``reduceat``
-            every = [values[..., k :: widths[0]] for k in range(widths[0])]
-            return np.asarray(sum(every[1:], every[0]))
-        return np.add.reduceat(values, np.cumsum([0, *widths[:-1]]), axis=-1)
+        starts = np.cumsum([0, *(table.shape[1] for _, table in self.partners[:-1])])
+        return np.add.reduceat(values, starts, axis=-1)
 
     def only(self, outputs: IndexArray) -> _Setting:
         """Keep some outputs, with new numbers."""
@@ -1151,7 +1119,7 @@ class _Setting:
             partners=tuple((k, table[keep]) for k, table in self.partners),
             exchange=exchange,
             outlying=self.outlying[keep],
-            alone=self.alone[keep],
+            functions=self.functions[keep],
             beside=self.beside[keep],
             roots=tuple(one[keep] for one in self.roots),
         )
@@ -1239,8 +1207,9 @@ class _Setting:
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
         assert self.prior_of is not None
-        found = [_lengths(moved @ root) / np.linalg.norm(root) for root in self.roots]
-        least = 1e-6 * _lengths(moved) / np.sqrt(self.n_units)
+        length = partial(np.linalg.norm, axis=-1)
+        found = [length(moved @ root) / np.linalg.norm(root) for root in self.roots]
+        least = 1e-6 * length(moved) / np.sqrt(self.n_units)
         known = [np.where(one > least, one, np.inf) for one in found]
         return np.stack(known, axis=2)[:, :, self.prior_of]
 
@@ -1316,17 +1285,7 @@ class _Setting:
     def is_affordable(self, n_draws: int) -> bool:
         """Whether so many draws are made; else tails stand in their place."""
         entries = self.n_units * n_draws
-        return self.work * n_draws <= _MOST_WORK and entries <= _KEPT_DRAWS
-
-    def _by_tails(
-        self, draw: Callable[[_Setting, int], FloatArray], signs: bool = False
-    ) -> FloatArray:  # shape: (n_outputs,)
-        """Return tails of normal scores; ranks of few draws where they are not."""
-        found = self._of_tails(self.residuals, signs)
-        others = np.flatnonzero(~self.is_nearly_normal)
-        if len(others) and not signs:
-            found[others] = draw(self.only(others), _FEW_DRAWS)
-        return found
+        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
 
     @property
     def asks_signs(self) -> bool:
@@ -1347,27 +1306,22 @@ class _Setting:
         label = self.problem.design.recurring
         assert label is not None
         unit = self.exchange.unit
-        own, lead = self.own.values[unit], self.lead.values[unit]
         for output, partner in enumerate(self.best.tolist()):
             columns = self.rows[:, self.groups == output]
-            detected, steady = _by_label(own, self.own.weights, columns, label)
+            detected, steady = _by_label(self.own, unit, columns, label)
             if partner >= 0:
-                table = self.partners[partner][1][unit]
-                weights = np.repeat(self.lead.weights, table.shape[1])
-                other = _by_label(products_of(lead, table), weights, columns, label)
-                detected = min(2.0 * min(detected, other[0]), 1.0)
-                pair = len(self.partners) * other[1] / (1.0 - ALONE)
-                steady = min(steady / ALONE, pair, 1.0)
+                both = self.own.times(self.partners[partner][1])
+                detected_pair, pair = _by_label(both, unit, columns, label)
+                detected = min(2.0 * min(detected, detected_pair), 1.0)
+                pair *= len(self.partners)
+                steady = min(float(_of_both(steady, pair)), 1.0)
             if detected <= _DIFFERS:
                 found[output] = steady
         return found
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
-        found = self._of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
-            found[open_] = self.only(open_)._of_exchange(n_draws)
+        found = self._by_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         if len(small) and self.asks_signs:
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
@@ -1381,20 +1335,40 @@ class _Setting:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return found if self.roots or self.is_affordable(n_draws) else holm(found)
 
+    def _by_exchange(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values of exchanges; more draws for those that are small."""
+        found = self._of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
+            found[open_] = self.only(open_)._of_exchange(n_draws)
+        return found
+
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
+        """Return ranks among draws; tails of normal scores where these cost too much.
+
+        Where scores are not nearly normal, ranks among few draws stand for the tails.
+        """
         if self.roots or self.is_affordable(n_draws):
             found = self._drawn(n_draws, rank)
         else:
-            found = self._by_tails(_Setting._drawn, self.exchange.kind == "signs")
+            signs = self.exchange.kind == "signs"
+            found = self._of_tails(self.residuals, signs)
+            others = np.flatnonzero(~self.is_nearly_normal)
+            if len(others) and not signs:
+                found[others] = self.only(others)._drawn(_FEW_DRAWS)
         if self.order is None:
             return found
         return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
 
     def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = max(int(self.work), self.own.values.size, 1)
-        block = max(_BLOCK * 8 // each, 64)
-        drawn = map(self.statistics, self._scores_of_draws(n_draws, block))
+        each = self.own.values.size if self.alone else int(self.work)
+        drawn = map(
+            self.statistics,
+            self._scores_of_draws(n_draws, max(_BLOCK * 8 // each, 64)),
+        )
         alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
+        if self.alone:
+            return rank_p_values(self.observed[0][0], alone)
         return rank(self.observed, (alone, pairs))
 
     def _in_waves(self, order: FloatArray) -> _Setting:
@@ -1462,7 +1436,7 @@ class _Setting:
         for partner in np.unique(self.best).tolist():
             design = [self.own.values]
             if partner >= 0:
-                design.append(products_of(self.lead.values, self.partners[partner][1]))
+                design.append(self.own.times(self.partners[partner][1]).values)
             whole = np.hstack(design)
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
@@ -1482,15 +1456,13 @@ class _Setting:
         """
         size = added(np.square(left), self.groups)
         share = size / np.maximum(size.mean(axis=0), 1e-300)
-        own = np.square(self.own.values) @ self.own.weights
-        larger = own @ share > own.sum()
-        lead = np.square(self.lead.values) @ self.lead.weights
+        larger = np.zeros(self.n_outputs, dtype=bool)
         for output, partner in enumerate(self.best.tolist()):
-            if partner >= 0:
-                table = self.partners[partner][1]
-                product = lead * np.square(table).sum(axis=1)
-                larger[output] |= product @ share[:, output] > product.sum()
-        return np.asarray(larger)
+            tables = [] if partner < 0 else [self.partners[partner][1]]
+            for one in (self.own, *map(self.own.times, tables)):
+                squares = np.square(one.values) @ one.weights
+                larger[output] |= squares @ share[:, output] > squares.sum()
+        return larger
 
     @cached_property
     def best(self) -> IndexArray:  # shape: (n_outputs,)
@@ -1515,59 +1487,35 @@ class _Setting:
         self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return the tail of squared scores of terms, times those of a partner."""
-        terms, weights = own.values, own.weights
         unit = self.exchange.unit if self.exchange.kind == "signs" else None
-        strata = self.exchange.within
         found = np.ones(self.n_outputs)
-        for outputs, columns in _by_width(self.groups, self.n_units * terms.shape[1]):
-            pair = []
-            for source in (self.residuals, residuals):
-                part = np.moveaxis(source[:, columns], 1, 0)  # (n_outputs, n_units, C)
-                if table is not None:
-                    part = part[:, :, :, None] * table[:, None, :]
-                    part = part.reshape(*part.shape[:2], -1)
-                pair.append(part)
-            seen, given = pair
-            scores = np.square(np.einsum("ia,oic->oac", terms, seen))
-            value = np.einsum("oac,a->o", scores, weights)
+        for output in range(self.n_outputs):
+            columns = self.groups == output
+            seen, given = self.residuals[:, columns], residuals[:, columns]
+            if table is not None:
+                seen, given = products_of(seen, table), products_of(given, table)
+            value = own.weights @ np.square(own.values.T @ seen).sum(axis=1)
             if signs:
-                sizes = sizes_of_signs(terms, weights, given, unit)
+                sizes = sizes_of_signs(own, given, unit)
             else:
-                sizes = sizes_of_exchange(terms, weights, given, strata)
-            found[outputs] = tail_of_mixture(value, sizes)
+                sizes = sizes_of_exchange(own, given, self.exchange.within)
+            found[output] = tail_of_mixture(value, sizes)
         return found
 
     def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Test whether the size of the residuals depends on the input."""
-        size = _sizes(self.residuals, self.groups)
-        size = bounded(size, np.arange(size.shape[1]))
-        other = replace(
+        each = np.arange(self.n_outputs)
+        of_sizes = replace(
             self,
             own=self.lead,
-            residuals=size,
-            groups=np.arange(size.shape[1]),
+            residuals=bounded(_sizes(self.residuals, self.groups), each),
+            groups=each,
             partners=(),
             roots=(),
             turns=False,
+            alone=True,
         )
-        found = other._alone_of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and other.is_affordable(_FIRST):
-            found[open_] = other.only(open_)._alone_of_exchange(n_draws)
-        return found
-
-    def _alone_of_exchange(self, n_draws: int) -> FloatArray:
-        if self.is_affordable(n_draws):
-            return self._alone_drawn(n_draws)
-        return self._by_tails(_Setting._alone_drawn)
-
-    def _alone_drawn(self, n_draws: int) -> FloatArray:
-        block = max(_BLOCK * 8 // max(self.own.values.size, 1), 64)
-        drawn = [
-            self.statistics(self.scores_of_orders(orders))[0]
-            for orders in self.orders(n_draws, block)
-        ]
-        return rank_p_values(self.observed[0][0], np.concatenate(drawn))
+        return of_sizes._by_exchange(n_draws)
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -1604,14 +1552,14 @@ class _Setting:
 
     def _product(self, table: FloatArray) -> Terms | None:
         """Return products with a partner, beside what both do alone."""
-        alone = np.hstack([self.own.values, self.alone, table])
+        alone = np.hstack([self.own.values, self.functions, table])
         if alone.shape[1] >= 0.5 * len(alone):
             return None  # beside so many terms nothing is left to see
-        whole = products_of(self.lead.values, table)
-        left = _beside(whole - whole.mean(axis=0), alone)
-        seen = np.square(left).sum(axis=0) > _SEEN * np.square(whole).sum(axis=0)
-        weights = np.repeat(self.lead.weights, table.shape[1])
-        return Terms(left[:, seen], weights[seen], 0) if seen.any() else None
+        whole = self.own.times(table)
+        left = _beside(whole.values - whole.values.mean(axis=0), alone)
+        rounding = _SEEN * np.square(whole.values).sum(axis=0)
+        seen = np.square(left).sum(axis=0) > rounding
+        return Terms(left[:, seen], whole.weights[seen], 0) if seen.any() else None
 
     def _of_product(self, product: Terms) -> FloatArray:  # shape: (n_outputs,)
         other = replace(
@@ -1621,8 +1569,8 @@ class _Setting:
             partners=(),
             exchange=replace(self.exchange, kind="rows"),
         )
-        both = (self.beside, False), (other.left_over(), True)
-        return np.asarray(np.max([other._of_tails(*one) for one in both], axis=0))
+        by_signs = other._of_tails(other.left_over(), signs=True)
+        return np.maximum(other._of_tails(self.beside, signs=False), by_signs)
 
 
 def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
@@ -1637,11 +1585,6 @@ def _unshrunken(white: FloatArray, root: FloatArray) -> float:
     most = np.maximum(squares, _NOISE * squares.mean())
     whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
     return float(np.minimum(whole, most).sum())
-
-
-def _lengths(vectors: FloatArray) -> FloatArray:
-    """Return the lengths along the last axis, without a table of squares."""
-    return np.asarray(np.sqrt(np.einsum("...k,...k->...", vectors, vectors)))
 
 
 def _signs(number: int, n_units: int, start: int) -> FloatArray:
@@ -1683,8 +1626,8 @@ def _outlying(
 
 
 def _by_label(
-    terms: FloatArray,  # shape: (n_rows, n_terms)
-    weights: FloatArray,  # shape: (n_terms,)
+    own: Terms,  # of units
+    unit: IndexArray,  # shape: (n_rows,)
     residuals: FloatArray,  # shape: (n_rows, n_coordinates)
     label: IndexArray,  # shape: (n_rows,)
 ) -> tuple[float, float]:
@@ -1692,7 +1635,8 @@ def _by_label(
 
     F-tests of an analysis of variance; means of labels are taken off.
     """
-    terms, residuals = without_means(terms, label), without_means(residuals, label)
+    weights, terms = own.weights, without_means(own.values[unit], label)
+    residuals = without_means(residuals, label)
     counts = np.bincount(label)
     n_rows, n_labels = len(label), len(counts)
     slopes = sum_of(terms[:, :, np.newaxis] * residuals[:, np.newaxis, :], label)
@@ -1726,42 +1670,8 @@ def starts_of(groups: IndexArray) -> IndexArray:
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
-def _by_width(
-    groups: IndexArray, n_entries: int
-) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Return blocks of outputs with as many coordinates, and their columns."""
-    widths, starts = np.bincount(groups), starts_of(groups)
-    for width in np.unique(widths).tolist():
-        outputs = np.flatnonzero(widths == width)
-        step = max(_BLOCK // (n_entries * width), 1)
-        for start in range(0, len(outputs), step):
-            some = outputs[start : start + step]
-            yield some, starts[some, np.newaxis] + np.arange(width)
-
-
-def _few_coordinates(
-    values: FloatArray, groups: IndexArray
-) -> tuple[FloatArray, IndexArray]:
-    """Rotate each output to its directions of most variance, and keep some of them."""
-    widths = np.bincount(groups)
-    if widths.max() == 1:
-        return values, groups
-    found, labels = [], []
-    for label, width in enumerate(widths.tolist()):
-        part = values[:, groups == label]
-        if width > 1:
-            sizes, vectors = np.linalg.eigh(part.T @ part)
-            kept = sizes > 1e-12 * sizes[-1]
-            kept[: max(width - _MOST_COORDINATES, 0)] = False
-            kept[-1] = True
-            part = part @ vectors[:, kept][:, ::-1]
-        found.append(part)
-        labels += [label] * part.shape[1]
-    return np.hstack(found), np.array(labels)
-
-
 def _left_of(
-    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray | None
+    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray
 ) -> tuple[Terms, tuple[int, ...]]:
     """Return what the others leave of the terms, and what they cannot be told from."""
     targets = own.values

@@ -92,8 +92,9 @@ def find_drivers(
     tied, shape = find_constraint(X), (outputs.n_groups, len(members))
     tested = [[Tested()] * len(members) for _ in range(outputs.n_groups)]
     shares = Shares.nothing(*shape)
-    runs = X, coordinates, outputs, design, names, members
-    seen = Seen(*runs, tied, n_copies, tested, shares)
+    seen = Seen(
+        X, coordinates, outputs, design, names, members, tied, n_copies, tested, shares
+    )
     counts = _gather(seen, is_category, laws, n_choices)
     p_values = [[(one.location, one.spread) for one in row] for row in tested]
     of_choice = np.minimum(np.reshape(p_values, (*shape, 2)) * n_choices, 1.0)
@@ -128,10 +129,19 @@ def find_drivers(
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     shares.not_shown(~drives)
     q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
-    p_and_q = adjusted, np.minimum(q_values, adjusted)
-    cautions = find_cautions(replace(seen, drives=drives, alike=alike))
-    found = states, *p_and_q, shares, more, tested, pairs
-    return Findings(*found, cautions, counts, design, given)
+    return Findings(
+        states=states,
+        p_values=adjusted,
+        q_values=np.minimum(q_values, adjusted),
+        shares=shares,
+        more_runs=more,
+        tested=tested,
+        pair_p_values=pairs,
+        cautions=find_cautions(replace(seen, drives=drives, alike=alike)),
+        n_members=counts,
+        design=design,
+        members=given,
+    )
 
 
 def _upright(coordinates: FloatArray) -> FloatArray:
@@ -248,8 +258,8 @@ def _alike(
         quiet = ~drives[own] & told_apart[own]
         for i, j in combinations(range(drives.shape[1]), 2):
             both = quiet[:, i] & quiet[:, j]
-            if both.any() and problem.correlated(i, j):
-                both &= problem.joint_p_values(i, j) <= level
+            if both.any():
+                both &= problem.alike_p_values(i, j) <= level
                 found += [(output, i, j) for output in own[both].tolist()]
     return found
 

@@ -748,18 +748,22 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     return asked.table(data, every, used, (*notes, *more_notes))
 
 
-def _data_of(found: ReadInputs, stated: Any, asked: Asked, *outputs: Any) -> Data:
-    """Return data with distributions that were stated, "auto" for other numbers.
-
-    The last of its fields, those of the outputs, are given.
-    """
+def _data_of(
+    found: ReadInputs,
+    stated: Any,
+    asked: Asked,
+    y: FloatArray,
+    read: Outputs,
+    like: Any,
+) -> Data:
+    """Return data with distributions that were stated, "auto" for other numbers."""
     given = stated if isinstance(stated, Mapping) else {}
     laws = {
         str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
         for name, law in zip(found.columns, found.laws, strict=True)
     }
     logarithms = tuple(map(str, asked.log))
-    return Data(found.table, laws, found.levels, logarithms, *outputs)
+    return Data(found.table, laws, found.levels, logarithms, y, read, like)
 
 
 def _outputs_of(
@@ -1104,8 +1108,8 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     logarithms = tuple(map(str, ensemble.logarithms))
     some = take(outputs, np.flatnonzero(used))
     read = read_outputs(some, "explain", steps=asked.steps, may_fail=True)
-    given = X, laws, ensemble.levels, logarithms, values[used], read
-    data = Data(*given, like=ensemble.X)
+    y, like = values[used], ensemble.X
+    data = Data(X, laws, ensemble.levels, logarithms, y, read, like)
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")

@@ -105,7 +105,15 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     first[2, nothing] = total[2, nothing] = 1.0
     if len(problem.members) == 1:  # no other input takes part in anything
         first = total.copy()
-    return Shares(first, total, fit.pairs(), fit.explained, q2, noise, lack_of_fit)
+    return Shares(
+        first=first,
+        total=total,
+        pairs=fit.pairs(),
+        explained=fit.explained,
+        q2=q2,
+        noise=noise,
+        lack_of_fit=lack_of_fit,
+    )
 
 
 def shares_along(problem: Problem, q2: FloatArray) -> Shares:
@@ -324,21 +332,15 @@ class _Fit:
         """
         members, n_inputs = self.data.members, self.table.shape[1]
         groups = self.data.groups
-        largest = partial(_largest, groups=groups)
+        largest = partial(np.maximum.reduceat, indices=starts_of(groups), axis=-1)
         rows = RowSums(add=partial(added, groups=groups), largest=largest)
-        sets = [inputs for inputs in members if len(inputs) > 1]
-        given = self.problem, _DRAWS, generator, rows
-        squares, known = posterior_squares(*given, sets=sets)
-        drawn = np.empty((len(squares), *self.estimate.shape))
-        settled = np.empty(self.estimate.shape, dtype=bool)
-        for place, inputs in enumerate(members):
-            at = np.array(inputs)
-            columns = at[0] + n_inputs * np.arange(2)
-            if len(inputs) > 1:
-                columns = 3 * n_inputs + sets.index(inputs) + len(sets) * np.arange(2)
-            drawn[:, :, :, place] = np.moveaxis(squares[:, :, columns], 2, 1)
-            settled[0, :, place] = known[:, at].any(axis=1)
-            settled[1, :, place] = known[:, n_inputs + at].any(axis=1)
+        squares, known = posterior_squares(
+            self.problem, _DRAWS, generator, rows, sets=members
+        )
+        kinds = *squares.shape[:2], 2, -1
+        drawn = np.moveaxis(squares[:, :, 3 * n_inputs : -1].reshape(kinds), 2, 1)
+        each = np.moveaxis(known.reshape(len(known), 2, n_inputs), 1, 0)
+        settled = [each[:, :, list(inputs)].any(axis=2) for inputs in members]
         # The variance of the noise is drawn too: a scaled inverse chi-square.
         free = max(len(self.table), 8) * 0.75
         factor = free / generator.chisquare(free, size=(len(squares), 1))
@@ -346,15 +348,13 @@ class _Fit:
         vary = self._spread_of_squares()  # (n_outputs, n_inputs)
         shape = 1.0 / np.maximum(vary, 1e-6)
         moved = generator.gamma(shape, 1.0 / shape, size=(len(squares), *vary.shape))
-        every = squares[:, :, : 2 * n_inputs].reshape(*squares.shape[:2], 2, n_inputs)
+        every = squares[:, :, : 2 * n_inputs].reshape(kinds)
         shift = (every.mean(axis=2) * (moved - 1.0)).sum(axis=2)
-        moved_rows = np.stack(
-            [moved[:, :, np.array(inputs)].mean(axis=2) for inputs in members], axis=2
-        )
-        drawn *= moved_rows[:, np.newaxis]
+        of_rows = [moved[:, :, list(inputs)].mean(axis=2) for inputs in members]
+        drawn = drawn * np.stack(of_rows, axis=2)[:, np.newaxis]
         whole_drawn = np.maximum(squares[:, :, -1] + shift, 0.0) + self.noise * factor
         shares = drawn / np.maximum(whole_drawn, 1e-300)[:, np.newaxis, :, np.newaxis]
-        return np.clip(shares, 0.0, 1.0), settled
+        return np.clip(shares, 0.0, 1.0), np.stack(settled, axis=2)
 
     def _spread_of_squares(self) -> FloatArray:  # shape: (n_outputs, n_inputs)
         """Return relative variances of the variance of all terms of an input.
@@ -490,7 +490,3 @@ def _bands(
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
     return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
-
-
-def _largest(table: FloatArray, groups: IndexArray) -> FloatArray:
-    return np.asarray(np.maximum.reduceat(table, starts_of(groups), axis=-1))

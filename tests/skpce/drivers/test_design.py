@@ -32,15 +32,15 @@ def factorial(*n_levels, repeats=1):
 
 def test_rows_settings_or_what_blocks_hold_are_exchanged(rng):
     found = exchange_of(rng.normal(size=(20, 3)), 0)
-    assert (found.kind, found.n_units, found.scope) == ("rows", 20, "beyond")
+    assert (found.kind, found.unit.max() + 1, found.scope) == ("rows", 20, "beyond")
     assert found.strata is None
     found = exchange_of(np.repeat(rng.normal(size=(10, 2)), 3, axis=0), 0)
-    assert (found.kind, found.n_units) == ("rows", 10)
+    assert (found.kind, found.unit.max() + 1) == ("rows", 10)
     assert np.array_equal(np.bincount(found.unit), np.full(10, 3))
     block = np.repeat(np.arange(8), 4)
     X = np.column_stack([rng.normal(size=8)[block], rng.normal(size=32)])
     found = exchange_of(X, 0, blocks=block)
-    assert (found.kind, found.n_units) == ("rows", 8)
+    assert (found.kind, found.unit.max() + 1) == ("rows", 8)
     few = exchange_of(rng.normal(size=(5, 2))[np.repeat(np.arange(5), 4)], 0)
     assert few.kind == "none"
     assert "5 units" in few.why
@@ -62,8 +62,8 @@ def test_settings_of_a_large_factorial_are_exchanged(shape):
     for column in range(X.shape[1]):
         found = exchange_of(X, column)
         assert (found.kind, found.scope) == ("strata", "beyond")
-        assert found.n_units == shape[0] * shape[1]
-        assert len(found.strata) == found.n_units
+        assert found.unit.max() + 1 == shape[0] * shape[1]
+        assert len(found.strata) == found.unit.max() + 1
 
 
 def test_strata_follow_the_rows_in_any_order():
@@ -82,9 +82,9 @@ def test_groups_are_exchanged_as_a_whole_or_change_their_signs():
     group = np.repeat(np.arange(12), 5)
     whole = rng.normal(size=(12, 2))[group]
     found = exchange_of(whole, 0, groups=group)
-    assert (found.kind, found.n_units) == ("rows", 12)
+    assert (found.kind, found.unit.max() + 1) == ("rows", 12)
     found = exchange_of(rng.normal(size=(60, 2)), 0, groups=group)
-    assert (found.kind, found.n_units) == ("signs", 12)
+    assert (found.kind, found.unit.max() + 1) == ("signs", 12)
 
 
 def test_a_design_within_groups_is_exchanged_within_them():
@@ -103,7 +103,7 @@ def ablation(n_flags, repeats):
 def test_a_flag_that_is_off_once_is_compared_with_its_reference():
     """Orders of the settings, or of ten runs, are too few: all runs are exchanged."""
     found = exchange_of(ablation(7, 5), 2)
-    assert (found.kind, found.scope, found.n_units) == ("strata", "tried", 40)
+    assert (found.kind, found.scope, found.unit.max() + 1) == ("strata", "tried", 40)
     assert found.pooled
     assert found.within is None
     pairs = np.bincount(found.strata)
@@ -131,7 +131,7 @@ def test_blocks_that_cross_groups_are_no_strata_of_them():
     model, task = (part.ravel() for part in np.mgrid[:12, :10])
     own = np.random.default_rng(0).normal(size=(12, 2))[model]
     found = exchange_of(own, 0, groups=model, blocks=task)
-    assert (found.kind, found.n_units) == ("rows", 12)
+    assert (found.kind, found.unit.max() + 1) == ("rows", 12)
     assert found.strata is None
     nested = exchange_of(own, 0, groups=model, blocks=model // 4)
     assert np.array_equal(nested.strata, np.arange(12) // 4)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce.drivers._exchange import (
+    Terms,
     rank_p_values,
     sizes_of_exchange,
     sizes_of_signs,
@@ -24,7 +25,7 @@ from skpce.drivers._exchange import (
 )
 def test_tail_of_equal_parts_is_that_of_a_chi_square(degrees, rtol):
     value = np.array([0.5, 1.5, 3.0, 6.0]) * degrees
-    found = tail_of_mixture(3.0 * value, np.full((4, degrees), 3.0))
+    found = [tail_of_mixture(3.0 * one, np.full(degrees, 3.0)) for one in value]
     assert_allclose(found, stats.chi2.sf(value, degrees), rtol=rtol)
 
 
@@ -32,12 +33,12 @@ def test_tail_of_unequal_parts_against_draws(rng):
     sizes = np.array([1.0, 0.6, 0.36, 0.05])
     drawn = np.square(rng.normal(size=(400_000, 4))) @ sizes
     for value in (4.0, 8.0, 12.0):
-        found = tail_of_mixture(np.array([value]), sizes[np.newaxis])[0]
+        found = tail_of_mixture(value, sizes)
         assert found == pytest.approx((drawn > value).mean(), rel=0.08)
 
 
 def test_an_output_without_variance_has_the_p_value_one():
-    assert tail_of_mixture(np.zeros(1), np.zeros((1, 3))).tolist() == [1.0]
+    assert tail_of_mixture(0.0, np.zeros(3)) == 1.0
 
 
 @pytest.mark.parametrize("strata", [None, np.array([0, 0, 0, 1, 1, 1])])
@@ -54,7 +55,7 @@ def test_covariances_of_scores_over_all_exchanges(strata):
     scores = [(terms[order] * np.sqrt(weights)).T @ residuals for order in within]
     flat = np.reshape(scores, (len(scores), -1))
     expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
-    found = sizes_of_exchange(terms, weights, residuals[np.newaxis], strata)[0]
+    found = sizes_of_exchange(Terms(terms, weights, 2), residuals, strata)
     assert_allclose(np.sort(found), expected, atol=1e-12)
 
 
@@ -69,7 +70,7 @@ def test_covariances_of_scores_over_all_signs(unit):
     ]
     flat = np.reshape(scores, (len(scores), -1))
     expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
-    found = sizes_of_signs(terms, np.ones(2), residuals[np.newaxis], unit)[0]
+    found = sizes_of_signs(Terms(terms, np.ones(2), 2), residuals, unit)
     assert_allclose(np.sort(found), expected, atol=1e-12)
 
 
@@ -84,10 +85,10 @@ def test_tails_over_exchanges_are_not_too_small(n_rows):
     orders = rng.permuted(np.tile(np.arange(n_rows), (40_000, 1)), axis=1)
     scores = terms.T[:, orders] @ residuals[:, 0]
     drawn = weights @ np.square(scores)
-    sizes = sizes_of_exchange(terms, weights, residuals[np.newaxis])
+    sizes = sizes_of_exchange(Terms(terms, weights, 3), residuals)
     for level in (0.05, 0.01, 0.001):
         value = np.quantile(drawn, 1.0 - level)
-        assert tail_of_mixture(np.array([value]), sizes)[0] > 0.85 * level
+        assert tail_of_mixture(value, sizes) > 0.85 * level
 
 
 def test_rank_of_the_smaller_rank_by_hand():

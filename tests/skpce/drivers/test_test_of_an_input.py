@@ -16,6 +16,7 @@ from skpce.drivers import Design, _exchange
 from skpce.drivers._exchange import (
     Inputs,
     Problem,
+    Terms,
     _by_label,
     bounded,
     equal_within,
@@ -89,7 +90,7 @@ def test_exchange_within_strata_is_that_of_all_permutations():
             scores.append(np.square(moved @ residuals))
     largest = np.square(own @ residuals)
     exact = np.mean(np.array(scores) >= largest * (1 - 1e-9))
-    found = setting._alone_of_exchange(20_000)[0]
+    found = dataclasses.replace(setting, alone=True)._of_exchange(20_000)[0]
     assert found == pytest.approx(exact, abs=0.01)
 
 
@@ -152,7 +153,7 @@ def test_drawn_p_values_agree_with_tails():
     X, y = base(80, 8)
     y = 0.15 * X[:, 0] + np.random.default_rng(9).normal(size=80)
     setting = problem_of(X, y).setting((2,))
-    alone = setting._alone_of_exchange(20_000)[0]
+    alone = dataclasses.replace(setting, alone=True)._of_exchange(20_000)[0]
     tail = setting._tail(setting.own, setting.residuals, None, False)[0]
     assert tail == pytest.approx(alone, rel=0.15, abs=0.01)
 
@@ -537,17 +538,17 @@ def test_rows_that_are_sorted_by_their_result_are_named():
 
 
 def test_an_effect_is_compared_to_its_differences_between_labels(rng):
-    label = np.repeat(np.arange(4), 20)
-    flag = np.tile([-1.0, 1.0], 40)
+    label, flag = np.repeat(np.arange(4), 20), np.tile([-1.0, 1.0], 40)
     y = (0.5 + rng.normal(size=4))[label] * flag + 3 * label + rng.normal(size=80)
-    detected, steady = _by_label(flag[:, None], np.ones(1), y[:, None], label)
+    flags, labels = (Terms(x[:, None] * 1.0, np.ones(1), 1) for x in (flag, label))
+    detected, steady = _by_label(flags, np.arange(80), y[:, None], label)
     cells = y.reshape(4, 10, 2)
     slope = np.diff(cells.mean(axis=1), axis=1)[:, 0] / 2
     error = cells.var(axis=1, ddof=1).mean()
     between = 20 * np.var(slope, ddof=1)
     assert_allclose(detected, stats.f.sf(between / error, 3, 72))
     assert_allclose(steady, stats.ttest_1samp(slope, 0.0).pvalue)
-    alone = _by_label(label[:, None] * 1.0, np.ones(1), y[:, None], label)
+    alone = _by_label(labels, np.arange(80), y[:, None], label)
     assert alone == (1.0, 0.0)  # what is one value for each label is not compared
 
 
