@@ -519,6 +519,9 @@ _EXCEEDED = 10
 #: Part of the level that is kept for what an input does alone; the rest is for pairs.
 ALONE = 0.8
 
+#: Level of the pairs that are named.
+OF_PAIRS = 0.003
+
 
 def smaller_rank(
     observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
@@ -1538,10 +1541,10 @@ class _Setting:
                 if product is not None:
                     products[place] = product
                     found[place] = self._of_product(product)
-        for output in np.flatnonzero((found <= _SMALL).sum(axis=0) > 1):
+        for output in np.flatnonzero((found <= OF_PAIRS).sum(axis=0) > 1):
             rest, stronger = self.only(np.array([output])), None
             for place in np.argsort(found[:, output], kind="stable").tolist():
-                if found[place, output] > _SMALL:
+                if found[place, output] > OF_PAIRS:
                     break
                 if stronger is not None:
                     rest = replace(rest, beside=_beside(rest.beside, stronger))

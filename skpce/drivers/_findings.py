@@ -16,12 +16,12 @@ from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
 from ._design import Design, find_constraint, first_of, is_complete, standardized
-from ._exchange import Inputs, Problem, Tested, holm
+from ._exchange import OF_PAIRS, Inputs, Problem, Tested, holm
 from ._shares import Shares, shares_of
 
 #: Family-wise error of all that an answer claims to drive, and what of it is kept for
 #: pairs and for the spread.
-LEVEL, _OF_PAIRS, _OF_SPREAD = 0.05, 0.003, 0.002
+LEVEL, _OF_SPREAD = 0.05, 0.002
 
 # Share of the variance that may be left open where an input is said not to matter.
 _LEFT_OPEN = 0.15
@@ -104,7 +104,7 @@ def find_drivers(
         if set(tied) & set(own) and not set(tied) <= set(own):
             told_apart[:, row] = False
     location[~told_apart] = 1.0
-    level = LEVEL - _OF_PAIRS - _OF_SPREAD
+    level = LEVEL - OF_PAIRS - _OF_SPREAD
     adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
     drives = adjusted <= LEVEL
     on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
@@ -114,7 +114,7 @@ def find_drivers(
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
-        adjusted[output, both] = p_value * LEVEL / _OF_PAIRS
+        adjusted[output, both] = p_value * LEVEL / OF_PAIRS
         if "tried" in {tested[output][k].scope for k in (i, j)}:
             for k in both:
                 tested[output][k] = replace(tested[output][k], scope="tried")
@@ -235,7 +235,7 @@ def _named_pairs(
                 continue
             values = problem.pair_p_values(i, partners)
             for j, by_output in zip(partners, values, strict=True):
-                if by_output.min() <= _OF_PAIRS and problem.depends(j):
+                if by_output.min() <= OF_PAIRS and problem.depends(j):
                     # It may stand for an input that it is correlated with.
                     other = problem.pair_p_values(j, [i])[0]
                     np.maximum(by_output, other, out=by_output)
@@ -245,7 +245,7 @@ def _named_pairs(
                         asked[key] = max(asked.get(key, 0.0), float(p_value))
     adjusted = holm(np.array(list(asked.values())) * n_choices).tolist()
     found = zip(asked, adjusted, strict=True)
-    return {key: p_value for key, p_value in found if p_value <= _OF_PAIRS}
+    return {key: p_value for key, p_value in found if p_value <= OF_PAIRS}
 
 
 def _alike(
