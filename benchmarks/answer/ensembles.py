@@ -106,6 +106,21 @@ def levels(n: int, generator: Generator) -> Case:
     return Case(X, y, (0, 1, 2, 3), shares, shares)
 
 
+def little_noise(
+    n: int, generator: Generator, of_noise: float = 0.01, together: float = 0.0
+) -> Case:
+    """Return two inputs that act, alone or also together, with hardly any noise.
+
+    Without an interaction inputs have few values, of which runs repeat settings.
+    """
+    values = [1000] * 4 if together else [2, 4, 1000, 3]
+    X = generator.integers(0, values, (n, 4)).astype(float)
+    a, b = ((X - X.mean(axis=0)) / X.std(axis=0)).T[:2]
+    alone = generator.normal() * a + generator.normal() * (b + 0.5 * b**2)
+    f = alone + together * a * b
+    return Case(X, f + of_noise * f.std() * generator.normal(size=n), (0, 1))
+
+
 #: First row of the design of Plackett and Burman with 12 runs, which is turned.
 PLACKETT_BURMAN = (1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1)
 
@@ -416,6 +431,11 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "ten series, blocks and order told": (200, partial(panel, named="blocks")),
     "ten series, groups and order told": (200, partial(panel, named="groups")),
     "models on tasks, groups and blocks told": (120, crossed),
+    "few values, noise of 1 %": (200, little_noise),
+    "an interaction, noise of 5 %": (
+        60,
+        partial(little_noise, of_noise=0.05, together=0.5),
+    ),
     "one input at a time": (62, one_at_a_time),
     "ablation table, 5 repeats": (40, flags),
     "central composite design": (20, composite),
