@@ -588,7 +588,8 @@ n_inputs)
         A table with one row for each run: a data frame, a dict of columns, a list of
         dicts, a dataset of xarray, or the path of a CSV or JSON file; a study of
         Optuna; a fitted search of scikit-learn, or its ``cv_results_``; an
-        :class:`skpce.ensembles.Ensemble`; or, with ``y``, the inputs alone.
+        :class:`skpce.ensembles.Ensemble`; a ``PolicyDataset`` of ``gflownet_envs``, of
+        which members with one reward are repeats; or, with ``y``, the inputs alone.
     y : array-like of shape (n_runs,) or (n_runs, n_columns), default=None
         Outputs, or probabilities with their steps side by side, also of shape (n_runs,
         n_steps, n_classes); NaN where a run failed. Only with inputs in ``data``.

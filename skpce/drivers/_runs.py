@@ -1002,6 +1002,8 @@ def _with_numbers(y: Any) -> Any:
 def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     """Read data of any kind."""
     data = at_hand(data)
+    if y is None and hasattr(data, "step_names"):
+        data, y, asked = _of_policies(data, asked)
     if y is not None:
         table = read_arrays(data, y, asked.in_logarithms())
     else:
@@ -1042,6 +1044,20 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     if table.sampler:
         cautions.append(Caution("adaptive", {"sampler": table.sampler}))
     return Runs(data, np.flatnonzero(table.used), design, tuple(cautions))
+
+
+def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
+    """Return inputs, probabilities and steps of a dataset of policies."""
+    found = asked
+    if asked.inputs is None:
+        found = replace(found, inputs=data.feature_names)
+    if asked.steps is None:
+        found = replace(
+            found, steps=dict(zip(data.step_names, data.steps, strict=True))
+        )
+    if asked.replicate is None and len(np.unique(data.rewards)) < len(data.rewards):
+        found = replace(found, replicate=data.rewards)
+    return data.X, data.y, found
 
 
 def _read_without_y(data: Any, asked: Asked) -> Table:

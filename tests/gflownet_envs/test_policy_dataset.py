@@ -9,6 +9,7 @@ import pytest
 import safetensors.numpy
 from numpy.testing import assert_allclose, assert_array_equal
 
+import skpce
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays, write_arrays
 from tests.shared import cases, refuses
@@ -304,3 +305,22 @@ def test_zeros_of_policies_stay_zeros():
     policies = [partial(policy, share=share) for share in (1.0, 0.5, 0.25)]
     found = PolicyDataset.from_policies(environment, policies, np.eye(3))
     assert found.y[:, :2].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]]
+
+
+def test_it_is_explained_in_one_call():
+    """Its names are those of the answer; members of one reward are repeats."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0)
+    first = 1 / (1 + np.exp(-2 * X[:, :1] + 0.1 * rng.normal(size=(80, 1))))
+    arguments = make_arguments(80, 2) | {
+        "X": X,
+        "y": np.hstack([first, 0 * first, 1 - first, np.full((80, 2), 0.5)]),
+    }
+    answer = skpce.explain(PolicyDataset(**arguments))
+    assert answer.drivers.input_names == ("r0", "r1")
+    assert [step.step for step in answer.steps] == ["base", "halide"]
+    assert answer.drivers.state[0].tolist() == ["drives", "does not matter"]
+    assert "40 settings, 2 runs each" in str(answer.design)
+    given = {"inputs": ["r0", "r1"], "steps": {"base": 3, "halide": 2}}
+    again = skpce.explain(X, arguments["y"], replicate=arguments["rewards"], **given)
+    assert str(again) == str(answer)
