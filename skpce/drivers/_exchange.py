@@ -126,7 +126,7 @@ _MOST_PRIORS = 8
 # so little correlation, below which inputs were arranged; most rows of such a design.
 _NO_CORRELATION, _ARRANGED, _MOST_ARRANGED = 14.0, 0.03, 256
 
-# What is rounding of the residuals, over the largest target; the last digit of a
+# What is rounding of the residuals, over a usual target; the last digit of a
 # statistic, about its square.
 _ROUNDING, _SMALLEST_DIGIT = 1e-9, 20
 
@@ -265,12 +265,11 @@ class Inputs:
         return np.setdiff1d(np.arange(len(self.laws)), members)
 
     def functions(self, members: Sequence[int]) -> FloatArray:
-        """Return what inputs may do alone: their terms and, if few, polynomials."""
+        """Return what inputs may do alone: their terms, then polynomials."""
         terms = joined([self.terms[k] for k in members]).values
         numbers = [k for k in members if not self.is_category[k]]
         polynomials = [self.tables[k, : self.n_functions[k]].T for k in numbers]
-        whole = np.hstack([terms, *polynomials])  # (n_rows, n_functions)
-        return np.asarray(whole if 5 * whole.shape[1] <= len(whole) else terms)
+        return np.hstack([terms, *polynomials])  # (n_rows, n_functions)
 
     def free_directions(
         self, own: FloatArray, others: IndexArray, unit: IndexArray
@@ -422,12 +421,14 @@ def beside_of(left: FloatArray, number: int) -> FloatArray:
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
-    """Drop the digits of residuals that are rounding, beside the targets.
+    """Drop the digits of residuals that are rounding, beside most of the targets.
 
     Without noise nothing else differs between equal runs, and the order in which a
     product of matrices adds up is no effect of an input.
     """
-    unit = _ROUNDING * np.abs(targets).max(axis=0)
+    size = np.abs(targets - np.median(targets, axis=0))
+    middle = np.median(size, axis=0)
+    unit = _ROUNDING * np.where(middle > 0, middle, size.mean(axis=0))
     unit = np.where(unit > 0, unit, 1.0)
     return np.asarray(np.round(residuals / unit) * unit)
 
@@ -508,6 +509,9 @@ def is_arranged(dependence: float, n_others: int) -> bool:
 
 # P-values
 
+
+# Units for each function of an input that is taken off beside its terms.
+_UNITS_A_FUNCTION = 5
 
 # Part of the squares of a product that no function of one input explains, above which
 # it is no rounding.
@@ -623,6 +627,10 @@ def tail_of_draws(observed: float, drawn: FloatArray) -> float:
     return float(size / len(drawn) * np.exp(-(observed - start) / mean))
 
 
+#: Over the largest part, from which on a tail is 0 in floating point.
+_NO_TAIL = 1e6
+
+
 def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
     r"""Return the probability of larger values of :math:`\sum_k \lambda_k \chi^2_1`.
 
@@ -634,7 +642,7 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
         return 1.0
     parts, value = sizes / largest, observed / largest
     if value > 1.1 * parts.sum():
-        found = _tail_of_saddle_point(value, parts)
+        found = _tail_of_saddle_point(min(value, _NO_TAIL), parts)
     else:
         first, second, third = (np.power(parts, k).sum() for k in (1, 2, 3))
         degrees = second**3 / third**2
@@ -987,6 +995,8 @@ class _Setting:
         if len(first) < design.n_rows:
             both, X, own = mean_of(both, unit), X[first], own.of_units(first)
         values, terms = both[:, :n_outputs], both[:, n_outputs:]
+        if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
+            terms = terms[:, : whole.values.shape[1]]
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             both = equal_within(both, exchange.strata)
@@ -1012,7 +1022,7 @@ class _Setting:
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
-        turns = False
+        turns, beside = False, bounded(fit.beside, groups)
         nearness = np.inf
         if fit.covariances and strata is None and exchange.kind != "signs":
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
@@ -1024,6 +1034,7 @@ class _Setting:
             )
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
+            terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
         n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
@@ -1046,7 +1057,7 @@ class _Setting:
             tied_to=tied,
             outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
             functions=terms,
-            beside=bounded(fit.beside, groups),
+            beside=beside,
             is_left=is_left,
             roots=roots,
             prior_of=fit.prior_of,
@@ -1556,6 +1567,7 @@ class _Setting:
     def _product(self, table: FloatArray) -> Terms | None:
         """Return products with a partner, beside what both do alone."""
         alone = np.hstack([self.own.values, self.functions, table])
+        alone = linalg.orth(alone, rcond=_ROUNDING)
         if alone.shape[1] >= 0.5 * len(alone):
             return None  # beside so many terms nothing is left to see
         whole = self.own.times(table)
@@ -1578,7 +1590,7 @@ class _Setting:
 
 def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
     """Return what no linear function of the columns of a table explains."""
-    basis = linalg.orth(table, rcond=1e-9)
+    basis = linalg.orth(table, rcond=_ROUNDING)
     return np.asarray(values - basis @ (basis.T @ values))
 
 

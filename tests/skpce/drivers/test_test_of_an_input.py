@@ -328,6 +328,31 @@ def test_strong_effects_with_little_noise_make_no_pairs_with_nulls(
     assert pairs >= 33 if interaction else pairs <= 1
 
 
+def test_a_pair_is_named_where_settings_are_repeated():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(-1, 1, (30, 3)), 3, axis=0)
+    y = X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=90)
+    answer = skpce.explain(X, y, replicate=np.repeat(np.arange(30), 3))
+    assert answer.pairs.keys["pair"] == ("y: x0 and x1",)
+
+
+def test_one_run_that_diverged_hides_no_driver():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    y[7] = 3e9
+    state = skpce.explain(X, y).drivers.state[0]
+    assert state.tolist() == ["drives", "not settled", "not settled"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_product_on_a_grid_without_noise():
+    levels = np.linspace(-1, 1, 5)
+    X = np.array(list(itertools.product(levels, repeat=3)))
+    answer = skpce.explain(X, X[:, 0] * X[:, 1])
+    assert answer.drivers.state[0, :2].tolist() == ["drives", "drives"]
+
+
 def test_a_null_that_is_nearly_the_effect_of_a_driver_is_said_to_be_alike():
     rng = np.random.default_rng(12)
     X = rng.normal(size=(100, 4))
