@@ -968,15 +968,13 @@ class _Setting:
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         exchange = design.exchange(X, inputs.X[:, others])
-        n_outputs, both = (
-            values.shape[1],
-            np.hstack([values, inputs.functions(members)]),
-        )
+        n_columns = values.shape[1]
+        both = np.hstack([values, inputs.functions(members)])
         if design.order is not None and exchange.kind != "none":
             if design.blocks_of_series is not None:
                 both = without_means(both, design.blocks_of_series)
                 own = own.centred(design.blocks_of_series)
-            tables = standardized(both[:, :n_outputs]), own.values[:, :1]
+            tables = standardized(both[:, :n_columns]), own.values[:, :1]
             memory = memory_of(*tables, order=design.order)
             labels = design.series_blocks(3 * memory if memory > 1 else 1)
             # There are none where the series remembers for long.
@@ -991,17 +989,17 @@ class _Setting:
         # Units over which means are taken; where signs change each row is one.
         unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
         first = first_of(unit)
-        inside = without_means(both[:, :n_outputs], unit)
+        inside = without_means(both[:, :n_columns], unit)
         if len(first) < design.n_rows:
             both, X, own = mean_of(both, unit), X[first], own.of_units(first)
-        values, terms = both[:, :n_outputs], both[:, n_outputs:]
+        values, terms = both[:, :n_columns], both[:, n_columns:]
         if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
             terms = terms[:, : whole.values.shape[1]]
         of_series = design.setting if design.order is not None else None
         if exchange.pooled and exchange.strata is not None:
             both = equal_within(both, exchange.strata)
-            found = both[:, :n_outputs], np.zeros(len(others))
-            fit = NullFit(*found, beside_of(both, n_outputs))
+            found = both[:, :n_columns], np.zeros(len(others))
+            fit = NullFit(*found, beside_of(both, n_columns))
         else:
             given = inputs, others, values, groups, unit, terms
             fit = fit_others(*given, setting=of_series)
