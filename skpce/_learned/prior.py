@@ -27,15 +27,18 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
+from scipy.special import chdtrc, expit
 
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
 
@@ -74,6 +77,15 @@ _FIRST_NOISE, _FIRST_ORDER = -1.5, 1.0
 # Where it ends with so much noise it begins once more, with decays of this logit: a
 # high frequency has no slope to be found by from low degrees.
 MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
+
+# What inputs do only together, and a wave, have no slope to be found by where the prior
+# has next to nothing of them. Where score tests of terms, each order at this level, say
+# that the targets hold more of one, the search begins again with it, at most so many
+# times. Tested are all functions of an input, and products of the first of two inputs
+# and of three, as far as they cost no more operations than this.
+_TERM_LEVEL, _MOST_AGAIN, _FIRST_OF_TWO, _FIRST_OF_THREE = 0.05, 3, 2, 1
+_MOST_OPERATIONS, _TERMS_AT_ONCE = 1e9, 2048
+_LEAST_ORDER_WEIGHT = 0.1  # where it begins again
 
 #: Prior variance of the mean: it is free.
 INTERCEPT = 100.0
@@ -408,6 +420,28 @@ class AllTerms:
         n_orders = len(prior.order_weights)
         return found * prior.by_degree, orders[:n_orders] * prior.order_weights
 
+    def tried(
+        self, n_functions: IndexArray
+    ) -> Iterator[
+        tuple[FloatArray, IndexArray]
+    ]:  # (n_some, n_rows), (n_some, n_inputs)
+        """Yield terms of the first functions of inputs, and their multi-indices."""
+        n_inputs, most, n_rows = self.tables.shape
+        numbers = most, _FIRST_OF_TWO, _FIRST_OF_THREE
+        for order, number in enumerate(numbers[: self.n_orders], start=1):
+            while comb(number * n_inputs, order) * n_rows**2 > _MOST_OPERATIONS:
+                number -= 1
+            inputs, degrees = np.nonzero(np.arange(number) < n_functions[:, np.newaxis])
+            sets = np.array(list(combinations(range(len(inputs)), order)), np.int64)
+            sets = sets.reshape(-1, order)
+            sets = sets[(np.diff(inputs[sets], axis=1) > 0).all(axis=1)]
+            functions = self.tables[inputs, degrees]
+            for start in range(0, len(sets), _TERMS_AT_ONCE):
+                some = sets[start : start + _TERMS_AT_ONCE]
+                multi_indices = np.zeros((len(some), n_inputs), dtype=np.int64)
+                np.put_along_axis(multi_indices, inputs[some], degrees[some] + 1, 1)
+                yield functions[some].prod(axis=1), multi_indices
+
 
 @dataclass(frozen=True)
 class ListedTerms:
@@ -442,6 +476,10 @@ class ListedTerms:
             sums: Any = np.bincount(degree, forms, found.shape[1] + 1)
             found[i] = sums[1:]
         return found, orders[1:].astype(np.float64)
+
+    def tried(self, n_functions: IndexArray) -> Iterator[tuple[FloatArray, IndexArray]]:
+        """Yield all terms."""
+        yield self.design.T, self.multi_indices
 
 
 #: What sums terms into a kernel, and hands its slopes back to them. Of symmetric
@@ -492,6 +530,25 @@ class Observations:
             self.rows[at], self.factor[at], self.weights[at], self.number
         )
 
+    def solved(
+        self, kernel: FloatArray, noise: float
+    ) -> tuple[FloatArray, FloatArray, float] | None:
+        """Return the inverse of the covariance, and times the targets; None without it.
+
+        Then the logarithm of its root's determinant. Lower triangles are read and held.
+        """
+        every = len(self.rows) == len(kernel)
+        covariance = kernel.copy() if every else kernel[np.ix_(self.rows, self.rows)]
+        covariance += INTERCEPT
+        np.einsum("ii->i", covariance)[...] += noise / self.weights
+        # The lower triangle by rows is the upper one by columns.
+        factor, failed = lapack.dpotrf(covariance.T, lower=0, overwrite_a=1)
+        if failed:
+            return None
+        half = float(np.log(np.diag(factor)).sum())
+        solved, _ = lapack.dpotrs(factor, self.factor, lower=0)
+        return lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T, solved, half
+
     def evidence(
         self,
         kernel: FloatArray,  # shape: (n_samples, n_samples)
@@ -504,17 +561,11 @@ class Observations:
         nothing of the noise.
         """
         every = len(self.rows) == len(kernel)
-        covariance = kernel.copy() if every else kernel[np.ix_(self.rows, self.rows)]
-        covariance += INTERCEPT
         shared = noise / self.weights
-        np.einsum("ii->i", covariance)[...] += shared
-        # The lower triangle by rows is the upper one by columns.
-        factor, failed = lapack.dpotrf(covariance.T, lower=0, overwrite_a=1)
-        if failed:
+        found = self.solved(kernel, noise)
+        if found is None:
             return np.inf, 0.0
-        half = np.log(np.diag(factor)).sum()
-        solved, _ = lapack.dpotrs(factor, self.factor, lower=0)
-        inverse = lapack.dpotri(factor, lower=0, overwrite_c=1)[0].T
+        inverse, solved, half = found
         value = 0.5 * np.vdot(self.factor, solved) + half
         diagonal = np.einsum("ii->i", inverse) - np.square(solved).sum(axis=1)
         by_noise = 0.5 * self.number * (diagonal @ shared)
@@ -595,7 +646,7 @@ class Search:
         """Return the prior of a vector."""
         weights, logits, exponent, orders, noise = self.split(theta)
         decays = np.ones(len(weights))
-        decays[self.decaying] = 1.0 / (1.0 + np.exp(-logits))
+        decays[self.decaying] = expit(logits)
         order_weights = np.exp(np.concatenate([[0.0], orders]))
         return TermPrior(
             np.exp(weights),
@@ -664,6 +715,54 @@ class Search:
         """Begin once more with slow decays, and return what is more likely."""
         other = self.run(self.start(_SLOW_DECAY, _ORDER_MEAN), _MOST_STEPS)
         return max(found, other, key=lambda prior: prior.log_evidence)
+
+    def complete(self, found: TermPrior) -> TermPrior:
+        """Begin again with terms that the targets hold beyond the prior."""
+        for _ in range(_MOST_AGAIN):
+            missed = self.missed(found)
+            if not missed:
+                break
+            other = self.run(_with_terms(found, missed), _MOST_STEPS)
+            if not other.log_evidence > found.log_evidence:
+                break
+            found = other
+        return found
+
+    def missed(self, prior: TermPrior) -> list[tuple[IndexArray, float]]:
+        """Return terms that targets hold beyond a prior, the surest first.
+
+        By score tests of their variances. Beside each multi-index stands the variance
+        after a step of Fisher's scoring.
+        """
+        kernel, _ = self.terms.forward(prior)
+        known = []
+        for each in self.observations:
+            solution = each.solved(kernel, prior.noise)
+            if solution is None:
+                return []
+            inverse, solved, _ = solution
+            known.append((each, np.tril(inverse) + np.tril(inverse, -1).T, solved))
+        number = sum(each.number for each in self.observations)
+        counts, found = np.zeros(LARGEST_ORDER + 1), []
+        for terms, multi_indices in self.terms.tried(self.n_functions):
+            ratio, gain, information = np.zeros((3, len(terms)))
+            for each, inverse, solved in known:
+                own = terms[:, each.rows]
+                spread = np.einsum("jr,jr->j", own @ inverse, own)
+                spread = np.maximum(spread, 1e-300)
+                squares = np.square(own @ solved).sum(axis=1)
+                ratio += each.number * squares / spread
+                gain += each.number * (squares - spread)
+                information += each.number * np.square(spread)
+            orders = np.count_nonzero(multi_indices, axis=1)
+            counts += np.bincount(orders, minlength=len(counts))
+            p_values = chdtrc(number, ratio)
+            found += [
+                (p_values[k], orders[k], multi_indices[k], gain[k] / information[k])
+                for k in np.flatnonzero(p_values <= _TERM_LEVEL)
+            ]
+        sure = [one for one in found if one[0] * counts[one[1]] <= _TERM_LEVEL]
+        return [one[2:] for one in sorted(sure, key=lambda one: (one[0], -one[3]))]
 
     def units(self) -> FloatArray:
         """Return units of the parameters in which second derivatives are alike."""
@@ -735,6 +834,36 @@ class Search:
         by_decay = (1.0 - decays) * (slopes * powers / rates).sum(axis=1)
         logs = np.log(np.maximum(fall, 1e-300))
         return by_decay, -float((slopes * powers * logs).sum())
+
+
+def _with_terms(
+    prior: TermPrior, terms: Sequence[tuple[IndexArray, float]]
+) -> TermPrior:
+    """Raise weights and decays of inputs until terms have at least given variances."""
+    weights, decays = prior.weights.copy(), prior.decays.copy()
+    orders = prior.order_weights.copy()
+    orders[1:] = np.maximum(orders[1:], _LEAST_ORDER_WEIGHT)
+    for term, _ in terms:
+        inputs = np.flatnonzero(term)
+        slow = np.exp(-1.0 / np.maximum(term[inputs] - 1, 1))
+        decays[inputs] = np.maximum(decays[inputs], slow)
+    begun = replace(prior, decays=decays, order_weights=orders)
+    for term, variance in terms:
+        inputs = np.flatnonzero(term)
+        shares = begun.shares[inputs, term[inputs] - 1].prod()
+        product = variance / (orders[len(inputs) - 1] * shares)
+        weights[inputs] = _raised(weights[inputs], product)
+    return replace(begun, weights=weights)
+
+
+def _raised(weights: FloatArray, product: float) -> FloatArray:
+    """Raise the smallest weights to one level, at which their product is given."""
+    ascending = np.sort(weights)
+    for number in range(1, len(weights) + 1):
+        level = (product / ascending[number:].prod()) ** (1.0 / number)
+        if number == len(weights) or level <= ascending[number]:
+            break
+    return np.asarray(np.maximum(weights, level))
 
 
 def _common_mean(

@@ -251,6 +251,8 @@ def learn_terms(
                     if again is not begun:
                         other = learn_prior(*search, known, again)
                         prior = max(prior, other, key=lambda one: one.log_evidence)
+            if known:
+                prior = Search(*search, known).complete(prior)
             learned.append(prior)
     priors = [prior.shrunk() for prior in learned]
     noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
