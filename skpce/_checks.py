@@ -749,39 +749,41 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     if not hasattr(estimator, "distribution"):
         return X
-    labels = label_columns(X)
+    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    are_names = all(isinstance(name, str) for name in columns)
+    # scikit-learn reads names that are no text, such as numbers, as no names
+    inputs = columns if are_names else numbered_names(len(columns))
+    input_of = dict(zip(columns, inputs, strict=True))
     if reset:
         vars(estimator).pop("levels_", None)
         if labels:
-            _refuse_numbers(estimator, X, labels)
+            _refuse_numbers(estimator.distribution, X, labels, inputs)
             estimator.levels_ = {
-                str(name): _levels(name, values, X[name].dtype)
+                input_of[name]: _levels(name, values, X[name].dtype)
                 for name, values in labels.items()
             }
     levels: Mapping[str, tuple[Any, ...]] = getattr(estimator, "levels_", {})
-    if not levels:
-        return X
-    known = [str(name) for name in getattr(X, "columns", ())]
-    if not set(levels) <= set(known):
+    if not levels or not set(levels) <= set(inputs):
         return X  # refused for its names, or as codes of an array
-    columns = [
-        _codes(labels[name], levels[str(name)])
-        if name in labels and str(name) in levels
+    coded = [
+        _codes(labels[name], levels[input_of[name]])
+        if name in labels and input_of[name] in levels
         else X[name]
-        for name in X.columns
+        for name in columns
     ]
-    return make_frame(list(X.columns), columns, like=X)
+    return make_frame(columns, coded, like=X)
 
 
-def _refuse_numbers(estimator: Any, X: Any, labels: Mapping[Any, NDArray[Any]]) -> None:
+def _refuse_numbers(
+    given: Any, X: Any, labels: Mapping[Any, NDArray[Any]], inputs: Sequence[str]
+) -> None:
     """Refuse text that reads as numbers, unless it is said to be categorical."""
-    given = estimator.distribution
     for name, values in labels.items():
-        stated = given
+        stated, place = given, list(X.columns).index(name)
         if isinstance(given, Mapping):
-            stated = given.get(name)
+            stated = given.get(inputs[place])
         elif isinstance(given, (list, tuple)) and len(given) == len(X.columns):
-            stated = given[list(X.columns).index(name)]
+            stated = given[place]
         if is_category(X[name].dtype) or numbers_of_text(values) is None:
             continue
         if not isinstance(stated, str) or stated != "categorical":

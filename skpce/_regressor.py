@@ -57,7 +57,7 @@ from ._expansion.expansion import (
 from ._expansion.intervals import sobol_interval
 from ._expansion.predictive import predict_interval, predictive_of, sample
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
-from ._learned.cautions import warn_of_learned
+from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import FROM_MOMENTS, make_solver
@@ -294,6 +294,7 @@ class PolynomialChaosRegressor(
             Without a solver, when the largest degree or number of inputs in a term
             matters as much as low ones: what lies beyond is missed.
         DependentInputsWarning
+            When an input with a stated distribution has one value in all samples.
             Without a solver, when a linear combination of inputs is constant, or the
             samples cannot tell two terms apart (an alias) of which one matters.
         MoreTermsThanRowsWarning
@@ -301,7 +302,7 @@ class PolynomialChaosRegressor(
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        warn_of_learned(self._problem, input_names(self))
+        warn_of_samples(self._problem, input_names(self))
         if self.regressor is None:
             chooses_terms = self._problem.solver.chooses_terms
             warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)

@@ -72,7 +72,7 @@ from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.expansion import Expansion, warn_of_failed
 from ._input_laws.scores import SurrogateDiagnostics
-from ._learned.cautions import warn_of_learned
+from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
@@ -340,7 +340,7 @@ class CompositionalPCESurrogate(
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_diagnostics(self._fitted)
-        warn_of_learned(self._fitted.problem, input_names(self))
+        warn_of_samples(self._fitted.problem, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, how.zero_replacement)

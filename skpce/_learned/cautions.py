@@ -9,6 +9,7 @@ import numpy as np
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, warn_outside_folds
 from .._expansion.problem import FittedProblem
+from .._input_laws.families import InputLaw
 from .kernel_basis import Basis
 from .prior import LARGEST_ORDER, TermPrior
 from .ridge import LARGEST_DEGREE, LearnedRidgeSolver
@@ -33,11 +34,13 @@ class EdgeOfFamilyWarning(UserWarning):
 
 
 class DependentInputsWarning(UserWarning):
-    """Inputs, or terms of them, depend on one another in the samples."""
+    """The samples cannot tell what an input, or a term, does from what others do."""
 
 
-def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
-    """Warn of all of this where the fit learned its terms."""
+def warn_of_samples(problem: FittedProblem, names: Sequence[str]) -> None:
+    """Warn of stated inputs that do not vary, and of all else of a learned fit."""
+    if problem.samples is not None:
+        _warn_of_held(problem.basis.laws, problem.samples.inputs, names)
     solver = problem.solver
     if not isinstance(solver, LearnedRidgeSolver):
         return
@@ -47,6 +50,22 @@ def warn_of_learned(problem: FittedProblem, names: Sequence[str]) -> None:
         X = problem.samples.inputs
         if not _warn_of_ties(X, names):
             _warn_of_aliases(solver.priors, basis, coefficients, X, names)
+
+
+def _warn_of_held(
+    laws: Sequence[InputLaw], X: FloatArray, names: Sequence[str]
+) -> None:
+    """Warn of inputs with a stated distribution that have one value."""
+    is_held = (X[0] == X).all(axis=0) & (len(X) > 1)
+    held = [i for i in np.flatnonzero(is_held).tolist() if not laws[i].learned]
+    if held:
+        said = _listed([f"{names[i]} = {X[0, i]:g}" for i in held])
+        warn_outside_folds(
+            f"In all samples {said}, where a distribution is stated: what it does "
+            "cannot be learned, so the indices, those of other inputs too, are not "
+            "those of this distribution. Vary it, or leave it out.",
+            DependentInputsWarning,
+        )
 
 
 def _warn_of_edges(

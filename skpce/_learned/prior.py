@@ -78,13 +78,13 @@ _FIRST_NOISE, _FIRST_ORDER = -1.5, 1.0
 # high frequency has no slope to be found by from low degrees.
 MUCH_NOISE, _SLOW_DECAY = 0.5, 2.0
 
-# What inputs do only together, and a wave, have no slope to be found by where the prior
-# has next to nothing of them. Where score tests of terms, each order at this level, say
-# that the targets hold more of one, the search begins again with it, at most so many
-# times. Tested are all functions of an input, and products of the first of two inputs
-# and of three, as far as they cost no more operations than this.
-_TERM_LEVEL, _MOST_AGAIN, _FIRST_OF_TWO, _FIRST_OF_THREE = 0.05, 3, 2, 1
-_MOST_OPERATIONS, _TERMS_AT_ONCE = 1e9, 2048
+# What inputs do only together has no slope to be found by where the prior has next to
+# nothing of it. Where score tests, each order at this level, say that the targets hold
+# more of a product, the search begins again with it, at most so many times. Tested are
+# products of so many first functions of two inputs and of three, as far as they cost no
+# more operations than this.
+_PRODUCT_LEVEL, _MOST_AGAIN, _FIRST_FUNCTIONS = 0.05, 3, (2, 1)
+_MOST_OPERATIONS, _PRODUCTS_AT_ONCE = 1e9, 2048
 _LEAST_ORDER_WEIGHT = 0.1  # where it begins again
 
 #: Prior variance of the mean: it is free.
@@ -420,15 +420,15 @@ class AllTerms:
         n_orders = len(prior.order_weights)
         return found * prior.by_degree, orders[:n_orders] * prior.order_weights
 
-    def tried(
+    def products(
         self, n_functions: IndexArray
     ) -> Iterator[
         tuple[FloatArray, IndexArray]
     ]:  # (n_some, n_rows), (n_some, n_inputs)
-        """Yield terms of the first functions of inputs, and their multi-indices."""
-        n_inputs, most, n_rows = self.tables.shape
-        numbers = most, _FIRST_OF_TWO, _FIRST_OF_THREE
-        for order, number in enumerate(numbers[: self.n_orders], start=1):
+        """Yield products of the first functions of inputs, and their multi-indices."""
+        n_inputs, _, n_rows = self.tables.shape
+        for order in range(2, self.n_orders + 1):
+            number = _FIRST_FUNCTIONS[order - 2]
             while comb(number * n_inputs, order) * n_rows**2 > _MOST_OPERATIONS:
                 number -= 1
             inputs, degrees = np.nonzero(np.arange(number) < n_functions[:, np.newaxis])
@@ -436,8 +436,8 @@ class AllTerms:
             sets = sets.reshape(-1, order)
             sets = sets[(np.diff(inputs[sets], axis=1) > 0).all(axis=1)]
             functions = self.tables[inputs, degrees]
-            for start in range(0, len(sets), _TERMS_AT_ONCE):
-                some = sets[start : start + _TERMS_AT_ONCE]
+            for start in range(0, len(sets), _PRODUCTS_AT_ONCE):
+                some = sets[start : start + _PRODUCTS_AT_ONCE]
                 multi_indices = np.zeros((len(some), n_inputs), dtype=np.int64)
                 np.put_along_axis(multi_indices, inputs[some], degrees[some] + 1, 1)
                 yield functions[some].prod(axis=1), multi_indices
@@ -477,9 +477,12 @@ class ListedTerms:
             found[i] = sums[1:]
         return found, orders[1:].astype(np.float64)
 
-    def tried(self, n_functions: IndexArray) -> Iterator[tuple[FloatArray, IndexArray]]:
-        """Yield all terms."""
-        yield self.design.T, self.multi_indices
+    def products(
+        self, n_functions: IndexArray
+    ) -> Iterator[tuple[FloatArray, IndexArray]]:
+        """Yield all terms of several inputs."""
+        some = np.flatnonzero(self._orders > 1)
+        yield self.design[:, some].T, self.multi_indices[some]
 
 
 #: What sums terms into a kernel, and hands its slopes back to them. Of symmetric
@@ -717,7 +720,7 @@ class Search:
         return max(found, other, key=lambda prior: prior.log_evidence)
 
     def complete(self, found: TermPrior) -> TermPrior:
-        """Begin again with terms that the targets hold beyond the prior."""
+        """Begin again with products that the targets hold beyond the prior."""
         for _ in range(_MOST_AGAIN):
             missed = self.missed(found)
             if not missed:
@@ -729,7 +732,7 @@ class Search:
         return found
 
     def missed(self, prior: TermPrior) -> list[tuple[IndexArray, float]]:
-        """Return terms that targets hold beyond a prior, the surest first.
+        """Return products that targets hold beyond a prior, the surest first.
 
         By score tests of their variances. Beside each multi-index stands the variance
         after a step of Fisher's scoring.
@@ -744,7 +747,7 @@ class Search:
             known.append((each, np.tril(inverse) + np.tril(inverse, -1).T, solved))
         number = sum(each.number for each in self.observations)
         counts, found = np.zeros(LARGEST_ORDER + 1), []
-        for terms, multi_indices in self.terms.tried(self.n_functions):
+        for terms, multi_indices in self.terms.products(self.n_functions):
             ratio, gain, information = np.zeros((3, len(terms)))
             for each, inverse, solved in known:
                 own = terms[:, each.rows]
@@ -759,9 +762,9 @@ class Search:
             p_values = chdtrc(number, ratio)
             found += [
                 (p_values[k], orders[k], multi_indices[k], gain[k] / information[k])
-                for k in np.flatnonzero(p_values <= _TERM_LEVEL)
+                for k in np.flatnonzero(p_values <= _PRODUCT_LEVEL)
             ]
-        sure = [one for one in found if one[0] * counts[one[1]] <= _TERM_LEVEL]
+        sure = [one for one in found if one[0] * counts[one[1]] <= _PRODUCT_LEVEL]
         return [one[2:] for one in sorted(sure, key=lambda one: (one[0], -one[3]))]
 
     def units(self) -> FloatArray:

@@ -281,7 +281,8 @@ def functions_of(
         return np.asarray(listed.max(axis=0), dtype=np.int64)
     degree = max(min(LARGEST_DEGREE, _MOST_FUNCTIONS // len(laws)), _FEWEST_DEGREES)
     pairs = zip(laws, ends_of(inputs).T, strict=True)
-    return np.array([_degree_of(law, degree, own) for law, own in pairs], np.int64)
+    found = np.array([_degree_of(law, degree, own) for law, own in pairs], np.int64)
+    return np.where((inputs == inputs[0]).all(axis=0), 0, found)
 
 
 def _degree_of(law: InputLaw, degree: int, ends: FloatArray) -> int:

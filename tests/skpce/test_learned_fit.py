@@ -546,6 +546,18 @@ def test_functions_at_the_edge_of_the_family_are_named(rng):
         model.fit(*samples_of_friedman(60))
 
 
+@pytest.mark.parametrize("solver", [None, "ols"])
+def test_a_stated_input_of_one_value_is_named(solver, rng):
+    X = rng.normal(size=(60, 3))
+    y, X[:, 2] = X[:, 0] ** 2 + X[:, 1], 5.0
+    model = PolynomialChaosRegressor(solver=solver, distribution=norm())
+    with pytest.warns(DependentInputsWarning, match="x2 = 5, .* cannot be learned"):
+        model.fit(X, y)
+    with warnings.catch_warnings(action="error"):
+        learned = PolynomialChaosRegressor().fit(X, y)
+    assert learned.total_sobol_indices_[0, 2] == 0.0
+
+
 def test_mixtures_are_tied():
     X = np.random.default_rng(0).dirichlet(np.ones(3), size=40)
     with pytest.warns(DependentInputsWarning, match="x0, x1, x2 is constant"):
@@ -561,6 +573,22 @@ def test_aliases_of_a_fraction_are_named():
         PolynomialChaosRegressor().fit(X, y)
     with warnings.catch_warnings(action="error"):
         PolynomialChaosRegressor(interaction_order=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "sizes", "seed"),
+    [
+        (lambda X: X[:, 0] + X[:, 1] ** 2 / 2 + X[:, 2] * X[:, 3] / 2, (300, 20), 5),
+        (lambda X: X[:, 0] + X[:, 1] * X[:, 2] * X[:, 3], (100, 8), 3),
+    ],
+)
+def test_what_has_no_slope_is_found_by_its_score(evaluate, sizes, seed):
+    draw = np.random.default_rng(seed)
+    X, new = draw.normal(size=sizes), draw.normal(size=(2000, sizes[1]))
+    y = evaluate(X)
+    y += 0.35 * y.std() * draw.normal(size=len(y))
+    model = PolynomialChaosRegressor(distribution="normal").fit(X, y)
+    assert model.score(new, evaluate(new)) > 0.9
 
 
 @pytest.mark.slow

@@ -129,6 +129,14 @@ def test_labels_are_levels(kind, law, tmp_path):
         assert_array_equal(again.predict(table), fitted.predict(table))
 
 
+def test_labels_of_a_column_that_has_a_number_for_a_name():
+    named = ridge_pce(2).fit(MIXED, OF_MIXED)
+    numbered = MIXED.set_axis([0, 1], axis=1)
+    fitted = ridge_pce(2).fit(numbered, OF_MIXED)
+    assert fitted.levels_ == {"x1": named.levels_["solver"]}
+    assert_array_equal(fitted.predict(numbered), named.predict(MIXED))
+
+
 def test_numbers_of_a_category_are_levels_too():
     codes = np.unique(LABELS, return_inverse=True)[1]
     table = MIXED.assign(solver=pd.Categorical(codes))
