@@ -945,7 +945,8 @@ def report(
         (add_effects if content.is_real else add_policies)(page, content)
         add_inputs(page, content)
         add_origin(page, content, date)
-    warn_outside(expansion.basis.laws, inputs, expansion.input_names)
+    basis = expansion.basis
+    warn_outside(basis.laws, inputs, expansion.input_names, basis.reach)
     if path is not None:
         page.save(path)
     return page.to_html()

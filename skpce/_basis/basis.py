@@ -928,7 +928,8 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     check_is_fitted(self)
     values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
-    warn_outside(self.basis_.laws, values, input_names(self))
+    laws, reach = self.basis_.laws, self.basis_.reach
+    warn_outside(laws, values, input_names(self), reach)
     basis = self.basis_.with_terms
     return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
 
@@ -937,7 +938,8 @@ def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
     """Return inputs as an array; warn of those outside their distributions."""
     check_is_fitted(estimator)
     values = validated(estimator, X, reset=False)
-    warn_outside(estimator.basis_.laws, values, input_names(estimator))
+    basis = estimator.basis_
+    warn_outside(basis.laws, values, input_names(estimator), basis.reach)
     return values
 
 

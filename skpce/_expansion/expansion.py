@@ -1630,7 +1630,9 @@ class Expansion:
         own = list(range(self.n_inputs) if features is None else features)
         refuse_not_finite(chosen := values[:, own], "X")
         names = [self.input_names[i] for i in own]
-        warn_outside([self.basis.laws[i] for i in own], chosen, names)
+        laws, reach = [self.basis.laws[i] for i in own], self.basis.reach
+        reach = None if reach is None else reach[:, own]
+        warn_outside(laws, chosen, names, reach)
         return chosen
 
 

@@ -211,7 +211,7 @@ class Predictive:
         """Return finite inputs; warn of those outside their distributions."""
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
-        warn_outside(self.basis.laws, values, self.names)
+        warn_outside(self.basis.laws, values, self.names, self.basis.reach)
         return values
 
     def noise_scale(self, noise: str, owner: str) -> NoiseScale | None:
@@ -566,7 +566,8 @@ def _checked_calibration(
             "in the fit; expected others. Without calibration= the members of the fit "
             "are left out in turn."
         )
-    warn_outside(predictive.basis.laws, inputs, predictive.names)
+    basis = predictive.basis
+    warn_outside(basis.laws, inputs, predictive.names, basis.reach)
     return inputs, values
 
 

@@ -42,14 +42,27 @@ def warn_outside(
     laws: Sequence[InputLaw],
     X: FloatArray,  # shape: (n_samples, n_features)
     names: Sequence[str],
+    reach: FloatArray | None = None,  # shape: (2, n_features), where functions end
 ) -> None:
     """Warn once of values outside the supports, except in a cross-validation.
 
     There the row with the largest value of an input is held out once, and lies
-    outside a range that was learned without it.
+    outside a range that was learned without it. Without a support, of values that are
+    beyond the reach of the functions by more than half of it.
     """
-    columns = zip(laws, X.T, names, strict=True)
-    found = [law.outside_in_words(column, name) for law, column, name in columns]
+    found = []
+    for i, (law, column, name) in enumerate(zip(laws, X.T, names, strict=True)):
+        text = law.outside_in_words(column, name)
+        if not text and reach is not None and law.is_polynomial:
+            low, high = reach[:, i].tolist()
+            beyond = np.maximum(low - column, column - high) > 0.5 * (high - low)
+            if beyond.any():
+                text = (
+                    f"{int(beyond.sum())} of {len(column)} values of {name} lie far "
+                    f"outside [{low:.6g}, {high:.6g}], where its functions end; they "
+                    "are evaluated at these ends."
+                )
+        found.append(text)
     _warn([text for text in found if text])
 
 

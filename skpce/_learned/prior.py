@@ -746,7 +746,7 @@ class Search:
             inverse, solved, _ = solution
             known.append((each, np.tril(inverse) + np.tril(inverse, -1).T, solved))
         number = sum(each.number for each in self.observations)
-        counts, found = np.zeros(LARGEST_ORDER + 1), []
+        counts, found = np.zeros(len(self.n_functions) + 1), []
         for terms, multi_indices in self.terms.products(self.n_functions):
             ratio, gain, information = np.zeros((3, len(terms)))
             for each, inverse, solved in known:
