@@ -113,7 +113,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 _DEGREES, _DECAY, _LEADING = 4, 0.6, 2
 
 # Degrees, order and steps of the search of a fit whose residuals are tested.
-_FIT_DEGREES, _FIT_ORDER, _FIT_STEPS = 6, 2, 8
+_FIT_DEGREES, _FIT_ORDER, _FIT_STEPS = 16, 2, 8
 _MODEL_DEGREES = 4  # of a fit of the terms of an input to the others
 
 # Rows that the search sees at most, and rows beyond which terms are listed.
@@ -735,7 +735,8 @@ _NORMAL, _FEW_DRAWS = 0.1, 1001
 _MOST_COORDINATES = 12
 
 # An input with such a share of its terms known from the others cannot be told apart.
-_TIED = 0.9
+# What labels know of a number can be told from it, unless that is all of it.
+_TIED, _COPIED = 0.9, 1.0 - 1e-6
 
 # From such a square of a correlation of their terms two inputs may be mistaken.
 _ALIKE = 0.25
@@ -1017,7 +1018,8 @@ class _Setting:
         if is_left and strata is not None:
             known = inputs.centred(strata[unit])
         if is_left:
-            own, tied = _left_of(known, others, own, unit)
+            are_labels = bool(inputs.is_category[list(members)].all())
+            own, tied = _left_of(known, others, own, unit, are_labels)
             own = own if strata is None else own.centred(strata)
         roots: tuple[FloatArray, ...] = ()
         turns, beside = False, bounded(fit.beside, groups)
@@ -1684,9 +1686,13 @@ def starts_of(groups: IndexArray) -> IndexArray:
 
 
 def _left_of(
-    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray
+    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray, are_labels: bool
 ) -> tuple[Terms, tuple[int, ...]]:
-    """Return what the others leave of the terms, and what they cannot be told from."""
+    """Return what the others leave of the terms, and what they cannot be told from.
+
+    Those are others that know the first term, or all contrasts of labels. What labels
+    know of a number is known exactly: it can be told from them.
+    """
     targets = own.values
     one = np.zeros(targets.shape[1], dtype=np.int64)
     fit = fit_others(inputs, others, targets, one, unit, smooth=True)
@@ -1695,5 +1701,26 @@ def _left_of(
     left = fit.residuals - fit.residuals.mean(axis=0)
     size = np.square(targets - targets.mean(axis=0)).sum(axis=0)
     known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
-    tied = others[fit.weights / fit.weights.sum() > 0.1].tolist()
-    return replace(own, values=left), tuple(tied) if known > _TIED else ()
+    tied = others[fit.weights / fit.weights.sum() > 0.1]
+    if known <= _TIED or (inputs.is_category[tied].all() and known < _COPIED):
+        terms = targets if are_labels else targets[:, :1]
+        numbers = others[~inputs.is_category[others]]
+        columns = inputs.X[first_of(unit)][:, numbers]
+        found = [_known_in_order(terms, one) > _TIED for one in columns.T]
+        tied = numbers[np.array(found, dtype=bool)]
+    return replace(own, values=left), tuple(tied.tolist())
+
+
+def _known_in_order(
+    terms: FloatArray,  # shape: (n_units, n_terms)
+    column: FloatArray,  # shape: (n_units,)
+) -> float:
+    """Return the share of the variance of terms that a function of an input has.
+
+    By the differences between neighbours in its order (J. von Neumann, 1941), which a
+    rough function, such as the bins of the input, leaves small. Ties are in no order.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(terms))
+    ordered = terms[shuffled[np.argsort(column[shuffled], kind="stable")]]
+    differences = np.square(np.diff(ordered, axis=0)).mean(axis=0).sum()
+    return float(1.0 - differences / max(2.0 * terms.var(axis=0).sum(), 1e-300))

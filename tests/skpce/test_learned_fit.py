@@ -622,7 +622,7 @@ def test_samples_far_outside_of_a_distribution_have_few_degrees():
 
 @pytest.mark.usefixtures("form")
 def test_high_degrees_keep_their_values_beyond_the_samples(rng):
-    X, far = rng.normal(size=(100, 2)), np.array([[4.0, 0.0], [5.0, 0.0]])
+    X, far = rng.normal(size=(100, 2)), np.array([[4.0, 0.0], [4.5, 0.0]])
     y = np.tanh(3.0 * X[:, 0]) + np.sin(2.0 * X[:, 1])
     model = PolynomialChaosRegressor(distribution=norm(0, 1))
     with warnings.catch_warnings(action="ignore", category=EdgeOfFamilyWarning):
@@ -653,8 +653,9 @@ def test_steps_and_noise_keep_the_values_of_the_outermost_samples(rng):
     assert np.abs(steps - ends[0]).max() < 0.1 * np.ptp(ends[0])
     assert np.abs(noise - ends[1]).max() < 0.1 * np.ptp(ends[1])
     far = np.array([[9.0, 9.0], [steps[1], noise[1]]])
-    assert np.ptp(model.predict(far)) == 0.0
-    assert np.abs(model.expansion_.gradient(far[:1])).max() == 0.0
+    with pytest.warns(InputOutsideSupportWarning, match="x0 lie far outside .-2.*ends"):
+        assert np.ptp(model.predict(far)) == 0.0
+        assert np.abs(model.expansion_.gradient(far[:1])).max() == 0.0
 
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path, rng):
