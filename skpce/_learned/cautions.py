@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._basis.basis import PolynomialBasis
+from .._basis.basis import MoreTermsThanRowsWarning, PolynomialBasis
 from .._checks import FloatArray, IndexArray, warn_outside_folds
 from .._expansion.problem import FittedProblem
 from .._input_laws.families import InputLaw
@@ -41,6 +41,7 @@ def warn_of_samples(problem: FittedProblem, names: Sequence[str]) -> None:
     """Warn of stated inputs that do not vary, and of all else of a learned fit."""
     if problem.samples is not None:
         _warn_of_held(problem.basis.laws, problem.samples.inputs, names)
+        _warn_of_repeats(problem.basis, problem.samples.inputs)
     solver = problem.solver
     if not isinstance(solver, LearnedRidgeSolver):
         return
@@ -65,6 +66,22 @@ def _warn_of_held(
             "cannot be learned, so the indices, those of other inputs too, are not "
             "those of this distribution. Vary it, or leave it out.",
             DependentInputsWarning,
+        )
+
+
+def _warn_of_repeats(basis: Basis, X: FloatArray) -> None:
+    """Warn of repeats of settings that are fewer than terms."""
+    if any(2 * len(np.unique(column)) > len(X) for column in X.T):
+        return
+    n_terms = len(basis.multi_indices) if isinstance(basis, PolynomialBasis) else np.inf
+    n_settings = len(np.unique(X, axis=0))
+    if n_settings < n_terms and 2 * n_settings <= len(X):
+        warn_outside_folds(
+            f"The {len(X)} samples are of {n_settings} settings, fewer than there are "
+            "terms. Samples that are left out one by one, as in q2_ and in intervals, "
+            "have repeats in the fit: nothing is known of other settings. Leave "
+            "settings out, as GroupKFold and skpce.explain(replicate=...) do.",
+            MoreTermsThanRowsWarning,
         )
 
 

@@ -949,7 +949,10 @@ class _Words:
         name, parts = self.findings.shares.noise_name, []
         if self.rows(State.DRIVES):
             if together >= 0.005:
-                parts.append(f"{percent(together)} is what several inputs do together")
+                shown = any(o == self.output for o, *_ in self.findings.pair_p_values)
+                what = "is what several inputs do together"
+                what = what if shown else "the model gives to several inputs together"
+                parts.append(f"{percent(together)} {what}")
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
                 parts.append(f"{percent_in_words(noise)} is {name}")

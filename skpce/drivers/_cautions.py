@@ -96,6 +96,9 @@ WORDS: dict[str, Words] = {
             else "nothing is tested; take an embedding that does not, such as PCA"
         )
     ),
+    "pipeline predicts less": "of {output} in runs left out the pipeline predicts "
+    "{pipeline:.0%} of the variance, and a fit without settings, of which the shares "
+    "are, {fit:.0%}: much of what the inputs do the pipeline does not know",
     "not converged": lambda f: (
         f"{_far_members(f)} the target of the training, in total variation: some of "
         "what differs may be the training"

@@ -50,6 +50,10 @@ _SMALL, _TIMES = 200_000, 3
 # Level at which an input is said not to have its stated distribution.
 _DEPARTS = 0.01
 
+# Part of the variance of runs left out that the pipeline predicts less of than the fit
+# behind the shares, above which that is said.
+_MUCH_LESS = 0.2
+
 # An input below this share of the variance does not matter.
 _NEGLIGIBLE = 0.05
 
@@ -225,6 +229,14 @@ def verdict(
             *(names, _NEGLIGIBLE, n_choices),
         )
     q2 = _cross_fitted(fit, inputs, findings.design, cv)
+    predicted = np.maximum([findings.shares.q2[0], q2[0]], 0.0)
+    less = np.nan_to_num(predicted[0] - predicted[1])
+    if less.max() > _MUCH_LESS:
+        worst = int(np.argmax(less))
+        by_fit, by_pipeline = predicted[:, worst].tolist()
+        figures = {"output": str(read.names[worst]), "fit": by_fit}
+        figures["pipeline"] = by_pipeline
+        cautions = *cautions, Caution("pipeline predicts less", figures)
     known = ~np.isnan(shares)
     if known.any():
         noise = np.where(known, shares, findings.shares.noise)
