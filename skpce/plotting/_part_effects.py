@@ -20,7 +20,7 @@ from ._style import (
     hatch,
     ink_on,
     make_axes,
-    points_across,
+    points_beside,
     readable,
     text_width,
     write_over,
@@ -226,7 +226,7 @@ class PartEffectsDisplay:
         height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(segments))
         ax = make_axes(ax, (9.0, height))
         widths = np.nan_to_num(self.shares[shown])
-        rows = [label(self.output_names[i], 24) for i in shown]
+        rows = [self.output_names[i] for i in shown]
         looks = [(name, look) for name, look, _ in segments]
         style = {"height": _HEIGHT} | kwargs
         self.bars_: list[Any]
@@ -289,16 +289,11 @@ class PartEffectsDisplay:
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""
-        if ax.figure.get_layout_engine() is None:
-            return points_across(ax)  # nothing makes room for labels
+        keys = [text.get_text() for text in ax.get_legend().get_texts()]
         names = [text.get_text() for text in ax.get_yticklabels()]
-        room = points_across(ax) / (
-            ax.figure.subplotpars.right - ax.figure.subplotpars.left
-        )
-        room -= 45.0  # the keys of the legend, and the spaces between all of these
-        for texts in (map(label, self.segment_names), names):
-            room -= 0.88 * text_width("\n".join(texts).split("\n"), 10.0)
-        return max(room, 60.0)
+        # Beside the legend, and the spaces between all of these.
+        taken = 45.0 + 0.88 * text_width("\n".join(keys).split("\n"), 10.0)
+        return max(points_beside(ax, "\n".join(names).split("\n"), taken), 60.0)
 
 
 def _table_of(effects: Any, column: str) -> FloatArray:
