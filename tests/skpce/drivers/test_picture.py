@@ -117,6 +117,9 @@ def test_long_names_stay_different_and_are_not_cut(rng):
     assert_legible(figure)
     assert len({ax.get_xlabel() for ax in figure.axes}) == len(figure.axes) == 4
     assert len(set(texts(answer.plot()))) == len(texts(answer.plot()))
+    axes = answer.drivers.plot()
+    assert axes.get_legend_handles_labels()[1] == ["total", "first"]
+    assert_legible(axes.figure)
 
 
 def test_effects_of_probabilities_are_probabilities(rng):
