@@ -87,6 +87,16 @@ def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
 
 
+def test_others_are_as_wide_as_their_sum():
+    first = np.r_[0.3, 0.2, np.tile([0.1, -0.12], 4)][np.newaxis]
+    effects = effects_by_hand(first)
+    display = PartEffectsDisplay(effects, max_parts=2, noise_share=[0.5]).plot()
+    assert_allclose(display.estimates[0], [[0.15, 0.1, -0.04, 0.29, 0.5]])
+    assert_allclose(widths(display), [[0.15, 0.1, 0.0, 0.25, 0.5]])
+    above = PartEffectsDisplay(effects_by_hand(first + 0.03), max_parts=2)
+    assert_allclose(above.shares, above.estimates[0])
+
+
 def test_small_parts_are_drawn_as_one():
     first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
     display = PartEffectsDisplay(effects_by_hand(first), max_parts=3).plot()
