@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._checks import FloatArray, import_extra
+from ._fonts import labels
 
 # Bars of one panel; the frame has the others.
 _MOST_BARS = 12
@@ -20,13 +21,13 @@ _ERRORS = ("_standard_error", "_error", "_distribution_error", "_low", "_high")
 
 
 def draw_bars(
-    labels: Sequence[Any],
-    columns: Mapping[str, FloatArray],  # each of shape (n_labels,)
+    rows: Sequence[Any],  # names
+    columns: Mapping[str, FloatArray],  # each of shape (n_rows,)
     names: Sequence[str],  # of the columns that are drawn side by side
     ax: Any,
     supported: Sequence[bool] | None = None,
 ) -> None:
-    """Draw one group of bars for each label, the largest on top."""
+    """Draw one group of bars for each row, the largest on top."""
     order = np.argsort(-np.nan_to_num(columns[names[0]]), kind="stable")[:_MOST_BARS]
     height = 0.8 / len(names)
     for place, name in enumerate(names):
@@ -47,11 +48,12 @@ def draw_bars(
                 ecolor="#333333",
                 capsize=2,
             )
-    ax.set_yticks(np.arange(len(order)), [str(labels[i]) for i in order])
+    ax.set_yticks(np.arange(len(order)), labels([rows[i] for i in order], 32, 1))
+    ax.locator_params(axis="x", nbins=5)
     ax.invert_yaxis()
     ax.axvline(0.0, color="#333333", linewidth=0.8)
     if len(names) > 1:
-        ax.legend(frameon=False)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     else:
         ax.set_xlabel(names[0].replace("_", " "))
 
@@ -86,14 +88,19 @@ def error_in_words(columns: Mapping[str, FloatArray], name: str, place: int) -> 
 
 
 def drawn_columns(columns: Mapping[str, Any], printed: Sequence[str]) -> list[str]:
-    """Return the columns that are drawn: printed ones without errors, else one."""
+    """Return the columns that are drawn: printed ones without errors, else one.
+
+    That is the first whose errors are known, the first of the others, or a p-value.
+    """
     named = [n for n in printed if not n.endswith(_ERRORS)]
     numbers = [
         n
         for n, values in columns.items()
         if np.asarray(values).dtype.kind == "f" and not n.endswith(_ERRORS)
     ]
-    return (named or numbers)[: 3 if named else 1]
+    known = {n for n in numbers if any(n + end in columns for end in _ERRORS)}
+    numbers.sort(key=lambda n: (n.endswith(("p_value", "q_value")), n not in known))
+    return named[:3] or numbers[:1]
 
 
 def make_panels(n_panels: int, n_bars: int, ax: Any) -> Sequence[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
 from ._checks import FloatArray, format_cell, html_table, make_frame, remember_frames
+from ._fonts import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -233,7 +234,7 @@ class Result:
             own = {n: np.broadcast_to(v, len(labels)) for n, v in own.items()}
             supported = [bool(row.supported)] * len(labels) if self.supported else None
             draw_bars(labels, own, names, panel, supported)
-            panel.set_title(str(getattr(row, self._first_key)))
+            panel.set_title(label(getattr(row, self._first_key), 32))
         return panels if len(panels) > 1 else panels[0]
 
     def __str__(self) -> str:

@@ -541,7 +541,7 @@ def _drivers_table(
         "scope": np.array(scopes, dtype=object).reshape(shape),
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
-    return Result(keys, columns, framed=(*keys, *columns))
+    return Result(keys, columns, framed=(*keys, *columns), printed=("total", "first"))
 
 
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:

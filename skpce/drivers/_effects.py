@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_extra
-from .._fonts import choose_fonts, label, log_axis, name_levels
+from .._fonts import choose_fonts, labels, log_axis, name_levels
 from ._findings import State
-from ._picture import short_name
 from ._runs import Data
 
 # Panels, inputs of an output, curves of an output, and points of a curve.
@@ -116,8 +115,11 @@ def draw_effects(effects: list[Effect]) -> Any:
     for panel in panels[len(effects) :]:
         panel.set_axis_off()
     told: set[str] = set()
-    for effect, panel in zip(effects, panels, strict=False):
+    names = [f"{e.input} (log scale)" if e.is_log else e.input for e in effects]
+    xlabels, ylabels = labels(names, 20, 2), labels([e.output for e in effects], 22, 2)
+    for place, (effect, panel) in enumerate(zip(effects, panels, strict=False)):
         _draw(effect, panel, has_legend=effect.output not in told)
+        panel.set(xlabel=xlabels[place], ylabel=ylabels[place])
         told.add(effect.output)
     choose_fonts(*panels)
     return figure
@@ -125,7 +127,7 @@ def draw_effects(effects: list[Effect]) -> Any:
 
 def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
     several = len(effect.columns) > 1
-    for k, name in enumerate(effect.columns):
+    for k, text in enumerate(labels(effect.columns, 14, 1)):
         color = _COLORS[k] if several or effect.is_driver else "#777777"
         at, shown = effect.x, effect.y[:, k]
         if effect.levels:  # beside one another, in the order of the runs
@@ -138,14 +140,11 @@ def _draw(effect: Effect, ax: Any, has_legend: bool) -> None:
         else:
             ax.plot(effect.grid, effect.means[:, k], color=color, linewidth=2)
         if several:
-            ax.plot([], [], color=color, linewidth=2, label=label(name, 14, 1))
+            ax.plot([], [], color=color, linewidth=2, label=text)
     if effect.levels:
         name_levels(ax, effect.grid, [effect.levels[int(k)] for k in effect.grid])
     elif effect.is_log:
         log_axis(ax)
-    scale = " (log scale)" if effect.is_log else ""
-    ax.set_xlabel(f"{short_name(effect.input, 26)}{scale}")
-    ax.set_ylabel(label(effect.output, 22, 2))
     if several and has_legend:
         ax.legend(fontsize=8, frameon=False, handlelength=1.2)
     ax.spines[["top", "right"]].set_visible(False)

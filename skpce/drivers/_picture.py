@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._bars import make_panels
 from .._checks import import_extra
-from .._fonts import choose_fonts, label, width_in_letters
+from .._fonts import choose_fonts, label, labels, width_in_letters
 from ._findings import State, between, parts_of, percent
 
 if TYPE_CHECKING:
@@ -34,7 +33,9 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
         panels = list(make_panels(len(drawn), bars, ax))
     else:
         plt = import_extra("matplotlib.pyplot", "plot", "the picture of an answer")
-        size = _WIDTH, 0.75 + len(drawn) * (0.35 + 0.27 * bars)
+        long = [n for n in answer.input_names if width_in_letters(str(n)) > LETTERS]
+        each = 0.27 if len(long) < 2 else 0.38  # neighbours of two lines
+        size = _WIDTH, 0.75 + len(drawn) * (0.35 + each * bars)
         known: dict[str, Any] = {"layout": "constrained", "squeeze": False}
         panels = list(plt.subplots(len(drawn), 1, figsize=size, **known)[1][:, 0])
     for output, panel in zip(drawn, panels, strict=True):
@@ -48,27 +49,11 @@ def draw_answer(answer: Any, ax: Axes | None = None) -> Any:
     return panels if len(panels) > 1 else panels[0]
 
 
-def short_name(name: str, letters: int) -> str:
-    """Return a name on two short lines, which begin after ``_``, ``.`` and ``/``.
-
-    Of one that is too long the beginning and the end: names of one file begin alike.
-    """
-    open_ = re.sub(r"(?<=[^\W_][_./])(?=[^\W_])", " \0", name)
-    text = label(open_, letters, 2).replace(" \0", "").replace("\0", "")
-    if not text.endswith(" …"):
-        return text
-    end = name[-max((letters - 2) * len(name) // width_in_letters(name), 1) :]
-    whole = re.search(r"[\W_](?=[^\W_])", end)  # of a word that is cut, nothing
-    end = label(end[whole.end() :] if whole else end, 2 * letters, 1)
-    head = text.split("\n")[0]
-    return f"{head}\n… {end}"
-
-
 def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     table = answer.drivers
     order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
     shown = order[:MOST_BARS].tolist()
-    names = [short_name(answer.input_names[i], LETTERS) for i in shown]
+    names = labels([answer.input_names[i] for i in shown], LETTERS, 2)
     for at, i in enumerate(shown):
         _draw_share(ax, at, table, output, i)
     if len(order) > len(shown):
@@ -179,8 +164,9 @@ def draw_curves(curves: Any, ax: Axes | None = None) -> Any:
 def _label_ends(ax: Any, ends: list[tuple[float, str, str]]) -> None:
     """Write names behind the ends of lines, so far apart that they can be read."""
     height, lines = -np.inf, 0
-    for end, name, color in sorted(ends):
-        text = short_name(name, LETTERS)
+    ends = sorted(ends)
+    texts = labels([name for _, name, _ in ends], LETTERS, 2)
+    for (end, _, color), text in zip(ends, texts, strict=True):
         above, lines = lines, text.count("\n") + 1
         height = max(end, height + 3.3 * (above + lines))
         place: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points"}

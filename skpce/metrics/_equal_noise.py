@@ -202,7 +202,8 @@ def excess_fragility(
         "excess_error": np.hypot(of_members, of_draws),
     }
     figures = {"noise_scale": scale}
-    return Result({"step": layout.step_names}, columns, figures=figures)
+    keys = {"step": layout.step_names}
+    return Result(keys, columns, figures=figures, printed=("excess",))
 
 
 def _matched(nulls: Sequence[EqualNoise], observed: FloatArray) -> float:

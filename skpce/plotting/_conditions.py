@@ -37,6 +37,8 @@ from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
+    LETTER,
+    NO_VARIANCE,
     UNEXPLAINED_COLOR,
     check_position,
     color,
@@ -48,6 +50,7 @@ from ._style import (
     make_axes,
     make_panels,
     name_columns,
+    points_across,
     readable,
     series_style,
 )
@@ -202,13 +205,13 @@ class ConvergenceDisplay:
 
         ``kwargs`` are passed on to ``Axes.plot`` for the medians.
         """
-        ax = make_axes(ax, (7.0, 4.0))
+        ax = make_axes(ax, (7.0, max(4.0, 0.9 + 0.24 * len(self.curve_names))))
         is_q2 = self.quantity == "q2"
         self.lines_: list[Any] = []
+        marks = []
         for curve, name in enumerate(self.curve_names):
             rows = self.values[:, :, curve]
-            if np.isnan(rows).all():
-                name = f"{name} (no variance)"
+            marks.append(f" ({NO_VARIANCE})" if np.isnan(rows).all() else "")
             ax.plot(self.sizes, rows.T, color=color(curve), linewidth=0.7, alpha=0.35)
             style = series_style(curve, name) | {"linewidth": 1.8} | kwargs
             self.lines_ += ax.plot(self.sizes, np.median(rows, axis=0), **style)
@@ -221,12 +224,13 @@ class ConvergenceDisplay:
         lowest = float(finite.min(initial=0.0))
         ax.axhline(0.0, color="#999999", linewidth=0.8)
         ax.set_ylim(max(lowest - 0.05, _LOWEST) if lowest < 0 else 0.0, 1.03)
-        notes = [label(self.title, 50)] if self.title else []
+        width = int(points_across(ax) / LETTER)
+        notes = [label(self.title, width)] if self.title else []
         if lowest < _LOWEST or np.isneginf(self.values).any():
             notes.append("values below −1 are not shown")
         if notes:
             ax.set_title("\n".join(notes), fontsize=9)
-        legend_right(ax)
+        legend_right(ax, self.curve_names, self.lines_, marks=marks)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -451,13 +455,14 @@ class EmbeddingDisplay:
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])
         ends = np.array([np.nanmin(both), np.nanmax(both)])
         ax.plot(ends, ends, color="black", linewidth=1, linestyle=":")
+        drawn: list[Any] = []
         for i, name in enumerate(self.input_names):
-            style = series_style(i, name, 18) | {"markersize": 3.5, "linestyle": ""}
+            style = series_style(i, name) | {"markersize": 3.5, "linestyle": ""}
             pair = self.distribution_quantiles[:, i], self.data_quantiles[:, i]
-            ax.plot(*pair, **(style | kwargs))
-        ax.set_xlabel("quantile of the distribution (standardised)")
+            drawn += ax.plot(*pair, **(style | kwargs))
+        ax.set_xlabel("quantile of the distribution\n(standardised)")
         ax.set_ylabel("quantile of the members")
-        legend_right(ax)
+        legend_right(ax, self.input_names, drawn, width=18)
         hide_spines(ax)
 
     def _plot_retained_variance(self, ax: Any, shares: FloatArray) -> None:

@@ -25,7 +25,7 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion, checked_features
 from .._expansion.moments import main_effects
-from .._fonts import label, log_axis, name_levels
+from .._fonts import label, labels, log_axis, name_levels
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
@@ -247,27 +247,46 @@ class MainEffectsDisplay:
         high = max(float(effect.max()) for effect in self.effects)
         margin = 0.06 * (high - low) or 1.0
         self.lines_: list[Any] = []
+        names = [
+            f"{self.input_names[panel]}{' (log scale)' if self._is_log(panel) else ''}"
+            for panel in range(n_panels)
+        ]
+        shown = labels(names, 22)
         for panel, axes in enumerate(self.axes_):
             self.lines_.append(self._plot_panel(axes, panel, kwargs))
+            axes.set_xlabel(shown[panel])
             axes.set_ylim(low - 2.0 * margin, high + margin)
             if panel % n_columns:
                 axes.tick_params(labelleft=False)
             else:
                 axes.set_ylabel(label(f"change of {self.quantity}", 32))
-        legend_right(self.axes_[n_columns - 1])
+        marks = [
+            f"\n({NOT_SUPPORTED})" if self._is_refused(target) else ""
+            for target in range(len(self.target_names))
+        ]
+        last, drawn = self.axes_[n_columns - 1], self.lines_[n_columns - 1]
+        legend_right(last, self.target_names, drawn, marks=marks)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
+    def _is_refused(self, target: int) -> bool:
+        return self.supported is not None and not self.supported[target]
+
+    def _levels_of(self, panel: int) -> bool | Sequence[str]:
+        return False if self.categorical is None else self.categorical[panel]
+
+    def _is_log(self, panel: int) -> bool:
+        return self._levels_of(panel) is False and _is_geometric(self.grids[panel])
+
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
-        levels = False if self.categorical is None else self.categorical[panel]
-        is_dotted, grid = levels is not False, self.grids[panel]
+        levels, grid = self._levels_of(panel), self.grids[panel]
+        is_dotted = levels is not False
         points = {"marker": "o", "linestyle": ":"} if is_dotted else {}
         lines = []
         for target, name in enumerate(self.target_names):
-            style = {"color": color(target), "label": _target_label(name)} | points
-            if self.supported is not None and not self.supported[target]:
-                style["label"] += f"\n({NOT_SUPPORTED})"
+            style = {"color": color(target), "label": label(name)} | points
+            if self._is_refused(target):
                 style.setdefault("linestyle", "--")
             effect = self.effects[panel][:, target]
             lines += ax.plot(grid, effect, **(style | kwargs))
@@ -275,10 +294,7 @@ class MainEffectsDisplay:
             rug, height = self.rugs[panel], np.full(len(self.rugs[panel]), 0.02)
             ticks = {"color": "black", "alpha": 0.4, "markersize": 6}
             ax.plot(rug, height, "|", **ticks, transform=ax.get_xaxis_transform())
-        is_log = not is_dotted and _is_geometric(grid)
-        scale = " (log scale)" if is_log else ""
-        ax.set_xlabel(label(f"{self.input_names[panel]}{scale}", 22))
-        if is_log:
+        if self._is_log(panel):
             log_axis(ax)
         elif isinstance(levels, Sequence):
             name_levels(ax, grid, levels)
@@ -287,14 +303,6 @@ class MainEffectsDisplay:
             ax.locator_params(axis="x", nbins=5)
         hide_spines(ax)
         return lines
-
-
-def _target_label(name: Any) -> str:
-    """Return a label that shows the part of ``step:part``, however long the step."""
-    step, colon, part = str(name).rpartition(":")
-    if not colon or label(name).endswith(part.replace("$", r"\$")):
-        return label(name)
-    return f"{label(step, max_lines=2)}:{label(part, 20, 1)}"
 
 
 def _levels(

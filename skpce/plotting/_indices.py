@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, OutputGroups, check_option
 from .._expansion.intervals import SobolInterval
-from .._fonts import label
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, renamed
 from ._style import (
@@ -369,7 +368,7 @@ class SobolDisplay:
         ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         segments = list(zip(names, share_colors(len(names) - 2), strict=True))
-        rows = [label(name) for name in self.step_names]
+        rows = self.step_names
         drawn, positions = draw_stacked(ax, shares, rows, segments, **kwargs)
         ax.set_xlabel("\n".join([self._axis_label(), *notes]))
         for step, position in enumerate(positions):
@@ -406,7 +405,7 @@ class SobolDisplay:
             words = (
                 ("alone", "in all") if self.of_variance else ("first order", "total")
             )
-            legend_right(panels[n_columns - 1], zip(words, COLORS, strict=False))
+            legend_right(panels[n_columns - 1], words, looks=COLORS[:2])
         return panels, drawn
 
     def _plot_panel(self, ax: Any, step: int, kwargs: dict[str, Any]) -> list[Any]:

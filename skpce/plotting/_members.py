@@ -26,7 +26,7 @@ from .._checks import (
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
 from .._expansion.predictive import QUANTILE, tails
-from .._fonts import label
+from .._fonts import label, labels
 from ..inspection import Result
 from ..inspection._reading import (
     Reading,
@@ -38,11 +38,14 @@ from ..inspection._reading import (
 from ..metrics import coverage_interval
 from ..metrics._coverage import output_coverage
 from ._style import (
+    LETTER,
     check_position,
     color,
     hide_spines,
     legend_below,
     make_axes,
+    points_across,
+    points_beside,
     readable,
     series_style,
 )
@@ -207,9 +210,11 @@ class PolicyDistributionDisplay:
         n_parts = len(self.part_names)
         lying = self.is_horizontal
         size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
-        ax = make_axes(ax, (max(4.0, size[0]), size[1]))
+        further = min(len(str(self.step_name)) // 28, 2)  # lines of the title
+        ax = make_axes(ax, (max(4.0, size[0]), size[1] + 0.2 * further))
         reach = 0.15 if len(self.mean) < 3 else 0.25
         offsets, is_cut = np.linspace(-reach, reach, len(self.mean)), False
+        drawn = []
         for position, name in enumerate(self.mean):
             places = np.arange(n_parts) + offsets[position]
             mean, spread = np.asarray(self.mean[name]), np.asarray(self.spread[name])
@@ -224,23 +229,24 @@ class PolicyDistributionDisplay:
             }
             centre = (mean, places) if lying else (places, mean)
             style |= {"capsize": 2, "markersize": 4}
-            ax.errorbar(*centre, **(style | kwargs))
-        labels = [label(name, 60, 1) for name in self.part_names]
+            drawn.append(ax.errorbar(*centre, **(style | kwargs)))
+        names = labels(self.part_names, 36, 1)
         what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
         # A margin under zero, so that small probabilities are whole markers.
         if lying:
-            ax.set_yticks(np.arange(n_parts), labels)
+            ax.set_yticks(np.arange(n_parts), names)
             ax.set_ylim(n_parts - 0.5, -0.5)
             top = ax.get_xlim()[1]
             ax.set_xlim(-0.02 * top, top)
             ax.set_xlabel(f"probability {what}")
         else:
-            ax.set_xticks(np.arange(n_parts), labels)
+            ax.set_xticks(np.arange(n_parts), names)
             top = ax.get_ylim()[1]
             ax.set_ylim(-0.02 * top, top)
             ax.set_ylabel(f"probability\n{what}")
-        ax.set_title(label(self.step_name, 50))
-        legend_below(ax)
+        room = points_beside(ax, names) if lying else points_across(ax)
+        ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
+        legend_below(ax, drawn, self.mean)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -466,7 +472,7 @@ class CoverageDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel(f"share of held-out {self.quantity} inside")
-        legend_below(ax)
+        legend_below(ax, self.lines_, self.coverages)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self

@@ -20,7 +20,7 @@ from ._style import (
     hatch,
     ink_on,
     make_axes,
-    points_across,
+    points_beside,
     readable,
     text_width,
     write_over,
@@ -95,9 +95,9 @@ class PartEffectsDisplay:
     that are too narrow for them carry a whisker of the same length at their end. The
     standard error of a sum of parts (*others*, *interactions*) is the root of the
     summed squares, as if the estimates of parts were independent. A first-order index
-    below zero is sampling error and has no width, as interactions below zero have none;
-    where the widths of the parts exceed the bar, all of them shrink in proportion, and
-    the numbers remain the estimates.
+    below zero is sampling error and has no width, as *others* and interactions below
+    zero have none; where the widths of the parts exceed the bar, all of them shrink in
+    proportion, and the numbers remain the estimates.
 
     Outputs that are not *supported* (dependent parts) are hatched and have no numbers.
 
@@ -136,15 +136,13 @@ class PartEffectsDisplay:
         share = _by_output(noise_share, "noise_share", n_outputs, 0.0)
         self.noise_share: FloatArray = np.clip(np.nan_to_num(share), 0.0, 1.0)
         self.noise_error = _by_output(noise_error, "noise_error", n_outputs, np.nan)
-        # Outputs without variance between members, and first-order indices without
-        # sampling error below zero.
+        # Outputs without variance between members.
         self._is_flat: BoolArray = np.asarray(np.isnan(self._first).any(axis=1))
-        self._widths = np.maximum(self._first, 0.0)
 
     @property
     def leading(self) -> NDArray[np.intp]:
         """Positions of the parts with a colour of their own, the largest first."""
-        whole = np.where(np.isnan(self._widths), 0.0, self._widths)
+        whole = np.maximum(np.nan_to_num(self._first), 0.0)
         order = np.argsort(-whole.sum(axis=0), kind="stable")
         seen = order[whole[:, order].max(axis=0, initial=0.0) >= _VISIBLE]
         return seen[: self.max_parts]
@@ -172,21 +170,22 @@ class PartEffectsDisplay:
         """Names of what a bar is cut into."""
         return [name for name, _, _ in self._segments]
 
+    def _sums(self, parts: FloatArray) -> FloatArray:
+        """Add up a table of parts in segments of parts."""
+        owned = (own for _, _, own in self._segments if len(own))
+        return np.column_stack([parts[:, own].sum(axis=1) for own in owned])
+
     def _table(
-        self, parts: FloatArray, together: FloatArray, noise: FloatArray
+        self, sums: FloatArray, together: FloatArray, noise: FloatArray
     ) -> FloatArray:  # shape: (n_outputs, n_segments)
-        """Add up a table of parts in segments, beside interactions and noise."""
-        columns = [
-            parts[:, own].sum(axis=1) for _, _, own in self._segments if len(own)
-        ]
-        scale = 1.0 - self.noise_share
-        table = [column * scale for column in (*columns, together)]
-        return np.column_stack([*table, noise] if self.has_noise else table)
+        """Return segments of parts beside interactions and noise."""
+        table = np.column_stack([sums, together]) * (1.0 - self.noise_share)[:, None]
+        return np.column_stack([table, noise]) if self.has_noise else table
 
     @property
     def shares(self) -> FloatArray:
         """Widths of the segments (n_outputs, n_segments); rows add up to 1, or NaN."""
-        drawn = self._widths
+        drawn = np.maximum(self._sums(self._first), 0.0)
         drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1.0)
         together = np.maximum(1.0 - drawn.sum(axis=1), 0.0)
         noise = np.where(self._is_flat, np.nan, self.noise_share)
@@ -199,13 +198,14 @@ class PartEffectsDisplay:
         Unlike ``shares`` they are not clipped. The standard error of training noise
         is ``noise_error``, NaN where that is not given.
         """
-        first = self._first
-        values = self._table(first, 1.0 - first.sum(axis=1), self.noise_share)
+        sums = self._sums(self._first)
+        values = self._table(sums, 1.0 - sums.sum(axis=1), self.noise_share)
         # Variances take the square of the scale, which the table has once.
         scale = 1.0 - self.noise_share
         squares = np.square(_table_of(self.effects, "first_error")) * scale[:, None]
         noise = np.square(self.noise_error)
-        return values, np.sqrt(self._table(squares, squares.sum(axis=1), noise))
+        whole = squares.sum(axis=1)
+        return values, np.sqrt(self._table(self._sums(squares), whole, noise))
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PartEffectsDisplay:
         """Draw a bar for each output, a dozen at most.
@@ -226,7 +226,7 @@ class PartEffectsDisplay:
         height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(segments))
         ax = make_axes(ax, (9.0, height))
         widths = np.nan_to_num(self.shares[shown])
-        rows = [label(self.output_names[i], 24) for i in shown]
+        rows = [self.output_names[i] for i in shown]
         looks = [(name, look) for name, look, _ in segments]
         style = {"height": _HEIGHT} | kwargs
         self.bars_: list[Any]
@@ -289,16 +289,11 @@ class PartEffectsDisplay:
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""
-        if ax.figure.get_layout_engine() is None:
-            return points_across(ax)  # nothing makes room for labels
+        keys = [text.get_text() for text in ax.get_legend().get_texts()]
         names = [text.get_text() for text in ax.get_yticklabels()]
-        room = points_across(ax) / (
-            ax.figure.subplotpars.right - ax.figure.subplotpars.left
-        )
-        room -= 45.0  # the keys of the legend, and the spaces between all of these
-        for texts in (map(label, self.segment_names), names):
-            room -= 0.88 * text_width("\n".join(texts).split("\n"), 10.0)
-        return max(room, 60.0)
+        # Beside the legend, and the spaces between all of these.
+        taken = 45.0 + 0.88 * text_width("\n".join(keys).split("\n"), 10.0)
+        return max(points_beside(ax, "\n".join(names).split("\n"), taken), 60.0)
 
 
 def _table_of(effects: Any, column: str) -> FloatArray:

@@ -33,6 +33,7 @@ from ._style import (
     hide_spines,
     legend_right,
     make_panels,
+    name_rows,
     readable,
     refused,
     support_of,
@@ -223,8 +224,8 @@ class StepVarianceDisplay:
         ]
         if self.unexplained is not None and _VARIANCES.intersection(measures):
             plain = kwargs.get("color", color(0))
-            parts = [(_PREDICTED, plain), (NOT_PREDICTED, UNEXPLAINED_COLOR)]
-            legend_right(self.axes_[-1], parts)
+            names, looks = (_PREDICTED, NOT_PREDICTED), (plain, UNEXPLAINED_COLOR)
+            legend_right(self.axes_[-1], names, looks=looks)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
@@ -271,11 +272,11 @@ class StepVarianceDisplay:
             text = "0" if is_rounding else text
             start = 0.0 if np.isnan(value) else value
             ax.text(start + 0.02 * longest, place, text, va="center", fontsize=8)
-        names = [
-            label(name) + (f"\n({NOT_SUPPORTED})" if is_refused[step] else "")
-            for step, name in enumerate(self.fragility.step_names)
-        ]
-        ax.set_yticks(places, names if position == 0 else [""] * len(names))
+        if position == 0:
+            marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
+            name_rows(ax, places, self.fragility.step_names, marks)
+        else:
+            ax.set_yticks(places, [""] * len(values))
         ax.set_ylim(-0.6, len(values) - 0.4)
         ax.set_xlim(0.0, 1.22 * longest)
         ax.locator_params(axis="x", nbins=4)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, as_floats, import_extra, is_position
 from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
 from .._expansion.expansion import Expansion
-from .._fonts import choose_fonts, label
+from .._fonts import choose_fonts, label, labels
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..drivers import Answer
 from ..inspection._reading import Reading, group_matrix
@@ -36,8 +36,13 @@ NO_VARIANCE = "no variance"
 #: Of what belongs to a step that is not attributable.
 HATCH = "////"
 
-# Points that a letter, a digit and a line take at ten points of type.
-_LETTER, _DIGIT, _LINE = 6.3, 5.5, 13.0
+# Points that a letter, a digit, a line, and the space between entries of a legend take
+# at ten points of type.
+LETTER, _DIGIT, _LINE, _SPACE = 6.3, 5.5, 13.0, 5.0
+# Letters of a line of a name, and lines.
+_WIDTH, _MOST_LINES = 28, 3
+# Points that a colour bar takes with its labels.
+_COLOR_BAR = 75.0
 
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
@@ -62,15 +67,30 @@ def readable(*axes: Any) -> tuple[Any, Any]:
     return axes[0], axes[0].figure
 
 
-def legend_below(ax: Any) -> None:
+def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
     """Put the legend under the label of the x axis, where no data are."""
-    from matplotlib.transforms import ScaledTranslation
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     # Half an inch holds tick labels and axis label, whatever the size of the axes.
     shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    place["bbox_transform"] = ax.transAxes + shift
-    ax.legend(**place, frameon=False, ncols=2)
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    # Names of rows may leave little of the width to the axes.
+    across = ax.figure.transFigure if ax.figure.axes == [ax] else ax.transAxes
+    below = blended_transform_factory(across, ax.transAxes)
+    place["bbox_transform"] = below + shift
+    column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
+    texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
+    ax.legend(*_named(ax, drawn, texts), **place, frameon=False, ncols=2)
+
+
+def _named(
+    ax: Any, drawn: Sequence[Any], texts: Sequence[str]
+) -> tuple[list[Any], list[str]]:
+    """Return what a legend of the axes shows, with these texts of what is drawn."""
+    handles, known = ax.get_legend_handles_labels()
+    own = dict(zip(map(id, drawn), texts, strict=True))
+    pairs = zip(handles, known, strict=True)
+    return handles, [own.get(id(handle), text) for handle, text in pairs]
 
 
 def color(position: int) -> str:
@@ -85,10 +105,10 @@ def color(position: int) -> str:
     return "#" + "".join(f"{value:02X}" for value in mixed)
 
 
-def series_style(position: int, name: Any, width: int = 28) -> dict[str, Any]:
+def series_style(position: int, name: Any) -> dict[str, Any]:
     """Return colour, marker and label of the lines or points of one series."""
     marker = MARKERS[position % len(MARKERS)]
-    return {"color": color(position), "marker": marker, "label": label(name, width)}
+    return {"color": color(position), "marker": marker, "label": label(name)}
 
 
 def share_names(input_names: Sequence[str]) -> list[str]:
@@ -145,24 +165,43 @@ def hide_spines(ax: Any, sides: Sequence[str] = ("top", "right")) -> None:
     ax.spines[list(sides)].set_visible(False)
 
 
-def legend_right(ax: Any, keys: Iterable[tuple[str, Any]] | None = None) -> None:
-    """Put a legend beside the axes; of names with colours, or with looks of patches."""
+def legend_right(
+    ax: Any,
+    names: Sequence[Any],
+    drawn: Sequence[Any] = (),
+    *,
+    looks: Iterable[Any] | None = None,  # colours or looks of patches, if not drawn
+    marks: Sequence[str] | None = None,  # after names, however short these
+    width: int = _WIDTH,
+) -> None:
+    """Put a legend beside the axes; names have as many lines as there is room for."""
     from matplotlib.patches import Patch
 
+    room = size_in_points(ax.figure)[1] * ax.get_position().y1
+    texts = _marked(names, marks, width, room / max(len(names), 1) - _SPACE)
+    if looks is None:
+        handles, texts = _named(ax, drawn, texts)
+    else:
+        styles = [x if isinstance(x, dict) else {"facecolor": x} for x in looks]
+        handles = [Patch(**style) for style in styles]
     place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    if keys is not None:
-        looks = (
-            (name, look if isinstance(look, dict) else {"facecolor": look})
-            for name, look in keys
-        )
-        place["handles"] = [Patch(label=label(name), **look) for name, look in looks]
-    ax.legend(**place)
+    ax.legend(handles, texts, **place)
+
+
+def _marked(
+    names: Sequence[Any], marks: Sequence[str] | None, width: int, height: float
+) -> list[str]:
+    """Label names with marks on as many lines as a height in points holds."""
+    marks = [""] * len(names) if marks is None else marks
+    lines = int(height / _LINE) - max((mark.count("\n") for mark in marks), default=0)
+    texts = labels(names, width, min(max(lines, 1), _MOST_LINES))
+    return [f"{text}{mark}" for text, mark in zip(texts, marks, strict=True)]
 
 
 def draw_stacked(
     ax: Any,
     widths: FloatArray,  # shape: (n_rows, n_segments)
-    rows: Sequence[str],  # labels, the first on top
+    rows: Sequence[Any],  # names, the first on top
     segments: Sequence[tuple[str, Any]],  # names, and colours or looks of patches
     **kwargs: Any,
 ) -> tuple[list[Any], Any]:
@@ -175,10 +214,11 @@ def draw_stacked(
         style |= look if isinstance(look, dict) else {"color": look}
         drawn.append(ax.barh(places, width, label=label(name), **(style | kwargs)))
         left = left + width
-    ax.set_yticks(places, rows)
+    name_rows(ax, places, rows)
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(-0.6, len(rows) - 0.4)
-    legend_right(ax, segments)
+    names, looks = zip(*segments, strict=True)
+    legend_right(ax, names, looks=looks)
     hide_spines(ax)
     return drawn, places
 
@@ -190,10 +230,10 @@ def hatch(bars: Iterable[Any]) -> None:
 
 
 def finish_bars(
-    ax: Any, places: Any, names: Iterable[Any], heads: Sequence[str]
+    ax: Any, places: Any, names: Sequence[Any], heads: Sequence[str]
 ) -> None:
     """Label the bars of a panel, from zero, and write lines above."""
-    ax.set_yticks(places, [label(name, 28, 1) for name in names])
+    name_rows(ax, places, names, foot=_LINE * (len(heads) + 4))
     ax.axvline(0.0, color="black", linewidth=0.8)
     ax.set_title("\n".join(heads), loc="left", fontsize=10)
     hide_spines(ax)
@@ -213,11 +253,10 @@ def draw_heat_map(
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
-    marks = [""] * len(rows) if marks is None else marks
-    names = [f"{label(row)}{mark}" for row, mark in zip(rows, marks, strict=True)]
-    ax.set_yticks(np.arange(len(rows)), names)
-    name_columns(ax, columns)
-    _write_cells(ax, image, np.asarray(values), errors)
+    foot = name_columns(ax, columns, rows) + _LINE * len(heads)
+    name_rows(ax, np.arange(len(rows)), rows, marks, foot)
+    width = _points_per_column(ax, len(columns), rows)
+    _write_cells(ax, image, np.asarray(values), errors, width)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
     ax.figure.colorbar(image, ax=ax, label=scale)
@@ -225,14 +264,30 @@ def draw_heat_map(
     return image
 
 
-def name_columns(ax: Any, columns: Any) -> None:
-    """Name the places 0, 1, ... of the x axis, turned where they are narrow."""
-    width = _points_per_column(ax, len(columns))
-    names = [label(name, 16) for name in columns]
+def name_rows(
+    ax: Any,
+    places: Any,
+    names: Sequence[Any],
+    marks: Sequence[str] | None = None,
+    foot: float = 3.0 * _LINE,  # points that are taken above and below the rows
+) -> None:
+    """Name places of the y axis, on as many lines as a row has room for."""
+    height = (points_with_labels(ax)[1] - foot) / max(len(names), 1)
+    ax.set_yticks(places, _marked(names, marks, _WIDTH, height))
+
+
+def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> float:
+    """Name the places 0, 1, ... of the x axis, turned where they are narrow.
+
+    Return the height of the names in points.
+    """
+    width = _points_per_column(ax, len(columns), rows)
+    names = labels(columns, 16)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    angle = 0 if _LETTER * longest < width else 45
+    angle = 0 if LETTER * longest < width else 45
     if angle:  # a second line would run into the next label
-        names = [label(name, 24, 1) for name in columns]
+        names = labels(columns, 24, 1)
+        longest = max(map(len, names))
         angle = 45 if width > 1.4 * _LINE else 90
     ax.set_xticks(
         np.arange(len(names)),
@@ -242,20 +297,48 @@ def name_columns(ax: Any, columns: Any) -> None:
         va="center" if angle == 90 else "top",
         rotation_mode="anchor" if angle else "default",
     )
+    if angle:
+        return float(LETTER * longest * np.sin(np.radians(angle)) + _LINE)
+    return _LINE * max((1 + name.count("\n") for name in names), default=0)
 
 
-def _points_per_column(ax: Any, n_columns: int) -> float:
-    """Return the approximate width of a column beside labels and a colour bar."""
-    return 0.85 * points_across(ax) / max(n_columns, 1)
+def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
+    """Return the approximate width of a column, beside a colour bar and names."""
+    names = [str(row)[:_WIDTH] for row in rows]
+    width = min(0.85 * points_across(ax), points_beside(ax, names, _COLOR_BAR))
+    return width / max(n_columns, 1)
+
+
+def points_beside(ax: Any, lines: Iterable[str], taken: float = 0.0) -> float:
+    """Return the approximate width of axes beside names of rows and what else is."""
+    if ax.figure.get_layout_engine() is None:
+        return points_across(ax)  # nothing makes room for labels
+    return points_with_labels(ax)[0] - 0.88 * text_width(lines, 10.0) - taken
 
 
 def points_across(ax: Any) -> float:
     """Return the width of axes before labels take their part of it."""
-    width = ax.figure.get_size_inches()[0] * ax.get_position().width
-    return float(72.0 * width)
+    return float(size_in_points(ax.figure)[0] * ax.get_position().width)
 
 
-def _write_cells(ax: Any, image: Any, values: Any, errors: Any) -> None:
+def size_in_points(figure: Any) -> FloatArray:
+    """Return width and height of a figure, or of a part of one."""
+    pixels = np.array([figure.bbox.width, figure.bbox.height])
+    return 72.0 * pixels / figure.dpi
+
+
+def points_with_labels(ax: Any) -> tuple[float, float]:
+    """Return width and height of axes with the labels for which room is made."""
+    figure, box = ax.figure, ax.get_position()
+    width, height = size_in_points(figure) * [box.width, box.height]
+    if figure.get_layout_engine() is not None:
+        edges = figure.subplotpars
+        width /= edges.right - edges.left
+        height /= edges.top - edges.bottom
+    return float(width), float(height)
+
+
+def _write_cells(ax: Any, image: Any, values: Any, errors: Any, width: float) -> None:
     """Write the numbers, unless the cells are too narrow for legible ones."""
     texts = {
         place: f"{value:z.2f}"
@@ -268,7 +351,6 @@ def _write_cells(ax: Any, image: Any, values: Any, errors: Any) -> None:
                 texts[place] += f"\n± {errors[place]:.2f}"
     lines = [line for text in texts.values() for line in text.split("\n")]
     longest = max(map(len, lines), default=1)
-    width = _points_per_column(ax, values.shape[1])
     size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
     if size < 6.0:
         return
@@ -327,7 +409,7 @@ def write_over(ax: Any, position: float, text: str) -> None:
 
 def text_width(lines: Iterable[str], size: float) -> float:
     """Return the approximate width of the longest line in points."""
-    return _LETTER * size / 10.0 * max(map(len, lines), default=0)
+    return LETTER * size / 10.0 * max(map(len, lines), default=0)
 
 
 def refused(supported: Sequence[bool] | None, has_variance: Any) -> Any:

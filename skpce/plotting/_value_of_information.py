@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 from .._checks import FloatArray
-from .._fonts import label
+from .._fonts import labels
 from ..inspection import Result
-from ._style import color, hide_spines, make_axes, readable
+from ._style import color, hide_spines, make_axes, readable, size_in_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,8 +169,8 @@ class ValueOfInformationDisplay:
         size = np.maximum(self.variance_share, self.decision_share)
         chosen = np.argsort(-size, kind="stable")[:_MOST_LABELS]
         chosen = chosen[np.argsort(-self.decision_share[chosen], kind="stable")]
-        inches = ax.figure.get_size_inches()[1] * ax.get_position().height
-        names = [label(self.names[i], 24, 2) for i in chosen]
+        inches = size_in_points(ax.figure)[1] * ax.get_position().height / 72.0
+        names = labels([self.names[i] for i in chosen], 24, 2)
         lines = max((name.count("\n") + 1 for name in names), default=1)
         apart = 1.08 * top * _LINE * lines / max(inches, 0.3)
         apart = min(apart, 1.08 * top / max(len(chosen), 1))

@@ -32,6 +32,11 @@ LONG = [
     "p&q",
 ]
 
+#: Names that differ in their middle.
+ALIKE = [
+    f"the temperature of the {i}th very long named reactor in °C" for i in range(6)
+]
+
 
 def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9), names=STEPS):
     return verdict_by_hand(tuple(names), attributable, q2, interval=(0.0, 1.0))

@@ -101,6 +101,13 @@ def test_contract_of_the_displays(name):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.parametrize("name", list(displays()))
+def test_displays_are_drawn_in_a_part_of_a_figure(name):
+    parts = plt.figure(layout="constrained").subfigures(1, 2)
+    ax = parts[1].subplots()
+    assert displays()[name].plot(ax=ax).ax_.figure is parts[1]
+
+
 @cases("name", "sobol", "coverage", "policies", "convergence", "effects")
 def test_no_legend_lies_on_the_data(name):
     display = displays()[name].plot()

@@ -12,6 +12,7 @@ from skpce import PolynomialChaosRegressor
 from skpce._fonts import label
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
+    ConvergenceDisplay,
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -25,6 +26,7 @@ from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
 from skpce.plotting._value_of_information import spread_apart
 from tests.shared import cases, refuses, ridge_surrogate
 from tests.skpce.pictures import (
+    ALIKE,
     LONG,
     STEPS,
     assert_distinct,
@@ -49,12 +51,12 @@ def sobol(kind, inputs, steps):
     return display.plot(kind=kind)
 
 
-def embedding(n_inputs, n_components=None):
+def embedding(n_inputs, n_components=None, names=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, n_inputs))
     ratios = None if n_components is None else np.full(n_components, 0.9 / n_components)
     correlation = np.corrcoef(X.T) if n_inputs > 1 else np.ones((1, 1))
-    given = correlation, *[np.sort(X, 0)] * 2, names_of(n_inputs)
+    given = correlation, *[np.sort(X, 0)] * 2, names or names_of(n_inputs)
     return EmbeddingDisplay(*given, explained_variance_ratio=ratios).plot()
 
 
@@ -97,7 +99,29 @@ def names_of(n):
     return [f"x{i}" for i in range(n)]
 
 
+def convergence(names):
+    values = np.random.default_rng(0).uniform(size=(3, 2, len(names)))
+    return ConvergenceDisplay([10, 20], values, names, title=ALIKE[0]).plot()
+
+
+def few_actions(name, parts):
+    policies = {f"{name} {i}": many(3) for i in range(2)}
+    options = {"step_name": ALIKE[0]}
+    return PolicyDistributionDisplay.from_samples(policies, parts, **options).plot()
+
+
+ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
+    "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
+    "alike, bars": lambda: sobol("bars", ALIKE, ALIKE),
+    "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
+    "alike, pairs": lambda: interaction(ALIKE),
+    "embedding, alike": lambda: embedding(6, 6, ALIKE),
+    "embedding of 12, alike": lambda: embedding(12, None, [*ALIKE, *LONG, *"ab"]),
+    "60 alike": lambda: sobol("stacked", ALIKE_60, ["a"]),
+    "60 curves": lambda: convergence(ALIKE_60),
+    "a long step": lambda: few_actions("ensemble", [*"abc"]),
+    "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
     "long names, stacked": lambda: sobol("stacked", LONG, LONG),
     "long names, bars": lambda: sobol("bars", LONG, LONG),
     "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
@@ -124,6 +148,23 @@ def test_no_text_is_cut_or_lies_on_another(name):
     assert_legible(PICTURES[name]().figure_)
 
 
+def test_names_that_differ_in_their_middle_stay_different():
+    for display in (sobol("heatmap", ALIKE, ALIKE), embedding(6, None, ALIKE)):
+        for ticks in (display.ax_.get_xticklabels(), display.ax_.get_yticklabels()):
+            texts = [text.get_text() for text in ticks]
+            assert len(set(texts)) == len(texts)
+    legend = display.axes_[1].get_legend().get_texts()
+    assert ["2th" in text.get_text() for text in legend].index(True) == 2
+
+
+def test_a_legend_keeps_what_was_drawn_before():
+    _, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1], label="$x^2$")
+    CoverageDisplay([0.5, 0.9], {"mine": [0.4, 0.8]}).plot(ax)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["$x^2$", "nominal", "mine"]
+
+
 def test_numbers_stay_in_their_cells():
     display = embedding(10)
     ax = display.ax_
@@ -138,7 +179,7 @@ def test_a_word_longer_than_the_line_is_cut_not_dropped():
     assert label("x" * 40, 24, 1) == "x" * 10 + " … " + "x" * 10
     assert label("yield of reaction number 118", 20, 1) == "yield of … mber 118"
     assert label("two words", 24, 1) == "two words"
-    assert label("short " + "x" * 90, 20, 2).endswith("x …")
+    assert label("short " + "x" * 90, 20, 2) == "short\n… " + "x" * 18
 
 
 @cases(("n_inputs", "least"), (8, 15), (10, 15), (20, 8))
@@ -153,7 +194,7 @@ def test_colour_blind_readers_can_distinguish_colours(n_inputs, least):
 def test_the_star_survives_a_name_that_is_cut():
     display = sobol("heatmap", ["x0"], [LONG[0], "b"])
     ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert ticks[0].endswith(" … *")
+    assert ticks[0].endswith("\n… or on as many as three *")
     assert ticks[1] == "b"
     empty = SobolDisplay([[0.5]], [np.nan], [LONG[0]], ["x0"]).plot(kind="heatmap")
     assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")

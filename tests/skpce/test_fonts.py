@@ -5,8 +5,9 @@ import warnings
 
 import pytest
 
-from skpce._fonts import choose_fonts, label
-from tests.skpce.pictures import displays
+from skpce._fonts import choose_fonts, label, labels
+from tests.shared import cases
+from tests.skpce.pictures import ALIKE, displays
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -48,3 +49,35 @@ def test_accents_and_greek_letters_need_no_other_font():
 def test_wide_characters_count_twice():
     lines = label("学习率与深度与批量大小", 10).splitlines()
     assert max(map(len, lines)) <= 5
+
+
+PAIRS = [f"{one} and {two}" for one in ALIKE for two in ALIKE]
+WORDS = ["x" * 30 + f"{i}" + "y" * 30 for i in range(12)]
+WIDE = [f"{'学习率与深度与批量大小' * 3}{i}{'与深度' * 9}" for i in range(12)]
+
+
+@cases(
+    "names",
+    ALIKE,
+    PAIRS,
+    WORDS,
+    WIDE,
+    [f"a.{i}.{'long_' * 20}{i % 2}" for i in range(5)],
+    [f"{'x' * 40}{i}{'y' * 40}{k}{'z' * 40}" for i in range(3) for k in range(3)],
+)
+@pytest.mark.parametrize("shape", [(16, 1), (24, 1), (18, 2), (28, 3)])
+def test_labels_of_different_names_differ_and_fit(names, shape):
+    width, max_lines = shape
+    found = labels([*names, names[0]], width, max_lines)
+    assert len(set(found)) == len(names)
+    assert found[-1] == found[0]
+    lines = [text.split("\n") for text in found]
+    assert max(map(len, lines)) <= max_lines
+    assert max(len(line) for own in lines for line in own) <= width
+
+
+def test_labels_have_the_words_in_which_names_differ():
+    assert labels(ALIKE, 18, 1)[:2] == ["the … 0th … in °C", "the … 1th … in °C"]
+    assert labels(PAIRS, 40, 1)[1] == "the temperature of the 0th … 1th … in °C"
+    assert labels(["plain", "_a$"], 24, 1) == ["plain", r" _a\$"]
+    assert label("optimizer.learning_rate", 12, 2) == "optimizer.\n… rate"

@@ -15,7 +15,7 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.pictures import LONG, assert_distinct, assert_legible
+from tests.skpce.pictures import ALIKE, LONG, assert_distinct, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -87,6 +87,16 @@ def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
 
 
+def test_others_are_as_wide_as_their_sum():
+    first = np.r_[0.3, 0.2, np.tile([0.1, -0.12], 4)][np.newaxis]
+    effects = effects_by_hand(first)
+    display = PartEffectsDisplay(effects, max_parts=2, noise_share=[0.5]).plot()
+    assert_allclose(display.estimates[0], [[0.15, 0.1, -0.04, 0.29, 0.5]])
+    assert_allclose(widths(display), [[0.15, 0.1, 0.0, 0.25, 0.5]])
+    above = PartEffectsDisplay(effects_by_hand(first + 0.03), max_parts=2)
+    assert_allclose(above.shares, above.estimates[0])
+
+
 def test_small_parts_are_drawn_as_one():
     first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
     display = PartEffectsDisplay(effects_by_hand(first), max_parts=3).plot()
@@ -147,6 +157,13 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
     few = PartEffectsDisplay(effects_by_hand(first[:4], ratio=ratio[:4])).plot()
     assert few.ax_.get_xlabel() == "share of the variance"
+
+
+def test_the_legend_of_one_output_fits():
+    effects = effects_by_hand(np.full((1, 6), 0.1), parts=ALIKE, outputs=ALIKE[:1])
+    display = PartEffectsDisplay(effects, noise_share=[0.3]).plot()
+    assert_legible(display.figure_)
+    assert len({text.get_text() for text in display.ax_.get_legend().get_texts()}) == 8
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])

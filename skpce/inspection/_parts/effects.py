@@ -256,6 +256,7 @@ def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
     return Result(
         {"action": tuple(labels), "part": tuple(names)},
         {outputs.noun: np.array(own, dtype=object), "share": share, **columns},
+        printed=("total", "first"),
     )
 
 

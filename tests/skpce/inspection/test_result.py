@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 from skpce.inspection import Result, sobol_indices
 from tests.shared import refuses, ridge_pce
+from tests.skpce.pictures import ALIKE, assert_legible
 
 SHARE = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0]])
 
@@ -164,3 +165,22 @@ def test_standard_errors_are_drawn_and_rows_are_few():
     assert len(ax.collections) == 1
     with pytest.raises(ValueError, match="no column of numbers"):
         Result({"step": ("a",)}, {"text": np.array(["x"])}).plot()
+
+
+def test_what_is_drawn_is_no_p_value():
+    pytest.importorskip("matplotlib")
+    columns = {"p_value": np.array([0.2]), "share": np.array([0.3])}
+    assert Result({"pair": ("a",)}, columns).plot().get_xlabel() == "share"
+    columns |= {"q2": np.ones(1), "q2_low": np.zeros(1), "q2_high": np.ones(1)}
+    assert Result({"pair": ("a",)}, columns).plot().get_xlabel() == "q2"
+    only = Result({"pair": ("a",)}, {"p_value": np.array([0.2])})
+    assert only.plot().get_xlabel() == "p value"
+
+
+def test_long_labels_are_shortened_and_stay_different():
+    pytest.importorskip("matplotlib")
+    pairs = tuple(f"{one} and {two}" for one in ALIKE for two in ALIKE[:2])
+    values = {"interaction": np.linspace(-1e-3, 1e-3, 12)[np.newaxis]}
+    ax = Result({"output": (pairs[0],), "pair": pairs}, values).plot()
+    assert len(set(labels_of(ax))) == 12
+    assert_legible(ax.figure)
