@@ -93,9 +93,7 @@ def graphs(label: str, encoding: str, scores: np.ndarray) -> Space:
     """Return graphs in an encoding, for scores of shape (E, d, 2^d)."""
     n_nodes = scores.shape[1]
     dag = DagEnvironment(n_nodes, encoding=encoding)
-    table = log_reward_table(
-        LocalScoreReward(dag, scores), StateGraph.from_environment(dag)
-    )
+    table = log_reward_table(LocalScoreReward(dag, scores), dag)
     return Space(f"graphs of {n_nodes} nodes, {label}", dag, table.numpy())
 
 

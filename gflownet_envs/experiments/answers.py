@@ -133,7 +133,8 @@ def _noise(found: PartFindings, place: int) -> str:
     share = float(found.noise_share[place])
     if share < _NOISY:
         return ""
-    noisy = share_in_words(share, float(found.noise_error[place]))
+    error = float(found.noise_error[place])
+    noisy = share_in_words(share, error) if error > 0 else f"{share:.0%}"
     if share < 0.495:  # below what is shown as one half
         return f" Of the trained policies, {noisy} is training noise."
     return (

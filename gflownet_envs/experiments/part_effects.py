@@ -12,7 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, policies_along
-from gflownet_envs.experiments.analysis import noise_share_and_targets
+from gflownet_envs.experiments.analysis import (
+    noise_share_and_targets,
+    steps_with_choice,
+)
 from gflownet_envs.experiments.task import (
     NamedParts,
     PartFindings,
@@ -21,13 +24,12 @@ from gflownet_envs.experiments.task import (
     Study,
     stage,
 )
-from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.inspection import (
     Result,
     part_effects,
     part_entries,
 )
-from skpce.metrics import policy_fragility
+from skpce.inspection._ensembles.training_noise import jackknife_error
 
 # Groups of rewards that are left out for the standard error of training noise.
 _N_NOISE_GROUPS = 10
@@ -130,34 +132,25 @@ def _names_of(entries: Any) -> np.ndarray:
 def noise_beside_exact(
     policies: Policies,
 ) -> tuple[np.ndarray, np.ndarray] | None:  # shapes: (n_steps,) each
-    r"""Return the share of training noise, were it independent of the rewards.
+    """Return the share of training noise against exact policies, 1 at most.
 
-    :math:`N / (N + V)`, with V the Aitchison variance of the exact policies of the
-    training members and N that of the differences between trained and exact ones. The
-    second array has standard errors: one of ten groups of rewards is left out after
-    the other (delete-a-group jackknife).
+    All of the variance is noise where trained policies vary less than they miss the
+    exact ones by, or not at all. The second array has standard errors: one of ten
+    groups of rewards is left out after the other (delete-a-group jackknife). That of a
+    share of 1 goes down to one standard error below what is more than 1.
     """
     if policies.trained is None or policies.exact is None:
         return None
-    trained, exact = policies.trained.train, policies.exact.train
-    groups = np.unique(trained.rewards) % _N_NOISE_GROUPS
-    left_out = [
-        _noise_share(*(d.select(d.rewards % _N_NOISE_GROUPS != g) for d in both))
-        for both in [(trained, exact)]
-        for g in np.unique(groups)
-    ]
-    factor = len(left_out) - 1  # (n - 1) / n times the sum of squares
-    error = np.sqrt(factor * np.var(left_out, axis=0))
-    return _noise_share(trained, exact), error
-
-
-def _noise_share(
-    trained: PolicyDataset, exact: PolicyDataset
-) -> np.ndarray:  # shape: (n_steps,)
-    of_noise = _variance(trained) * noise_share_and_targets(trained, exact)[0]
-    return np.asarray(of_noise / (of_noise + _variance(exact)))
-
-
-def _variance(members: PolicyDataset) -> np.ndarray:  # shape: (n_steps,)
-    found = policy_fragility(members.y, steps=members.steps, mask=members.mask)
-    return np.asarray(found.aitchison_variance)
+    both = policies.trained.train, policies.exact.train
+    found, *left_out = (  # (-1 leaves out nothing)
+        noise_share_and_targets(
+            *(d.select(d.rewards % _N_NOISE_GROUPS != g) for d in both)
+        )[0]
+        for g in (-1, *np.unique(both[0].rewards % _N_NOISE_GROUPS))
+    )
+    share = np.minimum(found, 1.0)
+    error = np.maximum(share - found + jackknife_error(np.array(left_out)), 0.0)
+    steps = steps_with_choice(both[0])
+    share[steps] = np.nan_to_num(share[steps], nan=1.0)
+    error[steps] = np.nan_to_num(error[steps])
+    return share, error

@@ -41,7 +41,8 @@ def noise_cell(found: PartFindings, place: int) -> str:
     if found.noise_share is None or np.isnan(found.noise_share[place]):
         return "–"
     assert found.noise_error is not None
-    return percent_with_error(found.noise_share[place], found.noise_error[place])
+    share, error = found.noise_share[place], found.noise_error[place]
+    return percent_with_error(share, error) if error > 0 else f"{share:.0%}"
 
 
 def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
@@ -184,7 +185,7 @@ def verdict_table(results: RunResults) -> Table:
                         "not predicted": f"{step.not_predicted:.0%}",
                         "noise": "–"
                         if np.isnan(step.noise_share)
-                        else f"{step.noise_share:.0%}",
+                        else f"{min(step.noise_share, 1.0):.0%}",
                     }
                 )
     return Table.of_rows(
@@ -470,8 +471,8 @@ def _named(far: list[int], n_members: int) -> str:
 
 
 _NOISE_COLUMNS = {
-    "share of the log-ratio variance": "log_ratio_share",
-    "share of the probability variance": "probability_share",
+    "noise over the log-ratio variance": "log_ratio_share",
+    "noise over the probability variance": "probability_share",
     "squared bias of log-ratios over their variance": "log_ratio_bias",
     "total variation": "total_variation",
 }

@@ -492,8 +492,8 @@ class PartFindings:
     effects : Result
         Of `skpce.inspection.part_effects`: one row per step and part.
     noise_share : ndarray of shape (n_steps,) or None
-        Share of training noise in the variance that exact policies and the noise of
-        the trained ones have together; None where nothing was trained.
+        Share of training noise in the variance of the trained policies, against exact
+        ones; 1 where it exceeds that variance. None where nothing was trained.
     noise_error : ndarray of shape (n_steps,) or None
         Standard error of ``noise_share``.
     entries : Result or None

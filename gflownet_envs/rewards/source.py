@@ -463,9 +463,11 @@ class MeanReward:
 
 
 def log_reward_table(
-    reward: RewardSource, graph: StateGraph
+    reward: RewardSource, graph: StateGraph | Environment
 ) -> Tensor:  # shape: (E, n_objects)
     """Return log R of every object, from a function of final states.
+
+    An environment is listed first.
 
     Examples
     --------
@@ -473,10 +475,12 @@ def log_reward_table(
     >>> from gflownet_envs.rewards.graph_scores import LocalScoreReward
     >>> env = DagEnvironment(2)
     >>> reward = LocalScoreReward(env, [[[1.0, 0.0, 3.0, 0.0], [2.0, 4.0, 0.0, 0.0]]])
-    >>> table = log_reward_table(reward, StateGraph.from_environment(env))
+    >>> table = log_reward_table(reward, env)
     >>> dict(zip(env.object_names(), table[0].tolist()))
     {'no edges': 3.0, '0 → 1': 5.0, '1 → 0': 5.0}
     """
+    if not isinstance(graph, StateGraph):
+        graph = StateGraph.from_environment(graph)
     states = graph.final_states()
     size = max(1, _VALUES_AT_ONCE // (reward.n_members * states.shape[1]))
     parts = []
@@ -533,7 +537,7 @@ def mean_reward(reward: RewardSource, environment: Environment) -> RewardSource:
         mean = mean_log_reward(reward.log_reward, environment)
         return RewardTable(environment, mean)
     if not callable(reward):
-        table = log_reward_table(reward, StateGraph.from_environment(environment))
+        table = log_reward_table(reward, environment)
         return RewardTable(environment, mean_log_reward(table, environment))
     objects = torch.arange(environment.require_listed_objects())
     total = torch.zeros(1, len(objects), dtype=torch.float64)

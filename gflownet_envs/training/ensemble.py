@@ -226,8 +226,10 @@ class TrainedEnsemble:
             are sampled.
         log_z : array-like of shape (n_members,), optional
             Log Z of each member, or an upper bound of it, where you know one: samples
-            alone cannot tell it. Default: the sum of the rewards where objects have
-            numbers, otherwise an estimate.
+            alone cannot tell it. Less than log Z makes the bounds too small, as the
+            learned ``diagnostics.log_z`` mostly does. Default: the sum of the rewards
+            where states are listed or objects have numbers, otherwise an estimate. A
+            sum that is known takes the place of ``log_z``.
         seed : int, default=0
             Of the samples.
 
@@ -239,8 +241,8 @@ class TrainedEnsemble:
         Raises
         ------
         ValueError
-            If a parameter is not in its range, if samples contradict ``log_z``, or if
-            the ensemble has no reward.
+            If a parameter is not in its range, if the sum of the rewards or samples
+            contradict ``log_z``, or if the ensemble has no reward.
 
         Notes
         -----

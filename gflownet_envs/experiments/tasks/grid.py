@@ -45,7 +45,8 @@ class GridTask(Task):
         walk = results.study.trajectory.states[:, :2].numpy()
         quadrant = draw_board(ax, size, walk)
         for number, name in enumerate(QUADRANTS):
-            row, column = np.argwhere(quadrant == number).mean(axis=0)
+            # between cells, where no walk passes
+            row, column = np.argwhere(quadrant == number).min(axis=0) + 0.5
             ax.text(column, row, name, ha="center", va="center", color="0.35")
         ax.plot(*walk[0, ::-1], "ko", markersize=9, fillstyle="none")
         ax.set(title="reference walk")

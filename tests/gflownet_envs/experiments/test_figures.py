@@ -51,6 +51,8 @@ def test_the_overview_shows_exact_policies_first(results):
     top, bottom = figures.overview_figure(results).subfigs
     titles = [ax.get_title() for ax in top.axes]
     assert titles[1:] == ["exact policies", "trained policies, degree 1"]
+    places = [text.get_position() for text in top.axes[0].texts]
+    assert (np.mod(places, 1.0) == 0.5).all()  # between cells, beside the walk
     assert [ax.get_legend() is None for ax in top.axes[1:]] == [True, False]
     assert [ax.get_title() for ax in bottom.axes] == ["move 1", "move 3", "move 5"]
     names = [text.get_text() for text in bottom.legends[0].get_texts()]

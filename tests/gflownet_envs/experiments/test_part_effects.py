@@ -9,6 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import softmax
+from scipy.stats import t
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
@@ -28,12 +30,13 @@ from gflownet_envs.experiments.part_effects import (
     noise_beside_exact,
 )
 from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.task import Policies
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error
 from skpce.inspection import part_effects
-from tests.gflownet_envs.experiments.conftest import SILENT
+from tests.gflownet_envs.experiments.conftest import SILENT, exact_dataset
 
 FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}
 
@@ -230,10 +233,11 @@ def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
     assert "split: levels of the quadrants" in answers(both)[0]
 
 
-def test_training_noise_stands_beside_what_rewards_imply(tiny):
-    """N / (N + V), recomputed from the policies, and its jackknife."""
+def test_training_noise_is_the_share_of_the_verdict_with_its_jackknife(tiny):
+    """N over the variance of the trained policies, 1 at most."""
     _, results = tiny
     share, error = noise_beside_exact(results.policies)
+    assert_allclose(share, np.minimum(results.noise.log_ratio_share, 1.0))
     trained = results.policies.trained.train
     exact = results.policies.exact.y[: trained.n_members]
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
@@ -246,16 +250,40 @@ def test_training_noise_stands_beside_what_rewards_imply(tiny):
         for group in [-1, *np.unique(groups)]:  # (-1 leaves out nothing)
             rows = np.flatnonzero(groups != group)
             noise = (own - of_exact)[rows][:, columns].var(axis=0).sum()
-            variance = of_exact[rows][:, columns].var(axis=0).sum()
-            found.append(noise / (noise + variance))
-        assert share[place] == pytest.approx(found[0])
+            found.append(noise / own[rows][:, columns].var(axis=0).sum())
         squares = np.square(np.subtract(found[1:], np.mean(found[1:]))).sum()
         n_groups = len(found) - 1
-        assert error[place] ** 2 == pytest.approx((n_groups - 1) / n_groups * squares)
+        low = found[0] - np.sqrt((n_groups - 1) / n_groups * squares)
+        assert error[place] == pytest.approx(max(share[place] - low, 0.0))
     noise = {"noise_share": np.full(6, 0.7), "noise_error": np.full(6, 0.1)}
     noisy = replace(results.parts[0], **noise)
     text = answers(replace(results, parts=(noisy,)))[0]
     assert "70% (± 10%) is training noise: to train longer" in text
+    noise = {"noise_share": np.ones(6), "noise_error": np.zeros(6)}
+    noisy = replace(results.parts[0], **noise)
+    text = answers(replace(results, parts=(noisy,)))[0]
+    assert "Of the trained policies, 100% is training noise" in text
+    assert tables.noise_cell(noisy, 0) == "100%"
+
+
+@pytest.mark.parametrize(
+    ("slope", "spread", "truth"),
+    [(1, 1 / 3, 0.1), (1, 1, 0.5), (1, 3, 0.9), (0, 1, 1), (0, 1e-3, 1), (0, 0, 1)],
+)
+def test_a_known_share_of_training_noise_is_in_its_interval(slope, spread, truth):
+    """Members that learned nothing, constant ones among them, are all noise."""
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(100):
+        of_reward, noise = rng.normal(size=(2, 20, 4))
+        exact, trained = (
+            exact_dataset(of_reward, softmax(logits, axis=1), (4,))
+            for logits in (of_reward, slope * of_reward + spread * noise)
+        )
+        policies = Policies({}, exact, trained=trained)
+        share, error = noise_beside_exact(policies)
+        missed += not abs(share[0] - truth) <= t.ppf(0.95, 9) * error[0] + 1e-9
+    assert missed <= 17  # 10 are expected, ± 3
 
 
 def test_pairs_that_interact_are_listed(grid):

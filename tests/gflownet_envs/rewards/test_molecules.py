@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import (
     ProxySpec,
-    StateGraph,
     check_environment,
     train_yield_proxies,
 )
@@ -126,7 +125,7 @@ def chain_reward():
 def test_chain_rewards_are_the_predictions(chain_reward):
     env, reward, expected = chain_reward
     assert isinstance(reward, RewardSource)
-    table = log_reward_table(reward, StateGraph.from_environment(env))
+    table = log_reward_table(reward, env)
     assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
     some = reward(slice(1, 2), torch.tensor([26, 0, 5]))
     assert some.dtype == torch.float64

@@ -46,14 +46,10 @@ def all_graphs(env):
     return StateGraph.from_environment(env).final_states()
 
 
-def table_of(reward, env):
-    return log_reward_table(reward, StateGraph.from_environment(env))
-
-
 def test_local_scores_by_hand():
     values = scores(2, 3)
     reward = LocalScoreReward(DAG, values)
-    found = table_of(reward, DAG)
+    found = log_reward_table(reward, DAG)
     for index, state in enumerate(all_graphs(DAG)):
         parents = DAG.parent_sets(state).tolist()
         for member in range(2):
@@ -73,7 +69,7 @@ def test_bad_scores(values, message):
 
 def test_a_function_of_states_trains_like_its_table():
     reward = LocalScoreReward(DAG, scores(2, 3))
-    table = table_of(reward, DAG)
+    table = log_reward_table(reward, DAG)
     one = train_ensemble(DAG, reward, SPEC)
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
@@ -87,7 +83,7 @@ def test_graphs_are_learned_without_a_table():
     ensemble = train_ensemble(DAG, reward, spec)
     graph = StateGraph.from_environment(DAG)
     table = ensemble.log_policy_table(graph)
-    distance = distance_to_exact(graph, table, table_of(reward, DAG))
+    distance = distance_to_exact(graph, table, log_reward_table(reward, DAG))
     assert distance.max() < 0.03
     # rewards that are no tables have a distance too where the space is listed
     assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
@@ -184,9 +180,11 @@ def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
     values = scores(4, 3)
     local = LocalScoreReward(DAG, values)
     found = mean_reward(local, DAG)
-    torch.testing.assert_close(found.log_reward[0], table_of(local, DAG).mean(dim=0))
+    torch.testing.assert_close(
+        found.log_reward[0], log_reward_table(local, DAG).mean(dim=0)
+    )
     expected = LocalScoreReward(DAG, values.mean(axis=0, keepdims=True))
-    torch.testing.assert_close(found.log_reward, table_of(expected, DAG))
+    torch.testing.assert_close(found.log_reward, log_reward_table(expected, DAG))
     env = strategy_environment(n_steps=2)
     reward = train_process_reward(env, *strategy_problems(env), members=range(3))
     objects = torch.arange(env.n_objects)
@@ -199,7 +197,10 @@ def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
 
 def test_the_exact_solver_takes_any_source():
     local = LocalScoreReward(DAG, scores(2, 3))
-    found, expected = solve_exact(DAG, local), solve_exact(DAG, table_of(local, DAG))
+    found, expected = (
+        solve_exact(DAG, local),
+        solve_exact(DAG, log_reward_table(local, DAG)),
+    )
     torch.testing.assert_close(found.log_flow, expected.log_flow)
     words = "n_members must be that of the source, 2"
     refuses(words, solve_exact, DAG, local, n_members=3)

@@ -238,7 +238,35 @@ def test_objects_that_are_not_listed(monkeypatch):
     more = ensemble.distance_bound(n_samples=3000, log_z=log_z + 1.0)
     assert (more.bound > known.bound).all()
     words = "log_z of member 0 is .*; expected log Z or"
-    refuses(words, ensemble.distance_bound, n_samples=3000, log_z=log_z - 20.0)
+    refuses(words, ensemble.distance_bound, n_samples=3000, log_z=log_z - 0.3)
+
+
+@pytest.mark.parametrize("is_table", [True, False])
+def test_a_log_z_below_the_sum_of_rewards_is_refused(is_table, monkeypatch):
+    """The learned one, under which each bound is below the distance."""
+    spec = replace(SPEC, n_iterations=150, learn_backward_policy=True)
+    weights = torch.tensor([[1.2], [-0.8], [1.6]])
+    reward = FunctionReward(total, weights)
+    graph = StateGraph.from_environment(HYPERGRID)
+    table = log_reward_table(reward, graph)
+    ensemble = train_ensemble(HYPERGRID, table if is_table else reward, spec)
+    truth = distance_to_exact(graph, ensemble.log_policy_table(graph), table).numpy()
+    log_z = torch.logsumexp(table, dim=1).numpy()
+    learned = ensemble.diagnostics.log_z
+    found = ensemble.distance_bound()
+    assert found.kind == "probable"
+    assert (found.bound >= truth).all()
+    for more in (0.0, 2.0):  # the sum takes the place of a bound
+        assert_allclose(ensemble.distance_bound(log_z=log_z + more).bound, found.bound)
+    words = "log_z of member . is .*; expected log Z or"
+    refuses(words, ensemble.distance_bound, log_z=log_z - [0.01, 0, 0])
+    refuses(words, ensemble.distance_bound, log_z=learned)
+    if not is_table:  # where nothing is summed
+        monkeypatch.setattr(certificate, "MAX_STATES", 3)
+        refuses(words, ensemble.distance_bound, log_z=learned)
+        for seed in range(20):
+            known = ensemble.distance_bound(log_z=log_z, seed=seed)
+            assert (known.bound >= truth).all()
 
 
 @pytest.mark.slow
