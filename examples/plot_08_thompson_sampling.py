@@ -81,7 +81,12 @@ def follow(policy, greedy, rng):
 
 def with_surrogate(greedy, rng, rule, learns=True):
     policy = ThompsonPolicy(
-        surrogate, rule=rule, greedy=greedy, n_particles=300, random_state=rng
+        surrogate,
+        rule=rule,
+        greedy=greedy,
+        n_particles=300,
+        method="kalman",  # weights would leave few of 300 particles after 30 rounds
+        random_state=rng,
     ).fit()
 
     def choose():

@@ -72,12 +72,17 @@ def write_together(
     All are written beside their places first, so that a full disk changes nothing.
     Then `last` is removed where it is there, the others and what is `stale` are
     replaced or removed, and `last` is put in its place: whoever finds it finds all.
+    A link stays, and the file behind it is written.
 
     Raises
     ------
     OSError
         If a file cannot be written; the message names it.
+    ValueError
+        If a path is that of a device or a pipe; nothing is written.
     """
+    payloads = {_behind_links(path): payload for path, payload in payloads.items()}
+    last = _behind_links(last)
     for folder in {path.parent for path in payloads}:
         remove_leftovers(folder)
     waiting: dict[Path, Path] = {}
@@ -99,6 +104,13 @@ def write_together(
             raise write_error(last, error) from error
     for folder in {path.parent for path in payloads}:
         _sync_folder(folder)
+
+
+def _behind_links(path: Path) -> Path:
+    """Return where a file is; a device or a pipe would be replaced by a file."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is a device or a pipe; expected a path of a file")
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def check_writable(folder: Path) -> None:

@@ -1445,12 +1445,17 @@ def check_path(owner: str, path: Any) -> None:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file in one piece, so that no reader finds half of it."""
+    """Write a file in one piece, so that no reader finds half of it.
+
+    A link stays, and the file behind it is written.
+    """
     target = Path(path)
-    if not target.parent.is_dir():  # else the message would name the temporary file
-        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise ValueError(f"{target} is a device or a pipe; expected a path of a file.")
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
+    if not target.parent.is_dir():  # else the message would name the temporary file
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
     _remove_leftovers(target.parent, here)
     temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")

@@ -13,6 +13,7 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import policies_everywhere
 from skpce import CompositionalPCESurrogate
+from skpce._checks import check_real
 from skpce.decision import ThompsonPolicy
 
 #: Components with a smaller share of the variance are left out.
@@ -169,8 +170,7 @@ class SamplingLoop:
                 f"chosen must be below the number of objects, {len(self._mean)}, got "
                 f"{chosen}"
             )
-        if not 0.0 <= noise_sd < np.inf:
-            raise ValueError(f"noise_sd must be at least 0 and finite, got {noise_sd}")
+        check_real("SamplingLoop.learn", "noise_sd", noise_sd, low=0.0, closed="left")
         column = self._slopes[:, chosen]
         self.policy.update(
             log_reward,

@@ -10,7 +10,9 @@ the particles are resampled (systematically) and moved by the kernel of Liu and 
 .. math:: x \leftarrow a x + (1 - a) m + \sqrt{1 - a^2}\, C^{1/2} z,
 
 with mean :math:`m` and covariance :math:`C` of the weighted particles, which it
-preserves, and :math:`z` standard normal.
+preserves, and :math:`z` standard normal. It does not renew what is lost: particles that
+come from few of the first ones are as good as these few, whatever their number [3]_, so
+the effective sample size counts first particles.
 
 References
 ----------
@@ -20,6 +22,8 @@ References
 .. [2] J. Liu and M. West, "Combined parameter and state estimation in
    simulation-based filtering", in "Sequential Monte Carlo Methods in Practice",
    Springer, 2001, section 10.3.
+.. [3] A. Lee and N. Whiteley, "Variance estimation in the particle filter", Biometrika
+   105 (2018).
 """
 
 from __future__ import annotations
@@ -79,6 +83,9 @@ class InputBelief:
     n_resampled : int, default=0
         How often particles were resampled so far. 0 means that they are still the
         first ones.
+    ancestors : array-like of int of shape (n_particles,) or None, default=None
+        Number of the first particle that each one comes from; None means that they are
+        the first ones.
 
     Attributes
     ----------
@@ -89,8 +96,8 @@ class InputBelief:
     standard_deviation : ndarray of shape (n_features,)
         Square root of its diagonal.
     effective_sample_size : float
-        ``1 / sum(weights ** 2)``: the number of equally weighted draws that would be as
-        good.
+        ``1 / sum(weights ** 2)``, with one weight for all particles that come from the
+        same first one: the number of equally weighted draws that would be as good.
 
     Examples
     --------
@@ -106,6 +113,7 @@ class InputBelief:
     names: Sequence[str] = None  # type: ignore[assignment]
     distributions: Sequence[InputLaw] = field(default=(), repr=False)
     n_resampled: int = 0
+    ancestors: IndexArray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         expected = (
@@ -125,11 +133,17 @@ class InputBelief:
         if len(stated) not in (0, n_features):
             expected = f"empty, or {n_features}, one for each column of particles"
             raise fail(owner, "distributions", expected, self.distributions)
+        ancestors = self.ancestors
+        if ancestors is None:
+            ancestors = np.arange(len(particles))
+        elif np.shape(ancestors) != weights.shape:
+            expected = f"None, or {len(particles)} numbers of first particles"
+            raise fail(owner, "ancestors", expected, ancestors)
         if weights.max() > _LARGEST_WEIGHT:
             weights = weights / weights.max()
         # What is changed elsewhere, such as by an outcome, changes no belief.
         own = {"particles": particles.copy(), "weights": weights / weights.sum()}
-        for name, values in own.items():
+        for name, values in {**own, "ancestors": np.array(ancestors)}.items():
             values.flags.writeable = False
             object.__setattr__(self, name, values)
         object.__setattr__(self, "names", tuple(names))
@@ -153,7 +167,9 @@ class InputBelief:
     @property
     def effective_sample_size(self) -> float:
         """Number of equally weighted draws that would be as good."""
-        return effective_sample_size(self.weights)
+        same = np.unique(self.ancestors, return_inverse=True)[1]
+        carried: Any = np.bincount(same, self.weights)
+        return effective_sample_size(carried)
 
     def quantile(self, probabilities: ArrayLike) -> FloatArray:
         """Return the smallest particles at which the weights reach given probabilities.
@@ -187,15 +203,22 @@ class InputBelief:
         return self.particles[chosen]
 
     def with_draws(
-        self, particles: FloatArray, weights: FloatArray | None, *, resampled: int = 0
+        self,
+        particles: FloatArray,
+        weights: FloatArray | None,
+        *,
+        resampled: int = 0,
+        ancestors: IndexArray | None = None,
     ) -> InputBelief:
         """Return the same inputs with other draws.
 
         Particles have shape (n_particles, n_features); weights (n_particles,) of None
-        are equal ones; ``resampled`` is the number of resamplings in between.
+        are equal ones; ``resampled`` is the number of resamplings in between, and
+        ``ancestors`` of None are the draws themselves.
         """
         count = self.n_resampled + resampled
         draws: Any = {"particles": particles, "weights": weights}
+        draws["ancestors"] = ancestors
         return replace(self, **draws, n_resampled=count)
 
     def outside(self, particles: FloatArray) -> BoolArray:
@@ -248,7 +271,7 @@ _FEWEST_EFFECTIVE = 10.0
 
 
 class DegenerateBeliefWarning(UserWarning):
-    """Almost all weight is on a few particles when they are resampled."""
+    """Almost all weight is on particles that come from few of the first ones."""
 
 
 def reweighted(
@@ -261,7 +284,8 @@ def reweighted(
     """Multiply weights by a likelihood, in as few powers as the threshold allows.
 
     Before the effective sample size falls below a share of the particles they are
-    resampled, and moved by the kernel of Liu and West.
+    resampled, and moved by the kernel of Liu and West. Where few of the first particles
+    are left in the end there is a warning.
     """
     smallest = resample_below * len(belief.weights)
     left = 1.0
@@ -277,26 +301,23 @@ def reweighted(
         if smallest and stage < _MOST_STAGES - 1:
             power = _largest_power(belief.weights, logs, left, smallest)
         weights = _tempered(belief.weights, logs, power)
-        belief = belief.with_draws(belief.particles, weights)
+        belief = replace(belief, weights=weights)
         left -= power
         if left <= 0.0:
             break
-        _warn_of_few(belief)
         belief = liu_west(belief, shrinkage, generator)
-    return belief
-
-
-def _warn_of_few(belief: InputBelief) -> None:
-    size, n_particles = belief.effective_sample_size, len(belief.weights)
-    if size < min(_FEWEST_EFFECTIVE, 0.5 * n_particles):
+    n_particles = len(belief.weights)
+    fewest = min(_FEWEST_EFFECTIVE, 0.5 * n_particles)
+    if belief.effective_sample_size < fewest:
         warnings.warn(
-            f"Only {size:.1f} of {n_particles} particles carry the belief when it is "
-            "resampled: its spread, and the effective sample size that is reported "
-            "from now on, are unreliable. Use more particles, or start from a belief "
-            "closer to what was observed.",
+            f"Fewer than {fewest:g} of the first {n_particles} particles carry the "
+            "belief (effective_sample_size): its mean and spread are unreliable. Use "
+            "more particles, start from a belief closer to what was observed, or use "
+            'method="kalman" where inputs are about normal.',
             DegenerateBeliefWarning,
-            stacklevel=5,
+            stacklevel=3,
         )
+    return belief
 
 
 def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray:
@@ -332,13 +353,15 @@ def liu_west(
     # A value that would leave the support of its law stays at its shrunk place; where
     # this is outside too (an input of single values) it is not moved at all.
     mean, root = belief.mean, _square_root(belief.covariance)
-    drawn = belief.particles[_systematic(belief.weights, generator)]
+    chosen = _systematic(belief.weights, generator)
+    drawn = belief.particles[chosen]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
     noise = generator.standard_normal(size=drawn.shape) @ root.T
     moved = shrunk + np.sqrt(1.0 - shrinkage**2) * noise
     moved = np.where(belief.outside(moved), shrunk, moved)
     moved = np.where(belief.outside(moved), drawn, moved)
-    return belief.with_draws(moved, None, resampled=1)
+    ancestors = belief.ancestors[chosen]
+    return belief.with_draws(moved, None, resampled=1, ancestors=ancestors)
 
 
 def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArray:

@@ -122,7 +122,7 @@ class ThompsonPolicy(BaseEstimator):
     For a normal belief and an outcome linear in the inputs both methods converge to the
     posterior as particles grow; updates by weights do so for any belief and outcome,
     until the first resampling (``belief_.n_resampled``). The effective sample size
-    counts weights and is too large after it. See the user guide, "Decisions".
+    counts first particles that are left. See the user guide, "Decisions".
 
     References
     ----------
@@ -308,7 +308,8 @@ class ThompsonPolicy(BaseEstimator):
         Warns
         -----
         DegenerateBeliefWarning
-            When fewer than ten particles are resampled into all of them.
+            When fewer than ten of the first particles are left in all of them: after a
+            surprising or a sharp outcome, or many outcomes.
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
@@ -487,7 +488,7 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     # Values that would leave the support of a distribution are set to its nearest end.
     for i, law in enumerate(belief.distributions):
         particles[:, i] = np.clip(particles[:, i], *law.support)
-    return belief.with_draws(particles, weights)
+    return replace(belief, particles=particles)
 
 
 def _refuse_single_values(belief: InputBelief) -> None:

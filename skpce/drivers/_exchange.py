@@ -670,13 +670,14 @@ def sizes_of_exchange(
     own: Terms,
     residuals: FloatArray,  # shape: (n_units, n_columns)
     strata: IndexArray | None = None,  # shape: (n_units,)
-) -> FloatArray:  # shape: (n_terms * n_columns,)
+) -> FloatArray:  # shape: (n_parts,)
     """Return the parts of the mixture over exchanges of units, in their strata."""
     terms = own.values * np.sqrt(own.weights)
-    if strata is None:
-        sizes = np.linalg.eigvalsh(_covariance(terms))
-        found = np.outer(sizes, np.linalg.eigvalsh(_covariance(residuals)))
-        return np.maximum(found.ravel() * (len(terms) - 1), 0.0)
+    if strata is None or not np.ptp(strata):
+        found = np.outer(_sizes_of_columns(terms), _sizes_of_columns(residuals))
+        return found.ravel() / (len(terms) - 1)
+    if terms.shape[1] > len(terms):  # as many directions as rows are enough
+        terms = np.transpose(np.linalg.qr(terms.T, mode="r"))
     n_parts = terms.shape[1] * residuals.shape[1]
     whole = np.zeros((n_parts, n_parts))
     for stratum in np.unique(strata):
@@ -685,6 +686,11 @@ def sizes_of_exchange(
             both = _covariance(terms[rows]), _covariance(residuals[rows])
             whole += (rows.sum() - 1) * np.kron(*both)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
+
+
+def _sizes_of_columns(values: FloatArray) -> FloatArray:
+    centred = values - values.mean(axis=0)
+    return np.square(np.linalg.svd(centred, compute_uv=False))
 
 
 def _covariance(values: FloatArray) -> FloatArray:  # shape: (n_columns, n_columns)

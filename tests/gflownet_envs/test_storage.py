@@ -171,6 +171,29 @@ def test_a_failing_write_leaves_the_old_file(
     assert names_in(tmp_path) == ["a"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        refuses(f"{path.name} is a device or a pipe", write_bytes, path, b"1")
+    refuses("device or a pipe", write_together, {path: b"1"}, last=tmp_path / "pipe")
+    assert names_in(tmp_path) == ["link", "pipe"]
+    assert path.is_fifo()
+
+
+def test_a_link_stays_and_the_file_behind_it_is_written(tmp_path):
+    link, target = tmp_path / "link", tmp_path / "folder" / "a"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for content in (b"1", b"2"):  # a new file, then an old one
+        write_together({tmp_path / "b": content, link: content}, last=link)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+    assert names_in(tmp_path) == ["b", "folder", "link"]
+    assert names_in(target.parent) == ["a"]
+
+
 # Folders and JSON.
 
 

@@ -501,6 +501,18 @@ def test_a_pipe_is_not_replaced(tmp_path):
     assert path.is_fifo()
 
 
+def test_a_link_stays_and_the_file_behind_it_is_written(tmp_path):
+    link, target = tmp_path / "link", tmp_path / "folder" / "model.npz"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for _ in range(2):  # a new file, then an old one
+        save_model(ridge_pce(), link)
+        assert link.is_symlink()
+        assert load_model(target)
+        assert list(target.parent.iterdir()) == [target]
+        target.write_bytes(b"old")
+
+
 # What is refused
 
 

@@ -76,38 +76,43 @@ class Row:
         found = value_of_observations(self.basis, self.coefficients, noise, how)
         return found.value
 
-    def resampled(
-        self,
-        temperature: float | None,
-        n_resamples: int,
-        generator: np.random.Generator,
-    ) -> FloatArray:  # shape: (n_resamples,)
-        """Return values of fits to resampled members, whose laws are learned anew."""
+    def refitted(
+        self, n_resamples: int, generator: np.random.Generator
+    ) -> FloatArray | None:  # shape: (n_resamples, n_actions, n_terms or more)
+        """Return fits to resampled members, whose laws are learned anew."""
         problem = self.problem
         if problem is None or problem.samples is None or problem.on_inputs:
-            return np.empty(0)
+            return None
         samples = problem.samples
         size = len(samples.weights) + problem.fit.coefficients.size
         what = f"n_resamples={n_resamples}"
         refuse_memory("value_of_information", 16.0 * n_resamples * size, what)
         counts = resample_counts(samples.weights, n_resamples, generator)
-        solver, basis, linear = problem.solver, self.basis, problem.linear
+        solver, linear, fit = problem.solver, problem.linear, problem.fit
         with one_thread_if_small(linear.design.size):
-            if self.table is None:
-                laws = problem.learned_laws()
-                drawn = laws.resample(solver, linear, problem.fit, counts, generator)
-                basis = PolynomialBasis(basis.laws, laws.multi_indices, basis.reach)
-                # Accurate enough for a spread.
-                points, masses = rule_of(basis, self.places, _POINTS, _PARTS)
-            else:
-                drawn = solver.resample(linear, problem.fit, counts)
-                points = self.table
-                masses = np.full(len(points), 1.0 / len(points))
-        drawn = centred(drawn)
+            if self.table is not None:
+                return centred(solver.resample(linear, fit, counts))
+            laws = problem.learned_laws()
+            return centred(laws.resample(solver, linear, fit, counts, generator))
+
+    def values_of(
+        self, drawn: FloatArray, temperature: float | None
+    ) -> FloatArray:  # shape: (n_resamples,)
+        """Return values of fits of ``refitted``."""
+        basis = self.basis
+        if self.table is None:
+            assert self.problem is not None
+            indices = self.problem.learned_laws().multi_indices
+            basis = PolynomialBasis(basis.laws, indices, basis.reach)
+            # Accurate enough for a spread.
+            points, masses = rule_of(basis, self.places, _POINTS, _PARTS)
+        else:
+            points = self.table
+            masses = np.full(len(points), 1.0 / len(points))
         own, kept = marginal_basis(basis, self.places)
         copies = 2 if temperature is None else 7
         needed = 8.0 * copies * drawn.shape[0] * drawn.shape[1] * len(points)
-        what += f" and n_samples that make {len(points)} points"
+        what = f"n_resamples={len(drawn)} and n_samples that make {len(points)} points"
         refuse_memory("value_of_information", needed, what)
         values = drawn[:, :, kept] @ own.evaluate(points).T
         means = drawn[:, :, 0]

@@ -346,10 +346,14 @@ def _spreads(
     """Return standard errors and quantiles over resampled members."""
     found = np.full((3, len(rows)), np.nan)
     seed = int(generator.integers(2**31))
+    fit: Any = None
+    refits: FloatArray | None = None
     for place, row in enumerate(rows if n_resamples > 1 else ()):
-        # The same resamples for all rows.
-        draws = row.resampled(temperature, n_resamples, np.random.default_rng(seed))
-        if len(draws):
+        if row.problem is not fit:  # the same resamples for all rows
+            fit = row.problem
+            refits = row.refitted(n_resamples, np.random.default_rng(seed))
+        if refits is not None:
+            draws = row.values_of(refits, temperature)
             tail = (1.0 - _LEVEL) / 2.0
             quantiles = np.quantile(draws, [tail, 1.0 - tail])
             found[:, place] = [draws.std(ddof=1), *quantiles]

@@ -52,7 +52,8 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
     ("choose", {"available": [1] * 6}, "available must be bool"),
     ("learn", {"chosen": -1}, "chosen must be an int of at least 0, got -1"),
     ("learn", {"chosen": 99}, "chosen must be below the number of objects, 6, got 99"),
-    ("learn", {"noise_sd": -1.0}, "noise_sd must be at least 0 and finite"),
+    ("learn", {"noise_sd": -1.0}, r"noise_sd.*a float in the range \[0.0, inf\)"),
+    ("learn", {"noise_sd": "a"}, "noise_sd.*a float in the range .* Got 'a'"),
 )
 def test_wrong_choices_and_observations_are_named(method, settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,6 +13,7 @@ from skpce._input_laws import check_distribution, learn_input_laws
 from skpce.decision import InputBelief
 from skpce.decision._belief import (
     DegenerateBeliefWarning,
+    effective_sample_size,
     liu_west,
     read_observation,
     reweighted,
@@ -77,6 +80,7 @@ def updated_by(method, n_particles, seed):
     return by_weights(belief, log_likelihood, seed + 1, resample_below=below)
 
 
+@pytest.mark.filterwarnings("ignore:Fewer .* of the first 100 particles:UserWarning")
 @pytest.mark.parametrize("method", ["weights", "resampled", "kalman"])
 def test_error_of_the_conjugate_case_falls_as_the_root_of_the_particles(method):
     sizes = np.array([100, 400, 1600, 6400])
@@ -128,11 +132,14 @@ def test_effective_sample_size_and_quantiles_by_hand():
     assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
 
 
-def test_the_effective_sample_size_stays_above_the_threshold():
-    belief = normal_belief(400, 0)
-    sharp = read_observation("test", 2.0, lambda x: x[:, 0], 0.001, None)
-    found = by_weights(belief, sharp.log_likelihood)
-    assert found.effective_sample_size >= 0.5 * 400 - 1e-6
+def of_first_input(value, noise_sd):
+    return read_observation("test", value, lambda x: x[:, 0], noise_sd, None)
+
+
+def test_the_weights_stay_above_the_threshold():
+    belief = normal_belief(1000, 0)
+    found = by_weights(belief, of_first_input(2.0, 0.001).log_likelihood)
+    assert effective_sample_size(found.weights) >= 0.5 * 1000 - 1e-6
     assert found.n_resampled > 3
     assert found.mean[0] == pytest.approx(2.0, abs=0.001)
     assert found.standard_deviation[0] == pytest.approx(0.001, rel=0.3)
@@ -204,11 +211,36 @@ def test_few_particles_that_become_all_of_them_warn():
     def among_the_highest(number):
         return lambda x: np.where(x[:, 0] >= order[-number], 0.0, -np.inf)
 
-    with pytest.warns(DegenerateBeliefWarning, match=r"Only 3\.0 of 500 particles"):
-        by_weights(belief, among_the_highest(3))
+    few = "Fewer than 10 of the first 500 particles"
+    with pytest.warns(DegenerateBeliefWarning, match=few):
+        found = by_weights(belief, among_the_highest(3))
+    assert len(np.unique(found.ancestors)) == 3
     by_weights(belief, among_the_highest(30))
-    unchanged = by_weights(belief, among_the_highest(3), resample_below=0.0)
+    with pytest.warns(DegenerateBeliefWarning, match=few):
+        unchanged = by_weights(belief, among_the_highest(3), resample_below=0.0)
     assert unchanged.effective_sample_size == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "noise_sd"), [(2, 0.3), (3, 0.01), (4, 0.1), (1e6, 0.01)]
+)
+def test_a_surprise_warns_or_the_posterior_is_right(value, noise_sd):
+    """Beside the observed input is one that keeps its standard normal law.
+
+    The mean of its m particles that count has the standard deviation m^(-1/2).
+    """
+    particles = np.random.default_rng(0).normal(size=(1000, 2))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        likelihood = of_first_input(value, noise_sd).log_likelihood
+        found = by_weights(InputBelief(particles), likelihood)
+    size = found.effective_sample_size
+    assert [w.category for w in caught] == [DegenerateBeliefWarning] * (size < 10)
+    assert (value == 2) == (size >= 10)
+    if size >= 10:
+        exact = np.array([value, noise_sd]) / [1 + noise_sd**2, np.hypot(1, noise_sd)]
+        assert_allclose(found.mean, [exact[0], 0], atol=3 * size**-0.5)
+        assert_allclose(found.standard_deviation, [exact[1], 1], rtol=3 * size**-0.5)
 
 
 def test_the_kernel_smooths_what_is_not_normal():

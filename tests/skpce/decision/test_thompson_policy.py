@@ -138,7 +138,7 @@ def test_behind_a_pipeline_inputs_are_those_of_the_last_step(rng):
     X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
     y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
     pipeline = make_pipeline(PCA(2, whiten=True), ridge_surrogate(1))
-    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=0).fit()
+    policy = started(pipeline.fit(X, y), n_particles=5000)
     assert policy.belief_.names == ("pca0", "pca1")
     components = pipeline[:-1].transform(X)
     rewards = LinearRegression().fit(components, X[:, :2])

@@ -41,22 +41,36 @@ def test_an_output_without_variance_has_the_p_value_one():
     assert tail_of_mixture(0.0, np.zeros(3)) == 1.0
 
 
-@pytest.mark.parametrize("strata", [None, np.array([0, 0, 0, 1, 1, 1])])
-def test_covariances_of_scores_over_all_exchanges(strata):
+@pytest.mark.parametrize("n_terms", [2, 9])
+@pytest.mark.parametrize("strata", [None, [0] * 6, [0, 0, 0, 1, 1, 1]])
+def test_covariances_of_scores_over_all_exchanges(strata, n_terms):
     rng = np.random.default_rng(1)
-    terms, residuals = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+    terms, residuals = rng.normal(size=(6, n_terms)), rng.normal(size=(6, 2))
+    strata = None if strata is None else np.array(strata)
     place = np.zeros(6, dtype=int) if strata is None else strata
     for table in (terms, residuals):
         for stratum in set(place):
             table[place == stratum] -= table[place == stratum].mean(axis=0)
-    weights = np.array([1.0, 0.5])
+    weights = 0.5 ** np.arange(n_terms)
     orders = map(list, itertools.permutations(range(6)))
     within = (order for order in orders if (place[order] == place).all())
     scores = [(terms[order] * np.sqrt(weights)).T @ residuals for order in within]
     flat = np.reshape(scores, (len(scores), -1))
     expected = np.linalg.eigvalsh(flat.T @ flat / len(flat))
     found = sizes_of_exchange(Terms(terms, weights, 2), residuals, strata)
-    assert_allclose(np.sort(found), expected, atol=1e-12)
+    none = np.zeros(len(expected) - len(found))  # of more directions than there are
+    assert_allclose(np.sort(np.append(none, found)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_strata", [1, 2])
+def test_few_rows_have_few_parts(n_strata):
+    """40 inputs and their products, 12 coordinates: a matrix of all parts has 12 GB."""
+    rng = np.random.default_rng(2)
+    terms = Terms(rng.normal(size=(60, 3280)), np.ones(3280), 80)
+    strata = np.arange(60) % n_strata
+    found = sizes_of_exchange(terms, rng.normal(size=(60, 12)), strata)
+    assert len(found) <= 60 * 12
+    assert (found > 1e-9 * found.max()).sum() == (60 - n_strata) * 12
 
 
 @pytest.mark.parametrize("unit", [None, np.array([0, 0, 1, 1, 2, 2])])
