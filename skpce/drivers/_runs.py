@@ -58,6 +58,9 @@ from ..ensembles._table import (
     input_columns,
     perhaps,
     read_columns,
+    say_left_out,
+    states_among,
+    with_failed,
 )
 from ._cautions import Caution, said
 from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
@@ -174,6 +177,8 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
         return "is empty", "are empty"
+    if states_among({name: values}) is not None:
+        return "says how the runs ended", "say how the runs ended"
     if values.dtype.kind == "m":
         return "holds durations", "hold durations"
     if values.dtype.kind == "M" or all(map(_is_date, entries)):
@@ -836,8 +841,6 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     refuse_other_rows(X=X, y=y)
     refuse_swapped(None, X, y)
     given = _input_columns_of(X, asked)
-    n_rows = len(next(iter(given.values())))
-    y, read, used = _outputs_of_arrays(y, n_rows, asked)
     with_roles = set(asked.columns_with_roles(list(given)))
     wanted = list(given)
     if asked.inputs is not None and hasattr(X, "columns"):
@@ -848,6 +851,11 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     if asked.log:
         known_names(asked.log, list(laws), "log", "input")
     stated = dict(laws)
+    states = states_among({n: values for n, values in given.items() if n not in laws})
+    y, read, ends = _outputs_of_arrays(
+        y, len(next(iter(given.values()))), states, asked
+    )
+    used = np.array([not end for end in ends], dtype=bool)
     columns, orders = input_columns(given, laws)
     for name, values in columns.items():
         if values.dtype.kind in "mM":
@@ -859,10 +867,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     columns = {name: values[used] for name, values in columns.items()}
     found = ReadInputs(columns, laws, log=asked.log, orders=orders)
-    notes = found.notes
-    if not used.all():
-        n_left = int((~used).sum())
-        notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
+    notes = [*say_left_out(ends, "runs"), *found.notes]
     like = X if is_table(X) and hasattr(X, "columns") else None
     data = _data_of(found, stated, asked, y[used], read, like)
     return asked.table(data, given, used, notes)
@@ -935,9 +940,9 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
 
 
 def _outputs_of_arrays(
-    y: Any, n_rows: int, asked: Asked
-) -> tuple[FloatArray, Outputs, BoolArray]:
-    """Return y as numbers, what its columns are, and which rows have an output."""
+    y: Any, n_rows: int, states: Sequence[str] | None, asked: Asked
+) -> tuple[FloatArray, Outputs, list[str]]:
+    """Return y as numbers, what its columns are, and what became of each run."""
     outputs: Any = asked.outputs
     if isinstance(y, Mapping):
         y, outputs = _columns_of_dict(y, asked)
@@ -962,13 +967,15 @@ def _outputs_of_arrays(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
     )
     values = np.asarray(table, dtype=np.float64).reshape(n_rows, -1)
-    used = np.asarray(~np.isnan(values).all(axis=1))
-    if used.sum() < FEWEST_MEMBERS:
-        failed = "" if used.all() else " that have an output"
+    ends = with_failed(states, values)
+    n_used = ends.count("")
+    if n_used < FEWEST_MEMBERS:
+        done = " that finished and" if any(states or ()) else " that"
+        failed = "" if n_used == n_rows else f"{done} have an output"
         raise ValueError(
-            f"data has {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
+            f"data has {n_used} runs{failed}; expected at least {FEWEST_MEMBERS}."
         )
-    return values, read_all, used
+    return values, read_all, ends
 
 
 def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import Ensemble, build, refuse_no_input
+from ._table import STATES, Ensemble, build, refuse_no_input, say_left_out
 
 
 def from_study(
@@ -91,12 +90,8 @@ def from_study(
             f"one trial in trials. Got {study!r} instead."
         )
     complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
-    notes = [
-        f"{count} of {len(trials)} trials {_STATES.get(state, f'are {state.lower()}')} "
-        "and are left out."
-        for state, count in Counter(t.state.name for t in trials).items()
-        if state != "COMPLETE"
-    ]
+    states = [trial.state.name.lower() for trial in trials]
+    notes = say_left_out([STATES.get(s, f"are {s}") for s in states], "trials")
     if parameters is not None:
         parameters = listed(parameters, "parameters")
         if not all(isinstance(name, str) for name in parameters):
@@ -151,14 +146,6 @@ def from_study(
         order=False if sampler in NOT_ADAPTIVE else None,
     )
 
-
-# What became of trials without a value.
-_STATES = {
-    "FAIL": "failed",
-    "PRUNED": "were pruned",
-    "RUNNING": "are still running",
-    "WAITING": "are waiting",
-}
 
 #: Samplers of Optuna whose trials do not depend on those before them.
 NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
