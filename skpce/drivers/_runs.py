@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -399,6 +399,13 @@ class Asked:
                 noun = "column of data, nor an array with a value for each run"
                 found += known_names(name, known, role, noun)
         return found
+
+    def parameters(self, known: Sequence[Any], noun: str) -> list[str] | None:
+        """Return the parameters to read: inputs that were asked for, and roles."""
+        if self.inputs is None:
+            return None
+        wanted = known_names(self.inputs, known, "inputs", noun)
+        return list(dict.fromkeys([*wanted, *self.columns_with_roles(known)]))
 
     def table(
         self, data: Data, columns: Any, used: BoolArray, notes: Sequence[str]
@@ -1075,31 +1082,25 @@ def _read_without_y(data: Any, asked: Asked) -> Table:
     if hasattr(data, "trials") and not hasattr(data, "columns"):
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
-        wanted = None
-        if asked.inputs is not None:
-            noun = "parameter of the study"
-            wanted = known_names(asked.inputs, known, "inputs", noun)
-            counted = replicate_columns(asked.replicate, known)
-            wanted += [name for name in counted if name not in wanted]
-        table = _of_ensemble(_said_here(lambda: from_study(data, wanted)), asked)
+        wanted = asked.parameters(known, "parameter of the study")
+        try:
+            found = from_study(data, wanted)
+        except ValueError as error:  # in the words of explain
+            raise ValueError(str(error).replace("parameters=", "inputs=")) from None
+        table = _of_ensemble(found, asked)
         sampler = type(getattr(data, "sampler", None)).__name__
         is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
         return replace(table, sampler=sampler) if is_adaptive else table
-    names = [str(name) for name in names_of(data)]  # those of ``cv_results_``?
-    has_params = any(name.startswith("param_") for name in names)
-    are_results = has_params and any("_test_" in name for name in names)
-    if are_results or hasattr(data, "cv_results_"):
-        found = _said_here(lambda: from_cv_results(data, log=asked.log))
+    results = opened(getattr(data, "cv_results_", data))
+    columns = {str(name): name for name in names_of(results)}
+    known = [n.removeprefix("param_") for n in columns if n.startswith("param_")]
+    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in columns)):
+        wanted = asked.parameters(known, "parameter of the search")
+        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
+        some = {n: results[own] for n, own in columns.items() if n not in left_out}
+        found = from_cv_results(some, log=asked.log)
         return _of_ensemble(found, asked)
     return read_table_of(table_of(data), asked.in_logarithms())
-
-
-def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
-    """Let messages speak of the parameters of explain."""
-    try:
-        return read()
-    except ValueError as error:
-        raise ValueError(str(error).replace("parameters=", "inputs=")) from None
 
 
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
