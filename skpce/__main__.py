@@ -6,6 +6,7 @@ import argparse
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,9 +49,14 @@ _PARAMETER = re.compile(
     r"(=| has\b| is\b)(?=(.?))"
 )
 
+_DISTRIBUTION = re.compile(r"inputs=\{(['\"])(.*?)\1: '(\w+)'\}")
+
 
 def _as_options(message: str) -> str:
     """Return a message about parameters as one about options."""
+    message = _DISTRIBUTION.sub(
+        lambda found: f"--input {shlex.quote(f'{found[2]}={found[3]}')}", message
+    )
 
     def option(found: re.Match[str]) -> str:
         name = {"inputs": "input", "outputs": "output"}.get(found[1], found[1])
@@ -69,7 +75,11 @@ _SHARE: dict[str, Any] = {"type": float, "default": 0.05}
 # Options: what they take, and what they are for.
 _OPTIONS = (
     ("--output", "COLUMN", _MANY, "what a run gave, such as accuracy"),
-    ("--input", "COLUMN", _MANY, "what differs; else all other columns"),
+    (
+        *("--input", "COLUMN", _MANY),
+        "what differs; else all other columns. NAME=categorical says that they are "
+        "labels, NAME=empirical that they are numbers, also where they count the runs",
+    ),
     ("--log", "COLUMN", _MANY, "input of which the logarithm is taken"),
     ("--replicate", "COLUMN", _MANY, "column that counts repeats, such as the seed"),
     ("--blocks", "COLUMN", _ONE, "day, machine or batch, whose means go out"),
@@ -140,12 +150,12 @@ def _told(given: argparse.Namespace) -> dict[str, Any]:
     table = read_file(given.file)
     known = table.columns
     order: Any = given.order
-    if order is not None and order.lower() == "none" and order not in known:
+    if order not in (None, *known) and order.lower() in ("none", "false"):
         order = False
     return {
         "data": table,
         "outputs": _names(given.output, known) or None,
-        "inputs": _names(given.input, known) or None,
+        "inputs": _inputs(given.input, known) or None,
         "steps": _groups("steps", given.steps, known) or None,
         "log": _names(given.log, known),
         "replicate": _names(given.replicate, known) or None,
@@ -166,6 +176,15 @@ def _names(given: Iterable[str], known: Sequence[str]) -> list[str]:
         else:
             found += [name.strip() for name in text.split(",") if name.strip()]
     return found
+
+
+def _inputs(given: Iterable[str], known: Sequence[str]) -> Any:
+    """Return names of inputs, with distributions if there are any."""
+    names = _names(given, known)
+    if all(name in known or "=" not in name for name in names):
+        return names
+    pairs = ((n, "", None) if n in known else n.rpartition("=") for n in names)
+    return {name or law: law if name else None for name, _, law in pairs}
 
 
 def _groups(

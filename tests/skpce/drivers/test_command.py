@@ -127,6 +127,18 @@ def test_notes_name_options(tmp_path, capsys, rng):
     assert "is no input unless --input has it." in capsys.readouterr().out
 
 
+def test_a_remedy_can_be_typed(tmp_path, capsys, rng):
+    width, path = rng.permutation(40), str(tmp_path / "runs.csv")
+    table = {"the width": width, "kind": rng.choice([1, 2], 40)}
+    table["loss"] = width + rng.normal(size=40)
+    pd.DataFrame(table).to_csv(path, index=False)
+    message = refused(capsys, path, "--output=loss")
+    assert message.endswith("if it is a setting: --input 'the width=empirical'.\n")
+    given = "--input", "the width=empirical,kind=categorical", "--order", "False"
+    assert main([path, "--output=loss", *given]) == 0
+    assert capsys.readouterr().out.startswith("the width drives")
+
+
 def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
     class Closed:
         def write(self, text):
