@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from ._checks import import_extra, write_file
+from ._checks import check_target, import_extra, write_file
 from ._version import __version__
 from .drivers import Answer, explain
 from .drivers._runs import read_file
@@ -206,27 +206,16 @@ def _groups(
 
 def _check_targets(report: str | None, plot: str | None) -> None:
     """Refuse what could not be written, before any work."""
-    for option, path in (("report", report), ("plot", plot)):
-        if path is None:
-            continue
-        folder = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(folder):
-            raise ValueError(
-                f"--{option} {path!r} is in a folder that does not exist; expected one "
-                "that does."
-            )
-        if os.path.isdir(path):
-            raise ValueError(f"--{option} {path!r} is a folder; expected a file.")
-        import_extra("matplotlib", "plot", f"--{option}").use("Agg")
+    for option, path in (("--report", report), ("--plot", plot)):
+        if path is not None:
+            import_extra("matplotlib", "plot", option).use("Agg")
+    if report is not None:
+        check_target("--report ", report)
     if plot is not None:
         plt = import_extra("matplotlib.pyplot", "plot", "--plot")
         known = plt.figure().canvas.get_supported_filetypes()
         plt.close("all")
-        if _format_of(plot) not in known:
-            raise ValueError(
-                f"--plot {plot!r} has an ending that is no kind of picture; expected "
-                f"one of {', '.join(known)}."
-            )
+        check_target("--plot ", plot, [f".{kind}" for kind in known])
 
 
 def _format_of(path: str) -> str:

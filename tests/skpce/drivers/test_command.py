@@ -97,8 +97,9 @@ def test_a_page_and_a_picture_are_written(file, tmp_path, capsys):
     ("--outputs accuracy", "did you mean --output?"),
     ("--output loss --together rate", "as in --together name=a,b"),
     ("--output=loss --together=g=rate --together=g=kind", "two groups 'g'"),
-    ("--output=loss --report no/folder/a.html", "folder that does not exist"),
-    ("--output=loss --plot a.xyz", "no kind of picture"),
+    ("--output=loss --report no/folder/a.html", "must be in a folder that exists"),
+    ("--output=loss --report a.pdf", "--report 'a.pdf' must end in .html or .htm"),
+    ("--output=loss --plot a.xyz", "--plot 'a.xyz' must end in "),
     ("--output=loss --plot .", "is a folder"),
 )
 def test_errors_are_one_line_about_the_options(file, capsys, given, said):
