@@ -6,13 +6,14 @@ import argparse
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from ._checks import import_extra, write_file
+from ._checks import check_target, import_extra, write_file
 from ._version import __version__
 from .drivers import Answer, explain
 from .drivers._runs import read_file
@@ -48,9 +49,14 @@ _PARAMETER = re.compile(
     r"(=| has\b| is\b)(?=(.?))"
 )
 
+_DISTRIBUTION = re.compile(r"inputs=\{(['\"])(.*?)\1: '(\w+)'\}")
+
 
 def _as_options(message: str) -> str:
     """Return a message about parameters as one about options."""
+    message = _DISTRIBUTION.sub(
+        lambda found: f"--input {shlex.quote(f'{found[2]}={found[3]}')}", message
+    )
 
     def option(found: re.Match[str]) -> str:
         name = {"inputs": "input", "outputs": "output"}.get(found[1], found[1])
@@ -69,7 +75,11 @@ _SHARE: dict[str, Any] = {"type": float, "default": 0.05}
 # Options: what they take, and what they are for.
 _OPTIONS = (
     ("--output", "COLUMN", _MANY, "what a run gave, such as accuracy"),
-    ("--input", "COLUMN", _MANY, "what differs; else all other columns"),
+    (
+        *("--input", "COLUMN", _MANY),
+        "what differs; else all other columns. NAME=categorical says that they are "
+        "labels, NAME=empirical that they are numbers, also where they count the runs",
+    ),
     ("--log", "COLUMN", _MANY, "input of which the logarithm is taken"),
     ("--replicate", "COLUMN", _MANY, "column that counts repeats, such as the seed"),
     ("--blocks", "COLUMN", _ONE, "day, machine or batch, whose means go out"),
@@ -140,12 +150,12 @@ def _told(given: argparse.Namespace) -> dict[str, Any]:
     table = read_file(given.file)
     known = table.columns
     order: Any = given.order
-    if order is not None and order.lower() == "none" and order not in known:
+    if order not in (None, *known) and order.lower() in ("none", "false"):
         order = False
     return {
         "data": table,
         "outputs": _names(given.output, known) or None,
-        "inputs": _names(given.input, known) or None,
+        "inputs": _inputs(given.input, known) or None,
         "steps": _groups("steps", given.steps, known) or None,
         "log": _names(given.log, known),
         "replicate": _names(given.replicate, known) or None,
@@ -168,6 +178,15 @@ def _names(given: Iterable[str], known: Sequence[str]) -> list[str]:
     return found
 
 
+def _inputs(given: Iterable[str], known: Sequence[str]) -> Any:
+    """Return names of inputs, with distributions if there are any."""
+    names = _names(given, known)
+    if all(name in known or "=" not in name for name in names):
+        return names
+    pairs = ((n, "", None) if n in known else n.rpartition("=") for n in names)
+    return {name or law: law if name else None for name, _, law in pairs}
+
+
 def _groups(
     option: str, given: Iterable[str], known: Sequence[str]
 ) -> Mapping[str, list[str]]:
@@ -187,27 +206,16 @@ def _groups(
 
 def _check_targets(report: str | None, plot: str | None) -> None:
     """Refuse what could not be written, before any work."""
-    for option, path in (("report", report), ("plot", plot)):
-        if path is None:
-            continue
-        folder = os.path.dirname(os.path.abspath(path))
-        if not os.path.isdir(folder):
-            raise ValueError(
-                f"--{option} {path!r} is in a folder that does not exist; expected one "
-                "that does."
-            )
-        if os.path.isdir(path):
-            raise ValueError(f"--{option} {path!r} is a folder; expected a file.")
-        import_extra("matplotlib", "plot", f"--{option}").use("Agg")
+    for option, path in (("--report", report), ("--plot", plot)):
+        if path is not None:
+            import_extra("matplotlib", "plot", option).use("Agg")
+    if report is not None:
+        check_target("--report ", report)
     if plot is not None:
         plt = import_extra("matplotlib.pyplot", "plot", "--plot")
         known = plt.figure().canvas.get_supported_filetypes()
         plt.close("all")
-        if _format_of(plot) not in known:
-            raise ValueError(
-                f"--plot {plot!r} has an ending that is no kind of picture; expected "
-                f"one of {', '.join(known)}."
-            )
+        check_target("--plot ", plot, [f".{kind}" for kind in known])
 
 
 def _format_of(path: str) -> str:

@@ -1444,6 +1444,23 @@ def check_path(owner: str, path: Any) -> None:
         raise error
 
 
+def check_target(
+    what: str, path: Any, endings: Sequence[str] = (".html", ".htm")
+) -> None:
+    """Refuse what could not be written, a page unless others end so."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"{what}{path!r} must be a str or a path.")
+    target, shown = Path(path), f"{what}{str(path)!r}"
+    if target.is_dir():
+        raise ValueError(f"{shown} is a folder; expected that of a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"{shown} must be in a folder that exists.")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"{shown} must be in a folder that can be written.")
+    if target.suffix.lower() not in endings:
+        raise ValueError(f"{shown} must end in {' or '.join(endings)}.")
+
+
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file in one piece, so that no reader finds half of it.
 

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ._checks import (
     RandomState,
     check_integer,
     check_rows,
+    check_target,
     fail,
     refuse_other_rows,
 )
@@ -879,7 +879,7 @@ def report(
         From :func:`skpce.inspection.verdict`, on the members that were fitted. With
         None the page says that there is none.
     path : str, path-like or None, default=None
-        Where to write the page, in one piece; None only returns it.
+        Where to write the page, as .html or .htm, in one piece; None only returns it.
     title : str, default="What drives each decision"
         Heading of the page; for real outputs it ends in "output".
     input_features : sequence of str or None, default=None
@@ -961,14 +961,5 @@ def _check_arguments(
     if not (date is None or isinstance(date, str)):
         raise fail("report", "date", "a str or None", date)
     check_integer("report", "random_state", random_state)
-    if path is None:
-        return
-    if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(f"path={path!r} must be a str, a path or None.")
-    target = Path(path)
-    if target.is_dir():
-        raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
-    if not target.parent.is_dir():
-        raise ValueError(f"path={str(path)!r} must be in a folder that exists.")
-    if not os.access(target.parent, os.W_OK):
-        raise ValueError(f"path={str(path)!r} must be in a folder that can be written.")
+    if path is not None:
+        check_target("path=", path)

@@ -434,12 +434,12 @@ training, in total variation: some of what differs may be the training.'
         Parameters
         ----------
         path : str or path
-            File to write; pictures are part of it.
+            File to write, which ends in .html or .htm; pictures are part of it.
 
         Raises
         ------
         ValueError
-            If ``path`` is no path, or of a folder that does not exist.
+            If ``path`` is no path, has another ending, or cannot be written.
         OSError
             If the file cannot be written.
         ImportError

@@ -316,8 +316,11 @@ def _differs_by_label(seen: Seen) -> Iterator[Figures]:
 @caution(
     "rests on members",
     lambda f: (
-        f"what {f['input']} does to {f['output']} rests on the members "
-        f"{', '.join(map(str, f['members']))} alone, which lie far out"
+        f"what {f['input']} does to {f['output']} rests on "
+        + said(
+            [f"member {member}" for member in f["members"]],
+            *("alone, which lies far out", "alone, which lie far out", _MOST_NAMES),
+        )
     ),
 )
 def _rests_on_members(seen: Seen) -> Iterator[Figures]:

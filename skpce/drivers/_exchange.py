@@ -845,8 +845,10 @@ class Problem:
         if setting.exchange.kind != "signs":
             for output, few, alone in setting.without_outlying(location):
                 again = alone.p_values(self.n_draws)[0]
-                if again > location[output]:
-                    location[output] = again
+                is_weaker = again > location[output]
+                location[output] = max(location[output], again)
+                # else it is found without them too, whatever the correction
+                if is_weaker and again * self.n_hypotheses > 0.05:
                     members_of = np.isin(setting.exchange.unit, few)
                     resting[output] = tuple(np.flatnonzero(members_of).tolist())
             spread = setting.spread_p_values(self.n_draws)

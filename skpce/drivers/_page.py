@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from .._checks import check_target
 from .._page import HtmlReport
 from .._version import __version__, installed_version
 from ._cautions import listed
@@ -28,14 +28,8 @@ _TERMS = (
 
 def write_report(answer: Any, path: Any) -> None:
     """Write the page in one piece; nothing is drawn where it cannot be written."""
-    try:
-        target = os.fspath(path)
-    except TypeError:
-        raise ValueError(f"path must be a path of a file. Got {path!r}.") from None
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise ValueError(f"The folder {folder!r} does not exist; expected one.")
-    make_page(answer).save(target)
+    check_target("path=", path)
+    make_page(answer).save(path)
 
 
 def make_page(answer: Any) -> HtmlReport:

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -58,6 +58,9 @@ from ..ensembles._table import (
     input_columns,
     perhaps,
     read_columns,
+    say_left_out,
+    states_among,
+    with_failed,
 )
 from ._cautions import Caution, said
 from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
@@ -174,6 +177,8 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
         return "is empty", "are empty"
+    if states_among({name: values}) is not None:
+        return "says how the runs ended", "say how the runs ended"
     if values.dtype.kind == "m":
         return "holds durations", "hold durations"
     if values.dtype.kind == "M" or all(map(_is_date, entries)):
@@ -394,6 +399,13 @@ class Asked:
                 noun = "column of data, nor an array with a value for each run"
                 found += known_names(name, known, role, noun)
         return found
+
+    def parameters(self, known: Sequence[Any], noun: str) -> list[str] | None:
+        """Return the parameters to read: inputs that were asked for, and roles."""
+        if self.inputs is None:
+            return None
+        wanted = known_names(self.inputs, known, "inputs", noun)
+        return list(dict.fromkeys([*wanted, *self.columns_with_roles(known)]))
 
     def table(
         self, data: Data, columns: Any, used: BoolArray, notes: Sequence[str]
@@ -836,8 +848,6 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     refuse_other_rows(X=X, y=y)
     refuse_swapped(None, X, y)
     given = _input_columns_of(X, asked)
-    n_rows = len(next(iter(given.values())))
-    y, read, used = _outputs_of_arrays(y, n_rows, asked)
     with_roles = set(asked.columns_with_roles(list(given)))
     wanted = list(given)
     if asked.inputs is not None and hasattr(X, "columns"):
@@ -848,6 +858,11 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
     if asked.log:
         known_names(asked.log, list(laws), "log", "input")
     stated = dict(laws)
+    states = states_among({n: values for n, values in given.items() if n not in laws})
+    y, read, ends = _outputs_of_arrays(
+        y, len(next(iter(given.values()))), states, asked
+    )
+    used = np.array([not end for end in ends], dtype=bool)
     columns, orders = input_columns(given, laws)
     for name, values in columns.items():
         if values.dtype.kind in "mM":
@@ -859,10 +874,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     columns = {name: values[used] for name, values in columns.items()}
     found = ReadInputs(columns, laws, log=asked.log, orders=orders)
-    notes = found.notes
-    if not used.all():
-        n_left = int((~used).sum())
-        notes = [f"{n_left} of {n_rows} runs have no output and are left out.", *notes]
+    notes = [*say_left_out(ends, "runs"), *found.notes]
     like = X if is_table(X) and hasattr(X, "columns") else None
     data = _data_of(found, stated, asked, y[used], read, like)
     return asked.table(data, given, used, notes)
@@ -935,9 +947,9 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
 
 
 def _outputs_of_arrays(
-    y: Any, n_rows: int, asked: Asked
-) -> tuple[FloatArray, Outputs, BoolArray]:
-    """Return y as numbers, what its columns are, and which rows have an output."""
+    y: Any, n_rows: int, states: Sequence[str] | None, asked: Asked
+) -> tuple[FloatArray, Outputs, list[str]]:
+    """Return y as numbers, what its columns are, and what became of each run."""
     outputs: Any = asked.outputs
     if isinstance(y, Mapping):
         y, outputs = _columns_of_dict(y, asked)
@@ -962,13 +974,15 @@ def _outputs_of_arrays(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
     )
     values = np.asarray(table, dtype=np.float64).reshape(n_rows, -1)
-    used = np.asarray(~np.isnan(values).all(axis=1))
-    if used.sum() < FEWEST_MEMBERS:
-        failed = "" if used.all() else " that have an output"
+    ends = with_failed(states, values)
+    n_used = ends.count("")
+    if n_used < FEWEST_MEMBERS:
+        done = " that finished and" if any(states or ()) else " that"
+        failed = "" if n_used == n_rows else f"{done} have an output"
         raise ValueError(
-            f"data has {used.sum()} runs{failed}; expected at least {FEWEST_MEMBERS}."
+            f"data has {n_used} runs{failed}; expected at least {FEWEST_MEMBERS}."
         )
-    return values, read_all, used
+    return values, read_all, ends
 
 
 def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:
@@ -1068,31 +1082,25 @@ def _read_without_y(data: Any, asked: Asked) -> Table:
     if hasattr(data, "trials") and not hasattr(data, "columns"):
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
-        wanted = None
-        if asked.inputs is not None:
-            noun = "parameter of the study"
-            wanted = known_names(asked.inputs, known, "inputs", noun)
-            counted = replicate_columns(asked.replicate, known)
-            wanted += [name for name in counted if name not in wanted]
-        table = _of_ensemble(_said_here(lambda: from_study(data, wanted)), asked)
+        wanted = asked.parameters(known, "parameter of the study")
+        try:
+            found = from_study(data, wanted)
+        except ValueError as error:  # in the words of explain
+            raise ValueError(str(error).replace("parameters=", "inputs=")) from None
+        table = _of_ensemble(found, asked)
         sampler = type(getattr(data, "sampler", None)).__name__
         is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
         return replace(table, sampler=sampler) if is_adaptive else table
-    names = [str(name) for name in names_of(data)]  # those of ``cv_results_``?
-    has_params = any(name.startswith("param_") for name in names)
-    are_results = has_params and any("_test_" in name for name in names)
-    if are_results or hasattr(data, "cv_results_"):
-        found = _said_here(lambda: from_cv_results(data, log=asked.log))
+    results = opened(getattr(data, "cv_results_", data))
+    columns = {str(name): name for name in names_of(results)}
+    known = [n.removeprefix("param_") for n in columns if n.startswith("param_")]
+    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in columns)):
+        wanted = asked.parameters(known, "parameter of the search")
+        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
+        some = {n: results[own] for n, own in columns.items() if n not in left_out}
+        found = from_cv_results(some, log=asked.log)
         return _of_ensemble(found, asked)
     return read_table_of(table_of(data), asked.in_logarithms())
-
-
-def _said_here(read: Callable[[], Ensemble]) -> Ensemble:
-    """Let messages speak of the parameters of explain."""
-    try:
-        return read()
-    except ValueError as error:
-        raise ValueError(str(error).replace("parameters=", "inputs=")) from None
 
 
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import Ensemble, build, refuse_no_input
+from ._table import STATES, Ensemble, build, refuse_no_input, say_left_out
 
 
 def from_study(
@@ -91,12 +90,8 @@ def from_study(
             f"one trial in trials. Got {study!r} instead."
         )
     complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
-    notes = [
-        f"{count} of {len(trials)} trials {_STATES.get(state, f'are {state.lower()}')} "
-        "and are left out."
-        for state, count in Counter(t.state.name for t in trials).items()
-        if state != "COMPLETE"
-    ]
+    states = [trial.state.name.lower() for trial in trials]
+    notes = say_left_out([STATES.get(s, f"are {s}") for s in states], "trials")
     if parameters is not None:
         parameters = listed(parameters, "parameters")
         if not all(isinstance(name, str) for name in parameters):
@@ -152,14 +147,6 @@ def from_study(
     )
 
 
-# What became of trials without a value.
-_STATES = {
-    "FAIL": "failed",
-    "PRUNED": "were pruned",
-    "RUNNING": "are still running",
-    "WAITING": "are waiting",
-}
-
 #: Samplers of Optuna whose trials do not depend on those before them.
 NOT_ADAPTIVE = ("RandomSampler", "GridSampler", "QMCSampler", "BruteForceSampler")
 
@@ -169,14 +156,10 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> tuple[Any, 
 
     Where a parameter has no single space, there is a note.
     """
-    having = [trial for trial in trials if name in trial.params]
-    if len(having) < len(trials):
-        notes.append(
-            f"The parameter {name} is one of {len(having)} of {len(trials)} complete "
-            "trials. In the others it does nothing, and values that it had stand in "
-            "for it."
-        )
-    spaces = [trial.distributions[name] for trial in having]
+    has = np.array([name in trial.params for trial in trials])
+    if not has.all():
+        notes.append(_say_stand_ins(name, has, "complete trials"))
+    spaces = [t.distributions[name] for t in trials if name in t.params]
     first = spaces[0]
     other = next((space for space in spaces if vars(space) != vars(first)), None)
     if other is None:
@@ -233,16 +216,30 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
             "name as text; expected names that differ."
         )
     known = _objects(["None" if value is None else value for value in values])
+    return _with_stand_ins(name, known, has)
+
+
+def _with_stand_ins(
+    name: str, known: NDArray[Any], has: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Return known values, and where there is none evenly those of the others."""
     if has.all():
         return known
-    are_numbers = all(isinstance(v, (int, float)) for v in known)
+    are_numbers = all(isinstance(v, (int, float)) for v in known.tolist())
     ordered = sorted(known.tolist(), key=float if are_numbers else str)
-    size = int((~has).sum())  # values stand in evenly, in an order that the name gives
+    size = int((~has).sum())  # in an order that the name gives
     places = ((np.arange(size) + 0.5) * (len(ordered) / size)).astype(np.int64)
     np.random.default_rng(list(name.encode())).shuffle(places)
-    found = np.empty(len(has), dtype=object)
+    found = np.empty(len(has), dtype=known.dtype)
     found[has], found[~has] = known, _objects([ordered[place] for place in places])
     return found
+
+
+def _say_stand_ins(name: str, has: NDArray[np.bool_], what: str) -> str:
+    return (
+        f"The parameter {name} is one of {has.sum()} of {len(has)} {what}. It counts "
+        "as doing nothing in the others, where values that it had stand in for it."
+    )
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -281,13 +278,19 @@ def from_cv_results(
     ------
     ValueError
         If there are no parameters or no test scores, a parameter is missing for some
-        candidates, or scores do not vary.
+        candidates and no choice of another says for which, or scores do not vary.
     ImportError
         If no library of data frames is installed.
 
     See Also
     --------
     from_study : A study of Optuna.
+
+    Notes
+    -----
+    A parameter that some grids of a list lack, such as ``gamma`` beside a linear
+    kernel, is read as one of a branch in :func:`from_study`: values that it had in
+    other candidates stand in for it where it is switched off. ``notes`` names it.
 
     Examples
     --------
@@ -316,11 +319,7 @@ def from_cv_results(
             f"{first.sum()} candidates of the first round of successive halving; later "
             "rounds have those with the best scores, and other resources."
         )
-    columns = {
-        name.removeprefix("param_"): _candidates(name, values)
-        for name, values in results.items()
-        if name.startswith("param_")
-    }
+    columns = _parameters(results, notes)
     if not columns:
         raise ValueError(
             "cv_results has no parameters; expected columns param_... among "
@@ -353,17 +352,47 @@ def from_cv_results(
     )
 
 
-def _candidates(name: str, values: Any) -> NDArray[Any]:
-    """Return what a parameter was for each candidate."""
-    masked = np.ma.getmaskarray(np.ma.asarray(values))
-    found = _objects(np.asarray(values).tolist())
-    masked = masked | [isinstance(v, float) and v != v for v in found]  # of a frame
-    if masked.any():
-        raise ValueError(
-            f"The parameter {name.removeprefix('param_')!r} is missing for "
-            f"{masked.sum()} of {len(masked)} candidates; expected one search space. "
-            "Leave the other candidates out."
-        )
+def _parameters(results: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Return what each parameter was for each candidate.
+
+    One that is missing for some is switched by labels that these have alone.
+    """
+    given = {
+        name.removeprefix("param_"): values
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
+    has = {name: ~_is_missing(values) for name, values in given.items()}
+    found: dict[str, NDArray[Any]] = {}
+    switches: list[NDArray[Any]] = []
+    for name in sorted(given, key=lambda name: -has[name].sum()):
+        own = has[name]
+        known = _candidates(_objects(np.asarray(given[name]).tolist())[own])
+        if not own.all():
+            if not any(set(v[own]).isdisjoint(v[~own]) for v in switches):
+                raise ValueError(
+                    f"The parameter {name!r} is missing for {(~own).sum()} of "
+                    f"{len(own)} candidates, which no choice of another parameter "
+                    "tells apart; expected a value in each. Leave the parameter out, "
+                    "or take in the one that switches it off."
+                )
+            notes.append(_say_stand_ins(name, own, "candidates"))
+        if known.dtype.kind == "O":
+            labels = _objects([None] * len(own))
+            labels[own] = known
+            switches.append(labels)
+        found[name] = _with_stand_ins(name, known, own)
+    return {name: found[name] for name in given}
+
+
+def _is_missing(values: Any) -> NDArray[np.bool_]:
+    """Return for which candidates a parameter has no value."""
+    is_nan = [isinstance(v, float) and v != v for v in np.asarray(values).tolist()]
+    return np.ma.getmaskarray(np.ma.asarray(values)) | np.array(is_nan)  # of a frame
+
+
+def _candidates(found: NDArray[Any]) -> NDArray[Any]:
+    """Return values of a parameter as numbers, or as labels."""
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in found):
         return np.asarray(found, dtype=np.float64)
     return _objects([v if isinstance(v, (str, bool)) else str(v) for v in found])

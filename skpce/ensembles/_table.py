@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -179,7 +180,8 @@ def from_frame(
     -------
     ensemble : Ensemble
         Rows in the order of the table. Runs that failed in every output are left out,
-        inputs that do not vary too; ``notes`` says how many.
+        those that did not finish, as a column such as ``state`` or ``status`` says, and
+        inputs that do not vary; ``notes`` says how many.
 
     Raises
     ------
@@ -276,7 +278,54 @@ def columns_of(
         for group, names in groups.items()
         for name in names
     }
-    return columns, laws, values, {"log": log, "orders": orders}
+    free = {name: frame[name] for name in frame.columns if name not in wanted}
+    states = states_among(free)
+    return columns, laws, values, {"log": log, "orders": orders, "states": states}
+
+
+#: What became of a run, by the words of trackers; "" of one that finished.
+STATES = {
+    **dict.fromkeys(("complete", "completed", "finished", "terminated"), ""),
+    **dict.fromkeys(("succeeded", "success", "ok", "done"), ""),
+    **dict.fromkeys(("fail", "failed", "error", "crashed", "invalid"), "failed"),
+    "pruned": "were pruned",
+    "early_stopped": "were stopped early",
+    **dict.fromkeys(("killed", "preempted", "preempting"), "were killed"),
+    **dict.fromkeys(("canceled", "cancelled", "aborted"), "were cancelled"),
+    **dict.fromkeys(("abandoned", "timeout"), "were abandoned"),
+    "running": "are still running",
+    **dict.fromkeys(("waiting", "pending", "scheduled", "queued"), "are waiting"),
+    "paused": "are paused",
+}
+_STATE = re.compile(r"((trial|run)[_. ])?(state|status)", re.IGNORECASE)
+
+
+def states_among(table: Mapping[Any, Any]) -> list[str] | None:
+    """Return what became of each run, if a column tells, and some finished."""
+    for name, values in table.items():
+        if not _STATE.fullmatch(str(name)):
+            continue
+        words = (str(getattr(v, "name", v)) for v in np.asarray(values).tolist())
+        found = [STATES.get(word.strip().lower()) for word in words]
+        if "" in found and None not in found:
+            return [state or "" for state in found]
+    return None
+
+
+def with_failed(states: Sequence[str] | None, y: FloatArray) -> list[str]:
+    """Return what became of each run, of those without an output too."""
+    failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
+    pairs = zip(states or [""] * len(y), failed, strict=True)
+    return [state or "have no output" * is_failed for state, is_failed in pairs]
+
+
+def say_left_out(states: Sequence[str], what: str) -> list[str]:
+    """Say how many runs are left out, by what became of them."""
+    return [
+        f"{count} of {len(states)} {what} {state} and are left out."
+        for state, count in Counter(states).items()
+        if state
+    ]
 
 
 def input_columns(
@@ -389,6 +438,7 @@ def read_columns(
     notes: Sequence[str] = (),
     what: str = "runs",
     may_agree: Collection[Any] = (),
+    states: Sequence[str] | None = None,
     **read_as: Any,
 ) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
     """Read columns as numbers, inputs as ``ReadInputs`` does.
@@ -400,11 +450,13 @@ def read_columns(
     of_text = {name: values for name, values in read.items() if values is not None}
     given = {**outputs, **of_text}
     y = np.column_stack([_numbers(name, values) for name, values in given.items()])
-    used = np.asarray(~np.isnan(y).all(axis=1))
+    ends = with_failed(states, y)
+    used = np.array([not end for end in ends], dtype=bool)
     y = y[used]
     if len(y) < FEWEST_MEMBERS:
+        done = " finished and" if any(states or ()) else ""
         raise ValueError(
-            f"{len(y)} of {len(used)} {what} have an output; expected at least "
+            f"{len(y)} of {len(used)} {what}{done} have an output; expected at least "
             f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
         )
     for name, column in zip(outputs, y.T, strict=True):
@@ -415,11 +467,7 @@ def read_columns(
                 f"all {what}; expected outputs that vary."
             )
     lost = np.isnan(y).any(axis=1).sum()
-    told = [*notes]
-    if not used.all():
-        told.append(
-            f"{(~used).sum()} of {len(used)} {what} have no output and are left out."
-        )
+    told = [*notes, *say_left_out(ends, what)]
     if lost:
         told.append(
             f"{lost} of {len(y)} {what} failed in some output and count in the others."

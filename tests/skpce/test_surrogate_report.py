@@ -310,7 +310,7 @@ def test_rows_that_do_not_add_up_are_named_once(X, y, pipeline):
     ({"title": None}, "'title' parameter of report must be a str. Got None"),
     ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
     ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
-    ({"path": 3}, "path=3 must be a str, a path or None"),
+    ({"path": 3}, "path=3 must be a str or a path"),
     ({"path": ""}, "path='' is a folder"),
 )
 def test_bad_arguments_are_refused_before_any_work(arguments, message):
@@ -322,6 +322,7 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
 ):
     nothing = ("not even looked at", None, None)
     refuses("is a folder; expected that of a file", report, *nothing, path=tmp_path)
+    refuses("must end in .html or .htm", report, *nothing, path=tmp_path / "a.pdf")
     with pytest.raises(ValueError, match=r"no/report.html' must be in a folder"):
         report(*nothing, path=tmp_path / "no" / "report.html")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere

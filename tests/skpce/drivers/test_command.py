@@ -97,8 +97,9 @@ def test_a_page_and_a_picture_are_written(file, tmp_path, capsys):
     ("--outputs accuracy", "did you mean --output?"),
     ("--output loss --together rate", "as in --together name=a,b"),
     ("--output=loss --together=g=rate --together=g=kind", "two groups 'g'"),
-    ("--output=loss --report no/folder/a.html", "folder that does not exist"),
-    ("--output=loss --plot a.xyz", "no kind of picture"),
+    ("--output=loss --report no/folder/a.html", "must be in a folder that exists"),
+    ("--output=loss --report a.pdf", "--report 'a.pdf' must end in .html or .htm"),
+    ("--output=loss --plot a.xyz", "--plot 'a.xyz' must end in "),
     ("--output=loss --plot .", "is a folder"),
 )
 def test_errors_are_one_line_about_the_options(file, capsys, given, said):
@@ -125,6 +126,18 @@ def test_notes_name_options(tmp_path, capsys, rng):
     pd.DataFrame(table).to_csv(tmp_path / "runs.csv", index=False)
     assert main([str(tmp_path / "runs.csv"), "--output", "loss"]) == 0
     assert "is no input unless --input has it." in capsys.readouterr().out
+
+
+def test_a_remedy_can_be_typed(tmp_path, capsys, rng):
+    width, path = rng.permutation(40), str(tmp_path / "runs.csv")
+    table = {"the width": width, "kind": rng.choice([1, 2], 40)}
+    table["loss"] = width + rng.normal(size=40)
+    pd.DataFrame(table).to_csv(path, index=False)
+    message = refused(capsys, path, "--output=loss")
+    assert message.endswith("if it is a setting: --input 'the width=empirical'.\n")
+    given = "--input", "the width=empirical,kind=categorical", "--order", "False"
+    assert main([path, "--output=loss", *given]) == 0
+    assert capsys.readouterr().out.startswith("the width drives")
 
 
 def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):

@@ -497,6 +497,18 @@ def test_members_are_rows_of_the_table_beside_runs_that_failed(rng):
     y[:10] = np.nan
     rests = [c for c in explain(X, y).cautions if c.code == "rests on members"]
     assert {row for one in rests for row in one.figures["members"]} == {20}
+    assert str(rests[0]).endswith("rests on member 20 alone, which lies far out")
+
+
+def test_nothing_rests_on_members_without_which_it_is_found():
+    rng = np.random.default_rng(1003)
+    age = rng.uniform(size=300)
+    table = {"age": age, "group": np.floor(4 * age), "z": rng.normal(size=300)}
+    late = np.maximum(age - 0.6, 0)
+    table["y"] = late / late.std() + 0.1 * rng.normal(size=300)
+    found = explain(table, outputs="y")
+    assert found.drivers.state[0].tolist()[0] == "not settled"  # nor told from group
+    assert "rests on members" not in [one.code for one in found.cautions]
 
 
 def test_a_score_is_explained_as_the_loss_that_it_is_minus_of(X, y):

@@ -154,8 +154,9 @@ def test_the_report_is_one_page_that_begins_with_the_sentences(answer, tmp_path)
 
 
 def test_no_page_is_begun_that_cannot_be_written(answer, tmp_path, monkeypatch):
-    refuses("path must be a path", answer.report, 3)
-    with pytest.raises(ValueError, match=r"folder .* does not exist"):
+    refuses("path=3 must be a str or a path", answer.report, 3)
+    refuses("must end in .html or .htm", answer.report, tmp_path / "report.pdf")
+    with pytest.raises(ValueError, match="must be in a folder that exists"):
         answer.report(tmp_path / "none" / "report.html")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

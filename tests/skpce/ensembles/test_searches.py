@@ -11,8 +11,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import skpce
 from skpce.ensembles import from_cv_results, from_study
 from tests.shared import cases, refuses
 
@@ -123,8 +125,8 @@ def test_values_that_a_conditional_parameter_had_stand_in_for_it(study):
     pairs = np.sort(had).reshape(10, 2)
     assert all(value in pair for value, pair in zip(stands_in, pairs, strict=True))
     assert runs.notes == (
-        "The parameter units is one of 20 of 30 complete trials. In the others it does "
-        "nothing, and values that it had stand in for it.",
+        "The parameter units is one of 20 of 30 complete trials. It counts as doing "
+        "nothing in the others, where values that it had stand in for it.",
     )
     again = from_study(SimpleNamespace(trials=study.trials[::-1], metric_names=None))
     assert again.X["units"][:20].tolist() == had[::-1]
@@ -277,3 +279,25 @@ def test_a_frame_of_results_has_missing_parameters_too():
     found = GridSearchCV(DecisionTreeClassifier(random_state=0), grids, cv=3).fit(X, y)
     for results in (found.cv_results_, pd.DataFrame(found.cv_results_)):
         refuses("'splitter' is missing for 2 of 4", from_cv_results, results)
+
+
+def test_a_list_of_grids_is_read_as_a_space_with_conditions():
+    X, y = load_iris(return_X_y=True)
+    grids = [
+        {"kernel": ["linear"], "C": [0.01, 0.1, 1, 10]},
+        {"kernel": ["rbf"], "C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.1]},
+    ]
+    search = GridSearchCV(SVC(), grids, cv=3).fit(X, y)
+    note = "The parameter gamma is one of 8 of 12 candidates. It counts as doing "
+    for results in (search, pd.DataFrame(search.cv_results_)):
+        runs = from_cv_results(results)
+        assert runs.X.columns.tolist() == ["C", "kernel", "gamma"]
+        assert sorted(runs.X["gamma"][:4]) == [0.001, 0.001, 0.1, 0.1]
+        assert runs.notes[0].startswith(note)
+    answer = skpce.explain(search, inputs=["C", "kernel"])
+    assert answer.input_names == ("C", "kernel")
+    assert answer.design.n_rows == 12
+    wrong = "inputs has 'gama', which is no parameter of the search"
+    refuses(wrong, skpce.explain, search, inputs=["gama"])
+    words = "'gamma' is missing for 4 of 12 candidates, which no choice of another"
+    refuses(words, skpce.explain, search, inputs=["C", "gamma"])

@@ -39,7 +39,7 @@ def test_runs_of_mlflow():
     answer = skpce.explain(table, outputs="metrics.loss", log=["params.rate"])
     others = "params.units", "params.seed", "params.kind"
     assert drives_alone(answer, "params.rate", *others)
-    assert "Note: 1 of 24 runs have no output and are left out." in str(answer)
+    assert "Note: 1 of 24 runs failed and are left out." in str(answer)
 
 
 def test_results_of_ray_tune():
@@ -74,6 +74,44 @@ def test_a_multirun_folder_of_hydra(tmp_path, rng):
     answer = skpce.explain(runs, outputs="loss", replicate="seed", log=["rate"])
     assert drives_alone(answer, "rate", "opt")
     assert answer.design.n_settings == 8
+
+
+@cases(
+    ("column", "finished", "other", "said"),
+    ("state", "COMPLETE", "PRUNED", "were pruned"),  # of Optuna
+    ("status", "FINISHED", "FAILED", "failed"),  # of MLflow
+    ("State", "finished", "crashed", "failed"),  # of Weights & Biases
+    ("trial_status", "COMPLETED", "EARLY_STOPPED", "were stopped early"),  # of Ax
+)
+def test_runs_that_did_not_finish_are_no_results(column, finished, other, said, rng):
+    rate, units = rng.uniform(size=(2, 60))
+    is_done = np.arange(60) % 3 > 0
+    loss = np.where(is_done, rate, 100 * units) + 0.1 * rng.normal(size=60)
+    table = pd.DataFrame({"rate": rate, "units": units, "loss": loss})
+    table[column] = np.where(is_done, finished, other)
+    words = f"20 of 60 runs {said} and are left out."
+    given = {"inputs": ["rate", "units"]}
+    for answer in (
+        skpce.explain(table, outputs="loss"),
+        skpce.explain(table, table["loss"], **given),
+    ):
+        assert answer.input_names == ("rate", "units")
+        assert answer.drivers.state[0].tolist()[0] == "drives"
+        assert answer.drivers.state[0].tolist()[1] != "drives"
+        assert f"Note: {words}" in str(answer)
+    assert from_frame(pl.DataFrame(table), **given, outputs="loss").notes == (words,)
+    few = {**given, "outputs": "loss"}
+    refuses("6 of 10 runs finished and have", from_frame, table[:10], **few)
+    named = skpce.explain(table, inputs=["rate", column], outputs="loss")
+    assert named.design.n_rows == 60
+
+
+def test_a_state_of_something_else_is_an_input(rng):
+    table = {"state": ["running", "stopped"] * 30, "rate": rng.uniform(size=60)}
+    table["loss"] = table["rate"] + 0.1 * rng.normal(size=60)
+    answer = skpce.explain(table, outputs="loss")
+    assert answer.input_names == ("state", "rate")
+    assert answer.design.n_rows == 60
 
 
 @pytest.fixture
