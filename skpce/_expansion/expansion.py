@@ -652,6 +652,19 @@ def gradient_moments(
     return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
 
 
+def refuse_categories(expansion: Expansion) -> None:
+    """Raise ``ValueError`` for an input that is no number."""
+    names, laws = expansion.input_names, expansion.basis.laws
+    for name, law in zip(names, laws, strict=True):
+        if not law.is_polynomial:
+            raise ValueError(
+                f"The input {name!r} of the expansion is a category; expected a "
+                "distribution of numbers: categories have no linear embedding and no "
+                "derivatives. Fit without it, or read main_effects and "
+                "skpce.inspection.sobol_indices, which take labels."
+            )
+
+
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
     """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
     if not law.is_polynomial:
@@ -1058,6 +1071,7 @@ class Expansion:
         >>> pce.fit(X, y).gradient([[3.0, 2.0]]).round(6)
         array([[1., 4.]])
         """
+        refuse_categories(self)
         inputs = self.checked_inputs(X)
         slopes = np.empty((len(inputs), self.n_outputs, self.n_inputs))
         for i in range(self.n_inputs):

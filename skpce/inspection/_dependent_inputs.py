@@ -26,7 +26,7 @@ from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
-from ._input_tests import input_tests
+from ._input_tests import tests_of_values
 from ._reading import (
     Reading,
     column_groups,
@@ -333,10 +333,14 @@ _TIED_EXCESS = 0.1
 _OUTSIDE_SHARE = 0.01
 
 
-def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
+def dependence_seen(
+    X: FloatArray, names: Sequence[str], categories: Sequence[int] = ()
+) -> str | None:
     """Describe the clearest dependence of two columns; None when none is visible."""
     stride = -(-len(X) // _MOST_ROWS)
-    tests = input_tests(X[::stride, :_MOST_COLUMNS])
+    some = X[::stride, :_MOST_COLUMNS]
+    labels = [i for i in categories if i < _MOST_COLUMNS]
+    tests = tests_of_values(some, np.arange(some.shape[1]), labels)
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None
     p_values = np.where(np.tri(len(tests.pearson)) > 0, np.nan, 1.0)
@@ -345,11 +349,11 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
     first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
     pearson, distance = tests.pearson[first, second], tests.distance[first, second]
-    how = f"correlation {pearson:z.2f}"
-    if abs(pearson) < 0.5 * distance:
-        how += f", distance correlation {distance:.2f}"
-    how += f", p = {tests.smallest_dependence_p_value:.2g}"
-    return f"{names[first]} and {names[second]} are dependent ({how})"
+    how = [] if np.isnan(pearson) else [f"correlation {pearson:z.2f}"]
+    if not abs(pearson) >= 0.5 * distance:
+        how.append(f"distance correlation {distance:.2f}")
+    how.append(f"p = {tests.smallest_dependence_p_value:.2g}")
+    return f"{names[first]} and {names[second]} are dependent ({', '.join(how)})"
 
 
 def _independence_words(

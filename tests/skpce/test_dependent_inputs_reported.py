@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skpce import NatafTransformer
 from skpce.inspection import dependent_sobol_indices
@@ -41,6 +41,15 @@ def test_draws_outside_the_laws_of_the_expansion(rng):
     law = NatafTransformer("uniform")
     found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
     assert found.cautions == ()
+
+
+def test_labels_before_a_pipeline_are_named(rng):
+    X = pd.DataFrame({"c": rng.choice(["u", "v"], 60), "a": rng.normal(size=60)})
+    step = "c", OneHotEncoder(drop="first", sparse_output=False), ["c"]
+    encoder = ColumnTransformer([step], remainder="passthrough")
+    pipeline = make_pipeline(encoder, ridge_pce(1)).fit(X, X["a"])
+    message = "X holds text in the column 'c', .* leave it out, or encode it"
+    refuses(message, dependent_sobol_indices, pipeline, X)
 
 
 def test_a_law_that_spreads_a_column_of_few_values_says_so(rng):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._basis.basis import categorical_inputs
 from ..._checks import (
     FEWEST_MEMBERS,
     MOST_REPEATS,
@@ -409,7 +410,9 @@ def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
         inputs = settings
     seen = None
     if form == "marginal" and inputs.shape[1] > 1:
-        seen = dependence_seen(inputs, given.expansion.input_names)
+        basis, names = given.expansion.basis, given.expansion.input_names
+        levels = np.flatnonzero(categorical_inputs(basis.laws))
+        seen = dependence_seen(inputs, names, levels.tolist())
     if seen is None:
         return found
     words = (
