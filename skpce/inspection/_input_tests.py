@@ -139,7 +139,9 @@ def tests_of_values(
         },
         framed=tuple(columns),
     )
-    return replace(found, title=_in_words(found))
+    n_varying = int((np.ptp(values, axis=0) > 0).sum())
+    of_inputs = f"of {len(names)} inputs {n_varying} vary, in {n_members} members"
+    return replace(found, title=_in_words(found) or f"too few to test: {of_inputs}")
 
 
 def _in_words(tests: Result) -> str:
@@ -153,7 +155,7 @@ def _in_words(tests: Result) -> str:
     if np.isfinite(tests.smallest_normality_p_value):
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
-    return "; ".join(facts) if facts else "one input, too few members to test it"
+    return "; ".join(facts)
 
 
 def numeric(inputs: Any) -> FloatArray | None:

@@ -101,6 +101,11 @@ def test_constant_inputs_and_few_members():
     assert "too few" in str(input_tests(X[:3, :1]))
 
 
+def test_words_where_nothing_can_be_tested():
+    constant = str(input_tests(np.ones((20, 2))))
+    assert constant.startswith("too few to test: of 2 inputs 0 vary, in 20 members")
+
+
 def test_labels_have_no_correlation_but_a_distance(rng):
     """Whatever their order; a number that depends on a label is seen."""
     label = rng.choice(["a", "b", "c"], size=200)
