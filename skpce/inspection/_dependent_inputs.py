@@ -152,7 +152,9 @@ def dependent_sobol_indices(
     are the jackknife over them. They do not hold the error of the expansion (see
     ``reasons``), nor, without ``n_resamples``, that of the distribution, which for some
     tens of rows is the larger one: a correlation has the standard error :math:`(1 -
-    \rho^2) / \sqrt{n}`.
+    \rho^2) / \sqrt{n}`. Where the correlations are learned and :math:`1 / \sqrt{n}` is
+    more than 0.25 (fewer than 16 rows) indices are not supported; where it is more than
+    0.1 (fewer than 100) and there is no ``n_resamples``, there is a caution.
 
     References
     ----------
@@ -230,13 +232,15 @@ def dependent_sobol_indices(
     variance, variance_error = found[-1, :, 0], errors[-1, :, 0]
     largest_error = errors[:-1].max(axis=(0, 2))
     draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
-    cautions = _law_cautions(reading, law, draws)
+    few, unsure = _of_few_rows(law, len(reading.rows.values), int(n_resamples))
+    cautions = (*unsure, *_law_cautions(reading, law, draws))
+    reasons = [(*own, *few) for own in q2_reasons(expansion, float(min_q2))]
     independence = _independence_words(reading, tuple(players), columns)
     return table_of_targets(
         expansion.group_names,
         tuple(players),
         columns,
-        q2_reasons(expansion, float(min_q2)),
+        reasons,
         [
             f"{type(law).__name__}, variance {own:.3g} against {closed:.3g} for "
             f"independent inputs, largest standard error of sampling {error:.2g}"
@@ -384,6 +388,27 @@ def _independence_words(
         f"{total[target, player]:z.2f} under the joint distribution, Shapley effect "
         f"{columns['shapley'][target, player]:z.2f}"
     )
+
+
+# Standard errors of a correlation that is 0, above which indices are not supported,
+# or worth a caution.
+_UNKNOWN, _UNSURE = 0.25, 0.1
+
+
+def _of_few_rows(
+    law: NatafTransformer, n_rows: int, n_resamples: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a reason, or a caution, where few rows say how columns depend."""
+    error = 1.0 / np.sqrt(n_rows)
+    stated = getattr(law, "correlation", None) is not None or len(law.maps_) < 2
+    if stated or error <= _UNSURE or (n_resamples and error <= _UNKNOWN):
+        return (), ()
+    words = f"a correlation learned from {n_rows} rows has a standard error of "
+    words += f"up to {error:.2f}"
+    if error > _UNKNOWN:
+        return (f"{words}, more than {_UNKNOWN:g}",), ()
+    remedy = "the standard errors leave it out; n_resamples=20 gives its effect"
+    return (), (f"{words}: {remedy}",)
 
 
 def _law_cautions(

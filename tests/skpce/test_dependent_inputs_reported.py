@@ -40,7 +40,21 @@ def test_draws_outside_the_laws_of_the_expansion(rng):
     assert any("outside the supports" in text for text in found.cautions)
     law = NatafTransformer("uniform")
     found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    assert found.cautions == ()
+    assert not any("outside the supports" in text for text in found.cautions)
+
+
+def test_few_rows_do_not_say_how_columns_depend(rng):
+    X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=60)
+    pce, given = ridge_pce(1).fit(X, X[:, 0]), {"random_state": 0, "n_samples": 1024}
+    found = dependent_sobol_indices(pce, X, **given)
+    assert found.supported == (True,)
+    assert found.cautions[0].startswith("a correlation learned from 60 rows has a")
+    few = dependent_sobol_indices(pce, X[:4], **given)
+    assert few.supported == (False,)
+    assert "from 4 rows has a standard error of up to 0.50, more" in few.reasons[0][0]
+    law = NatafTransformer("normal", correlation=[[1, 0.8], [0.8, 1]])
+    stated = dependent_sobol_indices(pce, X[:4], distribution=law, **given)
+    assert stated.supported == (True,)
 
 
 def test_labels_before_a_pipeline_are_named(rng):
