@@ -252,6 +252,9 @@ def value_of_information(
     if n_observations is not None and not noise:
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
+    if n_observations is None and noise_sd is not None:
+        expected = "None without n_observations, such as n_observations=1"
+        raise fail(OWNER, "noise_sd", expected, noise_sd)
     prices = None if costs is None else _prices(costs, players, inputs)
     n_actions, n_terms = given.contrasts.shape
     a_point = 2 * len(inputs) + 2 * n_terms + 7 * n_actions

@@ -314,6 +314,7 @@ def test_labels_of_a_data_frame_are_categories(rng):
     ("changes", "name"),
     ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
     ({"n_observations": 2}, "noise_sd"),
+    ({"noise_sd": 0.3}, "None without n_observations, such as .* Got 0.3"),
     ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
     ({"costs": {"rent": 1.0}}, "rent"),
     ({"groups": {"x0": [1]}}, "x0"),
