@@ -778,16 +778,25 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     else:  # other names are refused before other types, and warned of once
         validate_data(estimator, X, reset=False, skip_check_array=True)
         inputs = input_names(estimator)
-    levels: Mapping[str, tuple[Any, ...]] = estimator.levels_
-    coded = [
-        _codes(labels[name], levels[own])
-        if name in labels and own in levels
-        else X[name]
-        for name, own in zip(columns, inputs, strict=True)
-    ]
+    levels = [estimator.levels_.get(name, ()) for name in inputs]
     if not reset:
         columns = list(getattr(estimator, "feature_names_in_", range(len(columns))))
-    return make_frame(columns, coded, like=X)
+    return codes_by_level(X, levels, columns)
+
+
+def codes_by_level(X: Any, levels: Sequence[Sequence[Any]], names: Any = None) -> Any:
+    """Return X with codes in place of labels, under other names where they are given.
+
+    Columns without levels, and a table of another width, are left as they are.
+    """
+    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    if not labels or len(levels) != len(columns):
+        return X
+    coded = [
+        _codes(labels[name], own) if name in labels and own else X[name]
+        for name, own in zip(columns, levels, strict=True)
+    ]
+    return make_frame(columns if names is None else names, coded, like=X)
 
 
 def label_codes(X: Any) -> tuple[Any, dict[int, Any]]:
@@ -841,7 +850,7 @@ def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
     return levels_in_order(values, stated_order(dtype))
 
 
-def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:
+def _codes(column: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     """Return the number of the level of each row."""
     values = column.tolist()
     if all(isinstance(level, Real) for level in levels):

@@ -125,8 +125,11 @@ def test_labels_are_levels(kind, law, tmp_path):
     same(fitted, wanted.fit(plain, OF_MIXED))
     assert_allclose(fitted.predict(table), wanted.predict(plain))
 
-    for again in kept(fitted, tmp_path):
+    own, given = table[["solver"]], fitted.conditional_expectation(table, "solver")
+    for again in (fitted, *kept(fitted, tmp_path)):
         assert_array_equal(again.predict(table), fitted.predict(table))
+        assert_array_equal(again.expansion_(table), fitted.predict(table))
+        assert_array_equal(again.marginal("solver")(own), given)
 
 
 def test_labels_of_a_column_that_has_a_number_for_a_name():
