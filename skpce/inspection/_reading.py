@@ -375,6 +375,8 @@ class Inputs:
 
     def with_indicators(self, values: FloatArray) -> tuple[FloatArray, IndexArray]:
         """Return rows with an indicator of each label, and the input of each column."""
+        if not self.labels:
+            return values, np.arange(values.shape[1])
         parts = [
             values[:, [i]] == np.arange(len(self.labels[i]))
             if i in self.labels

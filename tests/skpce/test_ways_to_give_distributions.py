@@ -159,6 +159,8 @@ def test_text_where_numbers_were_names_its_column():
     refuses(message, fitted.predict, TABLE.assign(size="large"))
     message = "'solver' of the expansion is a category; .* main_effects"
     refuses(message, ridge_pce(1).fit(MIXED, OF_MIXED).gradient, MIXED)
+    dates = pl.DataFrame({"day": pl.Series(range(N)).cast(pl.Date)})
+    refuses("X holds dates in the column 'day'", fitted.fit, dates, Y)
 
 
 def test_numbers_of_a_category_are_levels_too():
