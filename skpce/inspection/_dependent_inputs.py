@@ -26,7 +26,7 @@ from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
-from ._input_tests import tests_of_values
+from ._input_tests import independence_tests
 from ._reading import (
     Reading,
     column_groups,
@@ -344,7 +344,7 @@ def dependence_seen(
     stride = -(-len(X) // _MOST_ROWS)
     some = X[::stride, :_MOST_COLUMNS]
     labels = [i for i in categories if i < _MOST_COLUMNS]
-    tests = tests_of_values(some, np.arange(some.shape[1]), labels)
+    tests = independence_tests(some, np.arange(some.shape[1]), labels)
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None
     p_values = np.where(np.tri(len(tests.pearson)) > 0, np.nan, 1.0)

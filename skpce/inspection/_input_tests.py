@@ -103,10 +103,10 @@ def input_tests(X: ArrayLike) -> Result:
     names = np.arange(inputs.values.shape[1])
     if hasattr(X, "columns"):
         names = np.array([str(name) for name in X.columns])
-    return tests_of_values(inputs.values, names, list(inputs.labels))
+    return independence_tests(inputs.values, names, list(inputs.labels))
 
 
-def tests_of_values(
+def independence_tests(
     values: FloatArray,  # shape: (n_members, n_features)
     names: NDArray[Any],  # shape: (n_features,)
     categories: Sequence[int],  # features that are codes of levels
