@@ -170,6 +170,12 @@ _KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
+def refuse_no_inputs(X: Any) -> None:
+    """Refuse what no estimator takes as X; labels are for the estimator to read."""
+    if not label_columns(X):
+        refuse_no_numbers(X, "X")
+
+
 def refuse_no_numbers(value: Any, name: str) -> None:
     """Refuse what NumPy would read as floats though something is lost: masks, dates.
 
@@ -202,6 +208,8 @@ def refuse_no_numbers(value: Any, name: str) -> None:
             instead = _IN_PLACE.get(kind, "")
             if name == "y" and kind in "UST":
                 instead = ", such as 1 and 0 for two labels"
+            elif where and kind in "UST":
+                instead = ": leave it out, or encode it, as OneHotEncoder does"
             raise ValueError(
                 f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
                 f"expected real numbers{instead}."
@@ -229,11 +237,16 @@ def _refuse_other_arrays(value: Any, name: str) -> None:
 def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
     """Yield the kind of entries by its letter, before it their column, then a type."""
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
-        kinds = [getattr(dtype, "kind", "O") for dtype in value.dtypes]
-        if not {"O", "V"} & set(kinds):
-            columns = zip(list(value.columns), kinds, value.dtypes, strict=True)
-            yield from columns
-            return
+        columns = zip(list(value.columns), value.dtypes, strict=True)
+        for place, (label, dtype) in enumerate(columns):
+            kind = getattr(dtype, "kind", "O")
+            if kind not in "OV":
+                yield label, kind, dtype
+                continue
+            entries = np.asarray(take_columns(value, [place]))
+            for _, of_entry, described in _types_of(entries, name):
+                yield label, of_entry, described
+        return
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):  # rows of different length
@@ -750,28 +763,59 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not hasattr(estimator, "distribution"):
         return X
     labels, columns = label_columns(X), list(getattr(X, "columns", ()))
-    are_names = all(isinstance(name, str) for name in columns)
-    # scikit-learn reads names that are no text, such as numbers, as no names
-    inputs = columns if are_names else numbered_names(len(columns))
-    input_of = dict(zip(columns, inputs, strict=True))
     if reset:
         vars(estimator).pop("levels_", None)
-        if labels:
-            _refuse_numbers(estimator.distribution, X, labels, inputs)
-            estimator.levels_ = {
-                input_of[name]: _levels(name, values, X[name].dtype)
-                for name, values in labels.items()
-            }
-    levels: Mapping[str, tuple[Any, ...]] = getattr(estimator, "levels_", {})
-    if not levels or not set(levels) <= set(inputs):
-        return X  # refused for its names, or as codes of an array
+    if not labels or not (reset or hasattr(estimator, "levels_")):
+        return X
+    if reset:
+        inputs = names_of_inputs(columns)
+        _refuse_numbers(estimator.distribution, X, labels, inputs)
+        input_of = dict(zip(columns, inputs, strict=True))
+        estimator.levels_ = {
+            input_of[name]: _levels(name, values, X[name].dtype)
+            for name, values in labels.items()
+        }
+    else:  # other names are refused before other types, and warned of once
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        inputs = input_names(estimator)
+    levels = [estimator.levels_.get(name, ()) for name in inputs]
+    if not reset:
+        columns = list(getattr(estimator, "feature_names_in_", range(len(columns))))
+    return codes_by_level(X, levels, columns)
+
+
+def codes_by_level(X: Any, levels: Sequence[Sequence[Any]], names: Any = None) -> Any:
+    """Return X with codes in place of labels, under other names where they are given.
+
+    Columns without levels, and a table of another width, are left as they are.
+    """
+    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    if not labels or len(levels) != len(columns):
+        return X
     coded = [
-        _codes(labels[name], levels[input_of[name]])
-        if name in labels and input_of[name] in levels
-        else X[name]
-        for name in columns
+        _codes(labels[name], own) if name in labels and own else X[name]
+        for name, own in zip(columns, levels, strict=True)
     ]
-    return make_frame(columns, coded, like=X)
+    return make_frame(columns if names is None else names, coded, like=X)
+
+
+def label_codes(X: Any) -> tuple[Any, dict[int, Any]]:
+    """Return X with codes in place of labels, and by column the label of each code.
+
+    The labels have the type of their column.
+    """
+    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    coded, label_of = [], {}
+    for place, name in enumerate(columns if labels else ()):
+        column = X[name]
+        if name in labels:
+            values = labels[name]
+            codes = _codes(values, _levels(name, values, column.dtype))
+            _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+            label_of[place] = getattr(column, "array", column)[first]
+            column = code.astype(np.float64)
+        coded.append(column)
+    return (make_frame(columns, coded, like=X) if labels else X), label_of
 
 
 def _refuse_numbers(
@@ -806,7 +850,7 @@ def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
     return levels_in_order(values, stated_order(dtype))
 
 
-def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:
+def _codes(column: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     """Return the number of the level of each row."""
     values = column.tolist()
     if all(isinstance(level, Real) for level in levels):
@@ -1338,6 +1382,12 @@ def refuse_other_names(
 def numbered_names(n_features: int) -> list[str]:
     """Return the names of inputs that have none."""
     return [f"x{i}" for i in range(n_features)]
+
+
+def names_of_inputs(columns: Sequence[Any]) -> list[str]:
+    """Return the names of columns; scikit-learn ignores those that are no text."""
+    are_text = all(isinstance(name, str) for name in columns)
+    return list(columns) if are_text else numbered_names(len(columns))
 
 
 def checked_random_state(random_state: RandomState) -> np.random.RandomState:

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ from .._checks import (
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
 from .._input_laws.families import InputLaw
+from .._input_laws.tabulated import CategoricalLaw
 
 # Multi-index sets: which products of univariate functions enter the expansion.
 
@@ -768,7 +769,8 @@ class BasisParameters:
     truncation: Any = "total_degree"
     q: Any = 1.0
     has_degree: bool = True  # whether one was given
-    levels: Collection[str] = ()  # names of the inputs that were given as labels
+    # Labels of inputs, by their names.
+    levels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
@@ -783,7 +785,7 @@ class BasisParameters:
             given["degree"] = 2
         return cls(
             type(estimator).__name__,
-            levels=tuple(getattr(estimator, "levels_", ())),
+            levels=getattr(estimator, "levels_", {}),
             has_degree=has_degree,
             **given,
         )
@@ -841,7 +843,12 @@ class BasisParameters:
         check_columns(self.owner, laws, X, weights, names)
         used = weights > 0
         warn_of_narrow(laws, X if used.all() else X[used], names)
-        return laws
+        return [
+            replace(law, levels=self.levels.get(name, ()))
+            if isinstance(law, CategoricalLaw)
+            else law
+            for name, law in zip(names, laws, strict=True)
+        ]
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""

@@ -49,6 +49,7 @@ from .._checks import (
     as_floats,
     check_boolean,
     check_integer,
+    codes_by_level,
     fail,
     finite_floats,
     finite_table,
@@ -63,6 +64,7 @@ from .._checks import (
 )
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import InputLaw
+from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 from .._solvers.problem import q2_from_sums, sum_rows
@@ -652,6 +654,19 @@ def gradient_moments(
     return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
 
 
+def refuse_categories(expansion: Expansion) -> None:
+    """Raise ``ValueError`` for an input that is no number."""
+    names, laws = expansion.input_names, expansion.basis.laws
+    for name, law in zip(names, laws, strict=True):
+        if not law.is_polynomial:
+            raise ValueError(
+                f"The input {name!r} of the expansion is a category; expected a "
+                "distribution of numbers: categories have no linear embedding and no "
+                "derivatives. Fit without it, or read main_effects and "
+                "skpce.inspection.sobol_indices, which take labels."
+            )
+
+
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
     """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
     if not law.is_polynomial:
@@ -865,8 +880,8 @@ class Expansion:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_inputs)
-            Inputs.
+        X : array-like or data frame of shape (n_samples, n_inputs)
+            Inputs, with labels where the fit had them.
 
         Returns
         -------
@@ -1058,6 +1073,7 @@ class Expansion:
         >>> pce.fit(X, y).gradient([[3.0, 2.0]]).round(6)
         array([[1., 4.]])
         """
+        refuse_categories(self)
         inputs = self.checked_inputs(X)
         slopes = np.empty((len(inputs), self.n_outputs, self.n_inputs))
         for i in range(self.n_inputs):
@@ -1621,7 +1637,9 @@ class Expansion:
         are not finite; warns of values outside the support of their distribution.
         """
         refuse_other_names("X", getattr(X, "columns", None), self.input_names)
-        values = as_floats(X, "X")
+        laws = self.basis.laws
+        levels = [law.levels if isinstance(law, CategoricalLaw) else () for law in laws]
+        values = as_floats(codes_by_level(X, levels), "X")
         if values.ndim != 2 or values.shape[1] != self.n_inputs:
             raise ValueError(
                 f"X has shape {values.shape}; expected {self.n_inputs} features, those "
@@ -1630,9 +1648,9 @@ class Expansion:
         own = list(range(self.n_inputs) if features is None else features)
         refuse_not_finite(chosen := values[:, own], "X")
         names = [self.input_names[i] for i in own]
-        laws, reach = [self.basis.laws[i] for i in own], self.basis.reach
+        reach = self.basis.reach
         reach = None if reach is None else reach[:, own]
-        warn_outside(laws, chosen, names, reach)
+        warn_outside([laws[i] for i in own], chosen, names, reach)
         return chosen
 
 

@@ -125,11 +125,13 @@ def _of_labels(
     ]
 
 
-def by_position(owner: str, distribution: Any, names: Sequence[str]) -> Any:
+def by_position(
+    owner: str, distribution: Any, names: Sequence[str], labels: Collection[str] = ()
+) -> Any:
     """Return what needs no names of inputs: a list in place of a mapping or bounds."""
     distribution = all_in_scipy(distribution, names)
-    if isinstance(distribution, Mapping) or _are_bounds(distribution):
-        return check_distribution(owner, distribution, names)
+    if isinstance(distribution, Mapping) or _are_bounds(distribution) or labels:
+        return check_distribution(owner, distribution, names, labels)
     return distribution
 
 

@@ -530,6 +530,9 @@ class CategoricalLaw(LevelsLaw):
     level not seen in ``fit`` has all functions 0, which is the average level.
     """
 
+    #: What was given in the place of the codes, where that were labels.
+    levels: tuple[Any, ...] = field(default=(), kw_only=True)
+
     polynomial = "C"
     is_polynomial = False
 

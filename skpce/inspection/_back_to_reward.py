@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, OutputGroups, check_real, remembers_frames
 from .._compositions.probability_indices import ratio_of_means
+from .._expansion.expansion import refuse_categories
 from .._input_laws.correlations import largest_correlation
 from .._input_laws.families import NormalLaw
 from .._result import Result, cautions_in_words, table_of_targets
@@ -25,7 +26,6 @@ from ._reading import (
     group_matrix,
     has_variance,
     q2_reasons,
-    refuse_categories,
 )
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.

@@ -445,7 +445,7 @@ def shapley_effects(
         fidelity, error = found.fidelity, found.standard_error
     else:
         check_draws(owner, "n_samples", n_samples, low=10)
-        model = fitted_model(*given)
+        model = fitted_model(*given, labels=False)
         normal = _normal_effects(model, int(n_samples), generator)
         effects, variance, fidelity, error, outside = normal
         reasons = [(*fidelity_reason(q2), *outside) for q2 in fidelity]

@@ -26,7 +26,7 @@ from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
-from ._input_tests import input_tests
+from ._input_tests import independence_tests
 from ._reading import (
     Reading,
     column_groups,
@@ -152,7 +152,9 @@ def dependent_sobol_indices(
     are the jackknife over them. They do not hold the error of the expansion (see
     ``reasons``), nor, without ``n_resamples``, that of the distribution, which for some
     tens of rows is the larger one: a correlation has the standard error :math:`(1 -
-    \rho^2) / \sqrt{n}`.
+    \rho^2) / \sqrt{n}`. Where the correlations are learned and :math:`1 / \sqrt{n}` is
+    more than 0.25 (fewer than 16 rows) indices are not supported; where it is more than
+    0.1 (fewer than 100) and there is no ``n_resamples``, there is a caution.
 
     References
     ----------
@@ -230,13 +232,15 @@ def dependent_sobol_indices(
     variance, variance_error = found[-1, :, 0], errors[-1, :, 0]
     largest_error = errors[:-1].max(axis=(0, 2))
     draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
-    cautions = _law_cautions(reading, law, draws)
+    few, unsure = _of_few_rows(law, len(reading.rows.values), int(n_resamples))
+    cautions = (*unsure, *_law_cautions(reading, law, draws))
+    reasons = [(*own, *few) for own in q2_reasons(expansion, float(min_q2))]
     independence = _independence_words(reading, tuple(players), columns)
     return table_of_targets(
         expansion.group_names,
         tuple(players),
         columns,
-        q2_reasons(expansion, float(min_q2)),
+        reasons,
         [
             f"{type(law).__name__}, variance {own:.3g} against {closed:.3g} for "
             f"independent inputs, largest standard error of sampling {error:.2g}"
@@ -333,10 +337,14 @@ _TIED_EXCESS = 0.1
 _OUTSIDE_SHARE = 0.01
 
 
-def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
+def dependence_seen(
+    X: FloatArray, names: Sequence[str], categories: Sequence[int] = ()
+) -> str | None:
     """Describe the clearest dependence of two columns; None when none is visible."""
     stride = -(-len(X) // _MOST_ROWS)
-    tests = input_tests(X[::stride, :_MOST_COLUMNS])
+    some = X[::stride, :_MOST_COLUMNS]
+    labels = [i for i in categories if i < _MOST_COLUMNS]
+    tests = independence_tests(some, np.arange(some.shape[1]), labels)
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None
     p_values = np.where(np.tri(len(tests.pearson)) > 0, np.nan, 1.0)
@@ -345,11 +353,11 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
     first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
     pearson, distance = tests.pearson[first, second], tests.distance[first, second]
-    how = f"correlation {pearson:z.2f}"
-    if abs(pearson) < 0.5 * distance:
-        how += f", distance correlation {distance:.2f}"
-    how += f", p = {tests.smallest_dependence_p_value:.2g}"
-    return f"{names[first]} and {names[second]} are dependent ({how})"
+    how = [] if np.isnan(pearson) else [f"correlation {pearson:z.2f}"]
+    if not abs(pearson) >= 0.5 * distance:
+        how.append(f"distance correlation {distance:.2f}")
+    how.append(f"p = {tests.smallest_dependence_p_value:.2g}")
+    return f"{names[first]} and {names[second]} are dependent ({', '.join(how)})"
 
 
 def _independence_words(
@@ -380,6 +388,27 @@ def _independence_words(
         f"{total[target, player]:z.2f} under the joint distribution, Shapley effect "
         f"{columns['shapley'][target, player]:z.2f}"
     )
+
+
+# Standard errors of a correlation that is 0, above which indices are not supported,
+# or worth a caution.
+_UNKNOWN, _UNSURE = 0.25, 0.1
+
+
+def _of_few_rows(
+    law: NatafTransformer, n_rows: int, n_resamples: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return a reason, or a caution, where few rows say how columns depend."""
+    error = 1.0 / np.sqrt(n_rows)
+    stated = getattr(law, "correlation", None) is not None or len(law.maps_) < 2
+    if stated or error <= _UNSURE or (n_resamples and error <= _UNKNOWN):
+        return (), ()
+    words = f"a correlation learned from {n_rows} rows has a standard error of "
+    words += f"up to {error:.2f}"
+    if error > _UNKNOWN:
+        return (f"{words}, more than {_UNKNOWN:g}",), ()
+    remedy = "the standard errors leave it out; n_resamples=20 gives its effect"
+    return (), (f"{words}: {remedy}",)
 
 
 def _law_cautions(

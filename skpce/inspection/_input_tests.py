@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
@@ -15,10 +16,10 @@ from .._checks import (
     binary_scales,
     correlations_of,
     remembers_frames,
-    validated_array,
 )
 from .._input_laws.families import NormalLaw
 from .._result import Result
+from ._reading import read_inputs
 
 _LARGEST_BLOCK = 2**21  # distances held at once
 
@@ -32,7 +33,8 @@ def input_tests(X: ArrayLike) -> Result:
     Parameters
     ----------
     X : array-like of shape (n_members, n_features)
-        Inputs as the surrogate sees them, after any embedding.
+        Inputs as the surrogate sees them, after any embedding. Columns of labels have
+        a distance correlation, and NaN for all else.
 
     Returns
     -------
@@ -97,16 +99,27 @@ def input_tests(X: ArrayLike) -> Result:
     >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
     (np.float64(0.16), np.float64(0.51))
     """
-    inputs = validated_array(X, "X")
-    names = np.arange(inputs.shape[1])
+    inputs = read_inputs(X, smallest=1, labels=True)
+    names = np.arange(inputs.values.shape[1])
     if hasattr(X, "columns"):
         names = np.array([str(name) for name in X.columns])
-    inputs = inputs / binary_scales(inputs)  # no test depends on the units
+    return independence_tests(inputs.values, names, list(inputs.labels))
+
+
+def independence_tests(
+    values: FloatArray,  # shape: (n_members, n_features)
+    names: NDArray[Any],  # shape: (n_features,)
+    categories: Sequence[int],  # features that are codes of levels
+) -> Result:
+    """Test values of inputs; see :func:`input_tests`."""
+    inputs = values / binary_scales(values)  # no test depends on the units
+    inputs[:, categories] = 0.0  # levels have no order and no correlation
     n_members = len(inputs)
     ranks = stats.rankdata(inputs, axis=0) / n_members
     pearson, spearman = correlations_of(inputs), correlations_of(ranks)
     if n_members < 3:  # which always lie on a line
         pearson, spearman = np.full_like([pearson, spearman], np.nan)
+    ranks[:, categories] = stats.rankdata(values[:, categories], "dense", axis=0)
     distance, dependence = distance_correlations(ranks.T)
     matrices = {"pearson": pearson, "spearman": spearman, "distance": distance}
     normality = np.array([NormalLaw(0.0, 1.0).p_value(column) for column in inputs.T])
@@ -126,23 +139,23 @@ def input_tests(X: ArrayLike) -> Result:
         },
         framed=tuple(columns),
     )
-    return replace(found, title=_in_words(found))
+    n_varying = int((np.ptp(values, axis=0) > 0).sum())
+    of_inputs = f"of {len(names)} inputs {n_varying} vary, in {n_members} members"
+    return replace(found, title=_in_words(found) or f"too few to test: {of_inputs}")
 
 
 def _in_words(tests: Result) -> str:
     facts = []
-    if np.isfinite(tests.largest("pearson")):
-        facts.append(
-            "largest correlation of two inputs "
-            f"{tests.largest('pearson'):z.2f} (Pearson), "
-            f"{tests.largest('spearman'):z.2f} (Spearman), "
-            f"{tests.largest('distance'):z.2f} (distance), "
-            f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
-        )
+    kinds = ("pearson", "Pearson"), ("spearman", "Spearman"), ("distance", "distance")
+    sizes = [(tests.largest(name), word) for name, word in kinds]
+    known = [f"{size:z.2f} ({word})" for size, word in sizes if np.isfinite(size)]
+    if known:
+        known.append(f"p = {tests.smallest_dependence_p_value:.2g} over all pairs")
+        facts.append("largest correlation of two inputs " + ", ".join(known))
     if np.isfinite(tests.smallest_normality_p_value):
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
-    return "; ".join(facts) if facts else "one input, too few members to test it"
+    return "; ".join(facts)
 
 
 def numeric(inputs: Any) -> FloatArray | None:
@@ -198,4 +211,5 @@ def _distances(columns: Any, rows: slice) -> FloatArray:
     """Return distances within each column; shape (n_features, n_rows, n_members)."""
     if not isinstance(columns, np.ndarray):
         return np.stack([cdist(part[rows], part) for part in columns])
-    return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
+    # Ranks are at most 1; levels, which are whole numbers, are equal or not.
+    return np.minimum(np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis]), 1)

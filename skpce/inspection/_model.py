@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.features import PolynomialChaosFeatures
+from .._basis.basis import BasisParameters
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -67,9 +67,10 @@ def sobol_indices(
         a function of a table of rows, such as ``model.decision_function``. Not changed.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows that the model is meant for, usually its training data, in the container
-        that it takes.
+        that it takes. Columns of a data frame may hold labels.
     distribution : str, frozen distribution, or list, default="empirical"
-        The distribution of each column; a name is learned from X.
+        The distribution of each column; a name is learned from X. Labels are drawn as
+        often as they are seen.
     n_samples : int, default=500
         Rows to which the expansion is fitted. It needs no degree.
     random_state : int, RandomState instance or None, default=None
@@ -93,7 +94,8 @@ def sobol_indices(
         fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
             Q² of the expansion on rows that it was not fitted to; NaN without variance.
         largest_correlation : float
-            Largest absolute correlation of two columns of X as given.
+            Largest absolute correlation of two columns of X as given, or of indicators
+            of their labels.
         outside_share : float
             Share of design points farther from the data than 95 % of the rows of X
             are from each other; near 0.05 for a design like the data.
@@ -175,7 +177,7 @@ def sobol_indices(
         total_order_interval=ends[:, 1],
         total_variance=found.variance,
         fidelity_standard_error=found.standard_error,
-        largest_correlation=largest_correlation(design.data),
+        largest_correlation=largest_correlation(*design.indicators),
         outside_share=found.outside_share,
     )
 
@@ -230,7 +232,8 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
     shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
-    outside = outside_share(design.data, design.rows(OUTSIDE_POINTS))
+    drawn, _ = design.model.inputs.with_indicators(design.rows(OUTSIDE_POINTS))
+    outside = outside_share(design.indicators[0], drawn)
     deciding = np.square(squares[0].sum(axis=0)) / np.maximum(
         np.square(squares[0]).sum(axis=0) * n_rows, 1e-300
     )
@@ -294,9 +297,11 @@ class IndependentColumns:
         """Check all arguments, before the model is called."""
         check_draws(owner, "n_samples", n_samples, low=10)
         model = fitted_model(owner, estimator, X)
-        laws = check_distribution(owner, distribution, model.inputs.names)
-        data = model.inputs.values
-        learned = PolynomialChaosFeatures(1, distribution=laws).fit(data).basis_.laws
+        names, data = model.inputs.names, model.inputs.values
+        labels = [names[i] for i in model.inputs.labels]
+        laws = check_distribution(owner, distribution, names, labels)
+        given = BasisParameters(owner, 1, laws, interaction_order=None)
+        learned = given.learn(data, np.ones(len(data)), names).laws
         # One value alone has no distribution: such a column is held fixed.
         stated = np.array([not law.learned for law in learned])
         varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | stated)
@@ -305,13 +310,13 @@ class IndependentColumns:
         return cls(model, learned, varying, generator)
 
     @property
-    def data(self) -> FloatArray:
-        """The rows that were given."""
-        return self.model.inputs.values
+    def indicators(self) -> tuple[FloatArray, IndexArray]:
+        """The rows that were given, with indicators of labels; the input of each."""
+        return self.model.inputs.with_indicators(self.model.inputs.values)
 
     def rows(self, size: int) -> FloatArray:
         """Draw rows."""
-        drawn = np.tile(self.data[0], (size, 1))
+        drawn = np.tile(self.model.inputs.values[0], (size, 1))
         for i in self.varying.tolist():
             drawn[:, i] = self.laws[i].sample(size, self.generator)
         return drawn
@@ -325,7 +330,9 @@ class IndependentColumns:
     def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:
         """Return indices of the model, and what speaks against each target."""
         found = _compared(self, n_samples)
-        correlated = correlation_reason(self.data, self.model.inputs.names)
+        rows, input_of = self.indicators
+        names = [self.model.inputs.names[i] for i in input_of]
+        correlated = correlation_reason(rows, names, input_of)
         common = (*correlated, *outside_reason(found.outside_share))
         own = zip(found.fidelity, found.deciding_share, strict=True)
         return found, [(*_reasons(*figures), *common) for figures in own]

@@ -18,11 +18,14 @@ from .._basis.basis import checked_inputs
 from .._checks import (
     BoolArray,
     FloatArray,
+    IndexArray,
     OutputGroups,
     as_floats,
     check_real,
     check_rows,
+    label_codes,
     listed,
+    names_of_inputs,
     numbered_names,
     refuse_extremes,
     refuse_other_names,
@@ -31,7 +34,12 @@ from .._checks import (
 )
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
-from .._expansion.expansion import Expansion, checked_features, groups_of_outputs
+from .._expansion.expansion import (
+    Expansion,
+    checked_features,
+    groups_of_outputs,
+    refuse_categories,
+)
 from .._expansion.problem import FittedProblem
 from .._regressor import PolynomialChaosRegressor
 from .._result import too_little
@@ -317,18 +325,6 @@ def refuse_expansion(reading: Reading) -> None:
         )
 
 
-def refuse_categories(expansion: Expansion) -> None:
-    """Raise ``ValueError`` for an input that is no number."""
-    names, laws = expansion.input_names, expansion.basis.laws
-    for name, law in zip(names, laws, strict=True):
-        if not law.is_polynomial:
-            raise ValueError(
-                f"The input {name!r} of the expansion is a category; expected a "
-                "distribution of numbers: categories have no linear embedding and no "
-                "derivatives."
-            )
-
-
 def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
     """Return zeros and ones: which outputs a group adds up."""
     n_outputs = expansion.n_outputs
@@ -356,36 +352,62 @@ def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ..
 
 @dataclass(frozen=True)
 class Inputs:
-    """A table of numbers that remembers its container."""
+    """A table of numbers, codes for labels, that remembers its container."""
 
     values: FloatArray
-    names: tuple[str, ...]  # columns of the data frame, else x0, x1, ...
+    columns: tuple[Any, ...]  # of the data frame, else x0, x1, ...
     container: Any  # class of the data frame; None for arrays
+    labels: Mapping[int, Any]  # by column, the label of each code
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where these are no text."""
+        return tuple(names_of_inputs(self.columns))
 
     def like(self, values: FloatArray) -> Any:
         """Put other rows into the same container."""
         if self.container is None:
             return values
-        return self.container(dict(zip(self.names, values.T, strict=True)))
+        columns: dict[Any, Any] = dict(zip(self.columns, values.T, strict=True))
+        for i, labels in self.labels.items():
+            columns[self.columns[i]] = labels[values[:, i].astype(np.int64)]
+        return self.container(columns)
+
+    def with_indicators(self, values: FloatArray) -> tuple[FloatArray, IndexArray]:
+        """Return rows with an indicator of each label, and the input of each column."""
+        if not self.labels:
+            return values, np.arange(values.shape[1])
+        parts = [
+            values[:, [i]] == np.arange(len(self.labels[i]))
+            if i in self.labels
+            else values[:, [i]]
+            for i in range(values.shape[1])
+        ]
+        widths = [part.shape[1] for part in parts]
+        return np.hstack(parts).astype(np.float64), np.arange(len(parts)).repeat(widths)
 
 
-def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
-    """Check that X is a finite numeric table; remember its container and names."""
-    columns = getattr(X, "columns", None)
-    values = validated_array(X, "X", ensure_min_samples=smallest)
+def read_inputs(
+    X: Any, *, smallest: int = 2, fitted: Any = None, labels: bool = False
+) -> Inputs:
+    """Check that X is a finite table of numbers, and labels where they are allowed."""
+    columns: Any = getattr(X, "columns", None)
+    table, label_of = label_codes(X) if labels else (X, {})
+    values = validated_array(table, "X", ensure_min_samples=smallest)
     n_features, expected = values.shape[1], getattr(fitted, "n_features_in_", None)
     if expected is not None and expected != n_features:
         raise ValueError(
             f"X has {n_features} features; expected {expected}, on which the estimator "
             "was fitted."
         )
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return Inputs(values, tuple(numbered_names(n_features)), None)
+    are_text = columns is not None and all(isinstance(name, str) for name in columns)
+    if not (are_text or label_of):
+        return Inputs(values, tuple(numbered_names(n_features)), None, {})
     if len(set(columns)) < len(columns):
         raise ValueError(
             f"X has columns of one name: {list(columns)}; expected other names."
         )
-    return Inputs(values, tuple(columns), type(X))
+    return Inputs(values, tuple(columns), type(X), label_of)
 
 
 @dataclass(frozen=True)
@@ -432,7 +454,9 @@ class FittedModel:
         return ("y",) if n_targets == 1 else tuple(f"y{k}" for k in range(n_targets))
 
 
-def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
+def fitted_model(
+    owner: str, estimator: Any, X: Any, *, labels: bool = True
+) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
     call, names = _call(owner, estimator)
     second = names is not None and len(names) == 2
@@ -442,7 +466,8 @@ def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     expansion = getattr(last, "expansion_", last)
     if isinstance(expansion, Expansion) and not hasattr(last, "_fitted"):
         names = expansion.output_names
-    return FittedModel(call, read_inputs(X, fitted=estimator), names, second)
+    inputs = read_inputs(X, fitted=estimator, labels=labels)
+    return FittedModel(call, inputs, names, second)
 
 
 def _call(

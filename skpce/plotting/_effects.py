@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -226,8 +226,7 @@ class MainEffectsDisplay:
             rugs=None if table is None else [table[:, i] for i in shown],
             quantity=unit,
             categorical=[
-                _levels(laws[i], names[i], reading.estimator, grid)
-                for i, grid in zip(shown, grids, strict=True)
+                _levels(laws[i], grid) for i, grid in zip(shown, grids, strict=True)
             ],
             supported=good,
         )
@@ -305,16 +304,13 @@ class MainEffectsDisplay:
         return lines
 
 
-def _levels(
-    law: Any, name: str, estimator: Any, grid: FloatArray
-) -> bool | Sequence[str]:
+def _levels(law: Any, grid: FloatArray) -> bool | Sequence[str]:
     """Return the names of the levels of a categorical input; False for another one."""
     if law.is_polynomial:
         return False
-    named = getattr(estimator, "levels_", {}).get(name)
-    if named is None:
-        return [f"{level:g}" for level in grid]
-    return [str(named[int(code)]) for code in grid]
+    if all(isinstance(level, Real) for level in law.levels):  # which are their codes
+        return [f"{code:g}" for code in grid]
+    return [str(law.levels[int(code)]) for code in grid]
 
 
 def _is_geometric(grid: FloatArray) -> bool:

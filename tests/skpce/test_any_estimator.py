@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import uniform
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skpce.inspection import shapley_effects, sobol_indices
 from skpce.inspection._model import fidelity_of
-from tests.shared import cases, refuses
+from tests.shared import cases, refuses, ridge_pce
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -199,6 +201,59 @@ def test_data_frames_and_names(normal_rows):
     row = frame[(frame["target"] == "y1") & (frame["feature"] == "c")].iloc[0]
     assert row["total_order"] == found.total_order[1, 2]
     assert row["reasons"] == "; ".join(found.reasons[1])
+
+
+LABELS = np.random.default_rng(2).choice(["u", "v", "w"], 400, p=[0.5, 0.3, 0.2])
+LABELLED = pd.DataFrame({"c": LABELS, "a": np.random.default_rng(3).normal(size=400)})
+
+
+@cases(
+    "X",
+    LABELLED,
+    LABELLED.astype({"c": "category"}),
+    LABELLED.set_axis([7, 3], axis=1),
+    pl.from_pandas(LABELLED),
+    pl.from_pandas(LABELLED.astype({"c": "category"})),
+    ids=["text", "category", "numbered", "polars", "polars category"],
+)
+def test_labels_are_drawn_as_often_as_they_are_seen(X):
+    """In the container and types of X; against shares in closed form."""
+    label, number = X.columns
+
+    def model(rows):
+        assert type(rows) is type(X)
+        assert rows[label].dtype == X[label].dtype
+        return np.asarray(rows[number]) + 2.0 * (np.asarray(rows[label]) == "u")
+
+    found = sobol_indices(model, X, random_state=0)
+    assert found.supported == (True,)
+    parts = np.array([4.0 * np.var(LABELS == "u"), LABELLED["a"].var(ddof=0)])
+    assert_allclose(found.total_order[0], parts / parts.sum(), atol=1e-6)
+    effects = shapley_effects(model, X, random_state=0)
+    assert_allclose(effects.effects[0], parts / parts.sum(), atol=1e-6)
+
+
+def test_labels_of_fitted_estimators():
+    y = LABELLED["a"] + 2.0 * (LABELS == "u")
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["c"]), remainder="passthrough", sparse_threshold=0
+    )
+    for model in (make_pipeline(encoder, LinearRegression()), ridge_pce(1)):
+        found = sobol_indices(model.fit(LABELLED, y), LABELLED, random_state=0)
+        assert found.supported == (True,)
+        assert_allclose(found.total_order[0], [0.5, 0.5], atol=0.05)
+    message = "X holds text in the column 'c', .* or encode it, as OneHotEncoder does"
+    given = {"estimator": model, "X": LABELLED, "dependence": "gaussian"}
+    refuses(message, shapley_effects, **given)
+    message = "'uniform' for c, whose column of X holds labels"
+    law = ["uniform", "normal"]
+    refuses(message, sobol_indices, model, LABELLED, distribution=law)
+
+
+def test_a_label_that_depends_on_a_number_is_named():
+    X = LABELLED.assign(a=LABELLED["a"] + 3.0 * (LABELS == "u"))
+    found = sobol_indices(lambda X: np.asarray(X["a"]), X, random_state=0)
+    assert "c and a are correlated" in found.reasons[0][0]
 
 
 def test_classifiers_answer_with_probabilities(normal_rows):

@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skpce import NatafTransformer
 from skpce.inspection import dependent_sobol_indices
@@ -40,7 +40,30 @@ def test_draws_outside_the_laws_of_the_expansion(rng):
     assert any("outside the supports" in text for text in found.cautions)
     law = NatafTransformer("uniform")
     found = dependent_sobol_indices(pce, X, distribution=law, random_state=0)
-    assert found.cautions == ()
+    assert not any("outside the supports" in text for text in found.cautions)
+
+
+def test_few_rows_do_not_say_how_columns_depend(rng):
+    X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=60)
+    pce, given = ridge_pce(1).fit(X, X[:, 0]), {"random_state": 0, "n_samples": 1024}
+    found = dependent_sobol_indices(pce, X, **given)
+    assert found.supported == (True,)
+    assert found.cautions[0].startswith("a correlation learned from 60 rows has a")
+    few = dependent_sobol_indices(pce, X[:4], **given)
+    assert few.supported == (False,)
+    assert "from 4 rows has a standard error of up to 0.50, more" in few.reasons[0][0]
+    law = NatafTransformer("normal", correlation=[[1, 0.8], [0.8, 1]])
+    stated = dependent_sobol_indices(pce, X[:4], distribution=law, **given)
+    assert stated.supported == (True,)
+
+
+def test_labels_before_a_pipeline_are_named(rng):
+    X = pd.DataFrame({"c": rng.choice(["u", "v"], 60), "a": rng.normal(size=60)})
+    step = "c", OneHotEncoder(drop="first", sparse_output=False), ["c"]
+    encoder = ColumnTransformer([step], remainder="passthrough")
+    pipeline = make_pipeline(encoder, ridge_pce(1)).fit(X, X["a"])
+    message = "X holds text in the column 'c', .* leave it out, or encode it"
+    refuses(message, dependent_sobol_indices, pipeline, X)
 
 
 def test_a_law_that_spreads_a_column_of_few_values_says_so(rng):

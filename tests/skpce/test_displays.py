@@ -415,6 +415,10 @@ def test_categorical_inputs_are_points_at_their_levels():
     display = MainEffectsDisplay.from_estimator(pce.fit(X, X[:, 0] ** 2), X)
     assert display.grids[0].tolist() == [0, 1, 2]
     assert display.lines_[0][0].get_marker() == "o"
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"k": pd.Categorical(10 * X[:, 0].astype(int))})
+    display = MainEffectsDisplay.from_estimator(pce.fit(frame, X[:, 0]), frame)
+    assert display.categorical == [["0", "10", "20"]]
 
 
 def test_interactions_add_up(fitted, regressor):

@@ -125,8 +125,11 @@ def test_labels_are_levels(kind, law, tmp_path):
     same(fitted, wanted.fit(plain, OF_MIXED))
     assert_allclose(fitted.predict(table), wanted.predict(plain))
 
-    for again in kept(fitted, tmp_path):
+    own, given = table[["solver"]], fitted.conditional_expectation(table, "solver")
+    for again in (fitted, *kept(fitted, tmp_path)):
         assert_array_equal(again.predict(table), fitted.predict(table))
+        assert_array_equal(again.expansion_(table), fitted.predict(table))
+        assert_array_equal(again.marginal("solver")(own), given)
 
 
 def test_labels_of_a_column_that_has_a_number_for_a_name():
@@ -135,6 +138,29 @@ def test_labels_of_a_column_that_has_a_number_for_a_name():
     fitted = ridge_pce(2).fit(numbered, OF_MIXED)
     assert fitted.levels_ == {"x1": named.levels_["solver"]}
     assert_array_equal(fitted.predict(numbered), named.predict(MIXED))
+
+
+def test_labels_of_columns_with_other_names():
+    """As of numbers: only names that are numbers are read by position."""
+    numbered = MIXED.set_axis([0, 1], axis=1)
+    fitted = ridge_pce(2).fit(MIXED, OF_MIXED)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_array_equal(fitted.predict(numbered), fitted.predict(MIXED))
+    unnamed = ridge_pce(2).fit(numbered, OF_MIXED)
+    with pytest.warns(UserWarning, match="X has feature names, but"):
+        assert_array_equal(unnamed.predict(MIXED), fitted.predict(MIXED))
+    refuses("feature names", fitted.predict, MIXED.set_axis(["a", "b"], axis=1))
+    refuses("X has 1 features", unnamed.predict, numbered[[1]])
+
+
+def test_text_where_numbers_were_names_its_column():
+    message = "X holds text in the column 'size', .* leave it out, or encode it"
+    fitted = ridge_pce(1).fit(TABLE, Y)
+    refuses(message, fitted.predict, TABLE.assign(size="large"))
+    message = "'solver' of the expansion is a category; .* main_effects"
+    refuses(message, ridge_pce(1).fit(MIXED, OF_MIXED).gradient, MIXED)
+    dates = pl.DataFrame({"day": pl.Series(range(N)).cast(pl.Date)})
+    refuses("X holds dates in the column 'day'", fitted.fit, dates, Y)
 
 
 def test_numbers_of_a_category_are_levels_too():

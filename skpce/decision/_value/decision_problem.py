@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..._checks import (
     FloatArray,
     as_floats,
+    input_names,
     numbered_names,
     refuse_extremes,
+    refuse_no_inputs,
     refuse_no_numbers,
     refuse_other_names,
 )
@@ -90,7 +92,7 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
         )
     if X is None or not hasattr(X, "__len__"):
         raise ValueError(f"X of {OWNER} must be a table of members. Got {X!r}.")
-    refuse_no_numbers(X, "X")
+    refuse_no_inputs(X)
     if len(X) == 1:
         raise ValueError(
             "X has one member; expected two or more, of which some are held out."
@@ -108,7 +110,9 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     if not isinstance(regressor, PolynomialChaosRegressor):
         settings = regressor.get_params(deep=False)
         regressor = PolynomialChaosRegressor(**{one: settings[one] for one in _SHARED})
-    laws = by_position(OWNER, regressor.distribution, reading.expansion.input_names)
+    labels = getattr(reading.estimator, "levels_", ())
+    names_of_laws = input_names(reading.estimator)
+    laws = by_position(OWNER, regressor.distribution, names_of_laws, labels)
     regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
     size = np.abs(values).max(axis=1, keepdims=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._basis.basis import categorical_inputs
 from ..._checks import (
     FEWEST_MEMBERS,
     MOST_REPEATS,
@@ -251,6 +252,9 @@ def value_of_information(
     if n_observations is not None and not noise:
         expected = "a positive float or a mapping, with n_observations"
         raise fail(OWNER, "noise_sd", expected, noise_sd)
+    if n_observations is None and noise_sd is not None:
+        expected = "None without n_observations, such as n_observations=1"
+        raise fail(OWNER, "noise_sd", expected, noise_sd)
     prices = None if costs is None else _prices(costs, players, inputs)
     n_actions, n_terms = given.contrasts.shape
     a_point = 2 * len(inputs) + 2 * n_terms + 7 * n_actions
@@ -413,7 +417,9 @@ def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
         inputs = settings
     seen = None
     if form == "marginal" and inputs.shape[1] > 1:
-        seen = dependence_seen(inputs, given.expansion.input_names)
+        basis, names = given.expansion.basis, given.expansion.input_names
+        levels = np.flatnonzero(categorical_inputs(basis.laws))
+        seen = dependence_seen(inputs, names, levels.tolist())
     if seen is None:
         return found
     words = (

@@ -22,10 +22,10 @@ from ..._checks import (
     fail,
     floats_with_nan,
     is_table,
-    label_columns,
     make_frame,
     one_table,
     refuse_extremes,
+    refuse_no_inputs,
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
@@ -63,8 +63,7 @@ def read_members(
     refuse_swapped(pipeline, X, y)
     refuse_other_rows(X=X, y=y)
     y = one_table(y)
-    if not label_columns(X):  # which are for the pipeline to read
-        refuse_no_numbers(X, "X")
+    refuse_no_inputs(X)
     refuse_no_numbers(y, "y")
     X = as_table(X)
     if np.ndim(X) != 2:

@@ -290,10 +290,31 @@ def test_what_decides_only_together_is_worth_nothing_alone(rng):
     assert found.supported == (False, False, True)
 
 
+def test_labels_of_a_data_frame_are_categories(rng):
+    codes, x = rng.choice(3, 200, p=[0.5, 0.3, 0.2]), rng.normal(size=200)
+    utility = np.c_[0.1 * x, np.array([-1.0, 0.2, 1.0])[codes] + 0.5 * x]
+    X = pd.DataFrame({"c": np.array(["u", "v", "w"])[codes], "x": x})
+    given = QUICK | {"n_observations": 1, "noise_sd": 0.5}
+    found = value_of_information(ridge_pce(2), X, utility, **given)
+    laws = {"distribution": ["categorical", "normal"]}
+    wanted = np.c_[codes, x], utility
+    wanted = value_of_information(ridge_pce(2, **laws), *wanted, **given)
+    for name in ("value", "evsi", "p_value", "lower_bound"):
+        assert_array_equal(found.columns[name], wanted.columns[name])
+    assert np.isnan(found.evsi[0])
+    fitted = ridge_pce(2).fit(X, utility)
+    again = value_of_information(fitted, X, utility, **given)
+    assert_allclose(again.plug_in, found.plug_in)
+    X["x"] += codes
+    with pytest.warns(DependentInputsWarning, match=r"c and x are .* \(distance corr"):
+        value_of_information(fitted, X, utility, **QUICK)
+
+
 @cases(
     ("changes", "name"),
     ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
     ({"n_observations": 2}, "noise_sd"),
+    ({"noise_sd": 0.3}, "None without n_observations, such as .* Got 0.3"),
     ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
     ({"costs": {"rent": 1.0}}, "rent"),
     ({"groups": {"x0": [1]}}, "x0"),

@@ -101,6 +101,25 @@ def test_constant_inputs_and_few_members():
     assert "too few" in str(input_tests(X[:3, :1]))
 
 
+def test_words_where_nothing_can_be_tested():
+    constant = str(input_tests(np.ones((20, 2))))
+    assert constant.startswith("too few to test: of 2 inputs 0 vary, in 20 members")
+
+
+def test_labels_have_no_correlation_but_a_distance(rng):
+    """Whatever their order; a number that depends on a label is seen."""
+    label = rng.choice(["a", "b", "c"], size=200)
+    X = pd.DataFrame({"c": label, "x": rng.normal(size=200), "y": label == "b"})
+    X["y"] += 0.3 * rng.normal(size=200)
+    found = input_tests(X)
+    assert np.isnan(found.pearson[0]).all()
+    assert np.isnan(found.normality_p_values[0])
+    assert found.dependence_p_values[0, 1] > 0.05
+    assert found.dependence_p_values[0, 2] < 1e-6
+    other = input_tests(X.assign(c=pd.Categorical(label, ["c", "a", "b"])))
+    assert_array_equal(other.distance, found.distance)
+
+
 def test_bad_arguments(X):
     refuses("NaN", input_tests, np.where(np.eye(30, 4) > 0, np.nan, X))
     refuses("Got 'kendall'", input_tests(X).largest, "kendall")
