@@ -70,12 +70,14 @@ def _warn_of_held(
 
 
 def _warn_of_repeats(basis: Basis, X: FloatArray) -> None:
-    """Warn of repeats of settings that are fewer than terms."""
-    if any(2 * len(np.unique(column)) > len(X) for column in X.T):
+    """Warn of repeats of settings that are fewer than terms, and not all there are."""
+    levels = [len(np.unique(column)) for column in X.T]
+    if 2 * max(levels) > len(X):
         return
     n_terms = len(basis.multi_indices) if isinstance(basis, PolynomialBasis) else np.inf
     n_settings = len(np.unique(X, axis=0))
-    if n_settings < n_terms and 2 * n_settings <= len(X):
+    are_some = n_settings < np.prod(np.array(levels, dtype=np.float64))
+    if are_some and n_settings < n_terms and 2 * n_settings <= len(X):
         warn_outside_folds(
             f"The {len(X)} samples are of {n_settings} settings, fewer than there are "
             "terms. Samples that are left out one by one, as in q2_ and in intervals, "

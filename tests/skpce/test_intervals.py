@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV
 
-from skpce import PolynomialChaosRegressor
+from skpce import MoreTermsThanRowsWarning, PolynomialChaosRegressor
 from skpce._basis.basis import index_masks
 from skpce._expansion.intervals import _left_out, regression_variance, search_price
 from skpce._expansion.problem import resample_counts
@@ -58,7 +58,8 @@ def test_resamples_without_full_rank(solver):
     # 20 terms, 24 samples of which a resample shows about 15, each of them twice.
     X, y = noisy_data(12)
     pce = PolynomialChaosRegressor(3, solver=solver, distribution=norm(0, 1))
-    pce.fit(np.vstack([X, X]), np.vstack([y, y]))
+    with pytest.warns(MoreTermsThanRowsWarning, match="24 samples are of 12 settings"):
+        pce.fit(np.vstack([X, X]), np.vstack([y, y]))
     counts = resample_counts(np.ones(24), 10, np.random.default_rng(0))
     assert_same_as_loop(pce, counts)
 

@@ -564,6 +564,7 @@ def test_mixtures_are_tied():
         PolynomialChaosRegressor().fit(X, X[:, 0] ** 2)
 
 
+@pytest.mark.filterwarnings("ignore:The 24 samples are of 8 settings")
 def test_aliases_of_a_fraction_are_named():
     half = np.array(list(itertools.product([-1.0, 1.0], repeat=3)) * 3)
     X = np.column_stack([half, half.prod(axis=1)])
@@ -654,8 +655,11 @@ def test_steps_and_noise_keep_the_values_of_the_outermost_samples(rng):
     assert np.abs(noise - ends[1]).max() < 0.1 * np.ptp(ends[1])
     far = np.array([[9.0, 9.0], [steps[1], noise[1]]])
     with pytest.warns(InputOutsideSupportWarning, match="x0 lie far outside .-2.*ends"):
-        assert np.ptp(model.predict(far)) == 0.0
-        assert np.abs(model.expansion_.gradient(far[:1])).max() == 0.0
+        predicted = model.predict(far)
+    assert np.ptp(predicted) == 0.0
+    with pytest.warns(InputOutsideSupportWarning, match="x0 lie far outside .-2.*ends"):
+        slopes = model.expansion_.gradient(far[:1])
+    assert np.abs(slopes).max() == 0.0
 
 
 def test_a_step_may_have_nothing_in_a_basis_of_kernels(tmp_path, rng):

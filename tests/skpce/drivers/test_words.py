@@ -33,8 +33,8 @@ def test_drivers_are_listed_by_total_with_intervals_and_all_of_the_variance():
     assert words(found) == (
         "units drives 60 % of the variance of accuracy (55 to 65 %) and rate 20 % (15 "
         "to 25 %). drop does not matter (below 5 %). kind is not settled (about 40 "
-        "more runs would settle it). 6 % the model gives to several inputs together and "
-        "10 % is not predicted by this model.",
+        "more runs would settle it). 6 % the model gives to several inputs together "
+        "and 10 % is not predicted by this model.",
     )
 
 
