@@ -81,6 +81,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning"),
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
     pytest.mark.filterwarnings("ignore:X has feature names"),
+    pytest.mark.filterwarnings("ignore:The .* samples are of .* settings"),
 ]
 
 

@@ -345,6 +345,23 @@ def crossed(n: int, generator: Generator) -> Case:
     return Case(of_model[model], y, (0,), options={"groups": model, "blocks": task})
 
 
+def waving(n: int, generator: Generator) -> Case:
+    """Return a wave of an input with which a null is correlated."""
+    X = normal(n, generator, 3)
+    X[:, 1] = 0.9 * X[:, 0] + np.sqrt(0.19) * X[:, 1]
+    y = np.sin(4.0 * X[:, 0]) + 0.05 * generator.normal(size=n)
+    return Case(X, y, (0,))
+
+
+def binned(n: int, generator: Generator) -> Case:
+    """Return an input with an effect beyond a point, its quarter, and a null."""
+    X = generator.uniform(size=(n, 3))
+    y = np.maximum(X[:, 0] - 0.6, 0.0) + 0.012 * generator.normal(size=n)
+    X[:, 1] = np.floor(4.0 * X[:, 0])
+    inputs = {"x0": "auto", "x1": "categorical", "x2": "auto"}
+    return Case(X, y, (0,), options={"inputs": inputs})
+
+
 def composite(n: int, generator: Generator) -> Case:
     """Return a central composite design of three inputs."""
     corners = np.array(list(product_of([-1.0, 1.0], repeat=3)))
@@ -406,6 +423,8 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "two and three levels": (60, levels),
     "null correlated .7 with a driver": (60, partial(dependent, correlation=0.7)),
     "null correlated .9 with a driver": (100, partial(dependent, correlation=0.9)),
+    "null correlated .9 with a driver that waves": (300, waving),
+    "a number beside its bins": (150, binned),
     "two nulls nearly equal": (60, collinear),
     "nulls that are curves of drivers": (120, curved),
     "spread follows a null": (120, partial(spread, which=5)),
