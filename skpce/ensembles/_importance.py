@@ -61,7 +61,7 @@ class DriverImportanceEvaluator:
     >>> import optuna
     >>> from skpce.ensembles import DriverImportanceEvaluator
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     >>> def objective(trial):
     ...     rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
     ...     cache = trial.suggest_int("cache", 1, 100)
