@@ -94,22 +94,31 @@ class ResidualLaw:
         *,
         every: bool = False,
     ) -> FloatArray:
-        """Return rows for quantiles: each residual once where the weights are equal.
+        """Return rows for quantiles: each residual as often as its weight says.
 
-        This avoids the noise of drawing. Of more than ``size`` residuals so many are
-        drawn without replacement, unless the caller can use ``every`` one. None has one
-        atom, zero.
+        This avoids the noise of drawing. Where weights are no multiples of the smallest
+        one, or copies are more than ``size``, so many rows are evenly spread over them;
+        of more than ``size`` residuals of equal weights so many are drawn without
+        replacement, unless the caller can use ``every`` one. None has one atom, zero.
         """
         if kind is None:
             return np.zeros((1, self.residuals.shape[1]))
-        if kind == "resampled" and np.ptp(self.weights) == 0:
-            refuse_undefined(self.residuals)
-            n_members = len(self.residuals)
+        if kind != "resampled":
+            return self.draw(size, kind, generator)
+        refuse_undefined(self.residuals)
+        n_members = len(self.residuals)
+        if np.ptp(self.weights) == 0:
             if every or n_members <= size:
                 return self.residuals
-            drawn = generator.choice(n_members, size, replace=False)
-            return self.residuals[drawn]
-        return self.draw(size, kind, generator)
+            return self.residuals[generator.choice(n_members, size, replace=False)]
+        copies = self.weights / self.weights[self.weights > 0].min()
+        number = int(copies.sum().round())
+        if np.abs(copies - copies.round()).max() > 1e-9 or (
+            number > size and not every
+        ):
+            number = size
+        at = (np.arange(number) + 0.5) * (copies.sum() / number)
+        return self.residuals[np.searchsorted(np.cumsum(copies), at)]
 
 
 def refuse_undefined(residuals: FloatArray) -> None:

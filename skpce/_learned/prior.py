@@ -748,20 +748,19 @@ class Search:
         number = sum(each.number for each in self.observations)
         counts, found = np.zeros(len(self.n_functions) + 1), []
         for terms, multi_indices in self.terms.products(self.n_functions):
-            ratio, gain, information = np.zeros((3, len(terms)))
+            ratio, spreads = np.zeros((2, len(terms)))
             for each, inverse, solved in known:
                 own = terms[:, each.rows]
                 spread = np.einsum("jr,jr->j", own @ inverse, own)
                 spread = np.maximum(spread, 1e-300)
                 squares = np.square(own @ solved).sum(axis=1)
                 ratio += each.number * squares / spread
-                gain += each.number * (squares - spread)
-                information += each.number * np.square(spread)
+                spreads += each.number * spread
             orders = np.count_nonzero(multi_indices, axis=1)
             counts += np.bincount(orders, minlength=len(counts))
-            p_values = chdtrc(number, ratio)
+            p_values, variances = chdtrc(number, ratio), (ratio - number) / spreads
             found += [
-                (p_values[k], orders[k], multi_indices[k], gain[k] / information[k])
+                (p_values[k], orders[k], multi_indices[k], variances[k])
                 for k in np.flatnonzero(p_values <= _PRODUCT_LEVEL)
             ]
         sure = [one for one in found if one[0] * counts[one[1]] <= _PRODUCT_LEVEL]

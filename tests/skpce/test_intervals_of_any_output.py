@@ -256,6 +256,18 @@ def test_a_weight_is_a_number_of_copies():
         assert_array_equal(order_statistic(values, weights, level), expected)
 
 
+def test_residuals_of_weighted_members_are_those_of_copies():
+    X, y = linear_with_noise(40, seed=12)
+    weights = np.arange(40) % 4
+    weighted = ridge_pce(1).fit(X, y, sample_weight=weights)
+    copies = ridge_pce(1).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    found, expected = (
+        model.predict_interval(X, random_state=seed)
+        for seed, model in enumerate((weighted, copies))
+    )
+    assert_allclose(found, expected)
+
+
 @pytest.mark.parametrize("calibrated", [True, False])
 def test_too_few_members_say_so(calibrated):
     X, y = linear_with_noise(15, seed=13)
