@@ -28,6 +28,9 @@ _ALIKE, _ALIAS_SHARE, _MOST_ALIASED = 1.0 - 1e-9, 0.05, 26
 
 _MOST_NAMED = 6
 
+# So many settings a term, or such a part of all that levels make, tell of the others.
+_FEW, _PART = 3, 0.25
+
 
 class EdgeOfFamilyWarning(UserWarning):
     """The learned prior leans on the largest degree or order that there is."""
@@ -70,19 +73,19 @@ def _warn_of_held(
 
 
 def _warn_of_repeats(basis: Basis, X: FloatArray) -> None:
-    """Warn of repeats of settings that are fewer than terms, and not all there are."""
+    """Warn of repeats of few settings beside the terms, and of all there may be."""
     levels = [len(np.unique(column)) for column in X.T]
     if 2 * max(levels) > len(X):
         return
     n_terms = len(basis.multi_indices) if isinstance(basis, PolynomialBasis) else np.inf
     n_settings = len(np.unique(X, axis=0))
-    are_some = n_settings < np.prod(np.array(levels, dtype=np.float64))
-    if are_some and n_settings < n_terms and 2 * n_settings <= len(X):
+    few = min(_FEW * n_terms, _PART * np.prod(np.array(levels, dtype=np.float64)))
+    if n_settings < few and 2 * n_settings <= len(X):
         warn_outside_folds(
-            f"The {len(X)} samples are of {n_settings} settings, fewer than there are "
-            "terms. Samples that are left out one by one, as in q2_ and in intervals, "
-            "have repeats in the fit: nothing is known of other settings. Leave "
-            "settings out, as GroupKFold and skpce.explain(replicate=...) do.",
+            f"The {len(X)} samples are of {n_settings} settings, few beside "
+            f"{n_terms:g} terms. Samples that are left out one by one, as in q2_ and "
+            "in intervals, have repeats in the fit: nothing is known of others. "
+            "Leave settings out, as GroupKFold and skpce.explain(replicate=...) do.",
             MoreTermsThanRowsWarning,
         )
 

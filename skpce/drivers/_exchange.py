@@ -80,6 +80,7 @@ from ._design import (
     first_of,
     mean_of,
     memory_of,
+    numbers_of,
     root_of,
     standardized,
     sum_of,
@@ -1025,10 +1026,13 @@ class _Setting:
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
         if is_left and strata is not None:
             known = inputs.centred(strata[unit])
+        are_labels = bool(inputs.is_category[list(members)].all())
+        first_terms = own.values if are_labels else own.values[:, :1]
         if is_left:
-            are_labels = bool(inputs.is_category[list(members)].all())
-            own, tied = _left_of(known, others, own, unit, are_labels)
+            own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
+        if not tied:
+            tied = _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
         turns, beside = False, bounded(fit.beside, groups)
         nearness = np.inf
@@ -1694,12 +1698,11 @@ def starts_of(groups: IndexArray) -> IndexArray:
 
 
 def _left_of(
-    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray, are_labels: bool
+    inputs: Inputs, others: IndexArray, own: Terms, unit: IndexArray
 ) -> tuple[Terms, tuple[int, ...]]:
     """Return what the others leave of the terms, and what they cannot be told from.
 
-    Those are others that know the first term, or all contrasts of labels. What labels
-    know of a number is known exactly: it can be told from them.
+    What labels know of a number is known exactly: it can be told from them.
     """
     targets = own.values
     one = np.zeros(targets.shape[1], dtype=np.int64)
@@ -1711,24 +1714,36 @@ def _left_of(
     known = 1.0 - np.square(left).sum(axis=0)[0] / max(size[0], 1e-300)
     tied = others[fit.weights / fit.weights.sum() > 0.1]
     if known <= _TIED or (inputs.is_category[tied].all() and known < _COPIED):
-        terms = targets if are_labels else targets[:, :1]
-        numbers = others[~inputs.is_category[others]]
-        columns = inputs.X[first_of(unit)][:, numbers]
-        found = [_known_in_order(terms, one) > _TIED for one in columns.T]
-        tied = numbers[np.array(found, dtype=bool)]
+        return replace(own, values=left), ()
     return replace(own, values=left), tuple(tied.tolist())
 
 
 def _known_in_order(
+    inputs: Inputs,
+    others: IndexArray,
     terms: FloatArray,  # shape: (n_units, n_terms)
-    column: FloatArray,  # shape: (n_units,)
-) -> float:
-    """Return the share of the variance of terms that a function of an input has.
+    unit: IndexArray,
+    are_labels: bool,
+) -> tuple[int, ...]:
+    """Return the other numbers of which an input is a function, also a rough one.
 
-    By the differences between neighbours in its order (J. von Neumann, 1941), which a
-    rough function, such as the bins of the input, leaves small. Ties are in no order.
+    By the differences between neighbours in their order (J. von Neumann, 1941), of
+    labels by how often these change, beside what is expected of any order. Ties are in
+    no order.
     """
-    shuffled = np.random.default_rng(0).permutation(len(terms))
-    ordered = terms[shuffled[np.argsort(column[shuffled], kind="stable")]]
-    differences = np.square(np.diff(ordered, axis=0)).mean(axis=0).sum()
-    return float(1.0 - differences / max(2.0 * terms.var(axis=0).sum(), 1e-300))
+    n_units = len(terms)
+    least, expected = 0.0, 2.0 * float(terms.var(axis=0).sum()) * n_units
+    if are_labels:
+        number, counts = np.unique(numbers_of(terms), return_counts=True)
+        least, expected = len(number) - 1.0, n_units - np.square(counts).sum() / n_units
+    if not expected > 1.1 * least:
+        return ()
+    shuffled = np.random.default_rng(0).permutation(n_units)
+    columns = inputs.X[first_of(unit)][shuffled]
+    terms, found = terms[shuffled], []
+    for k in others[~inputs.is_category[others]].tolist():
+        steps = np.diff(terms[np.argsort(columns[:, k], kind="stable")], axis=0)
+        seen = (steps != 0).any(axis=1) if are_labels else np.square(steps).sum(axis=1)
+        if 1.0 - (float(seen.sum()) - least) / (expected - least) > _TIED:
+            found.append(k)
+    return tuple(found)

@@ -306,7 +306,7 @@ def states_among(table: Mapping[Any, Any]) -> list[str] | None:
         if not _STATE.fullmatch(str(name)):
             continue
         words = (str(getattr(v, "name", v)) for v in np.asarray(values).tolist())
-        found = [STATES.get(word.strip().lower()) for word in words]
+        found = [STATES.get(w.strip().lower().rpartition(".")[2]) for w in words]
         if "" in found and None not in found:
             return [state or "" for state in found]
     return None

@@ -456,6 +456,24 @@ def test_the_driver_of_runs_that_change_one_input_at_a_time_is_named():
     assert not np.isin(states[:, 1:], ["drives", "acts on the spread"]).any()
 
 
+def test_a_number_is_found_beside_its_own_bins(rng):
+    X = rng.uniform(size=(150, 3))
+    y = np.maximum(X[:, 0] - 0.6, 0.0) + 0.012 * rng.normal(size=150)
+    X[:, 1] = np.floor(4.0 * X[:, 0])
+    kinds = {"x0": "auto", "x1": "categorical", "x2": "auto"}
+    answer = skpce.explain(X, y, inputs=kinds)
+    assert answer.drivers.state[0].tolist()[0] == "drives"
+    assert "drives" not in answer.drivers.state[0].tolist()[1:]
+    assert "x1 and x0 vary together" in " ".join(answer.evidence)
+
+
+def test_a_rough_function_of_another_input_is_told_to_be_one(rng):
+    X = rng.uniform(size=(80, 3))
+    X[:, 1] = np.sin(20.0 * X[:, 0])
+    answer = skpce.explain(X, X[:, 1] + 0.2 * rng.normal(size=80))
+    assert "x1 and x0 vary together" in " ".join(answer.evidence)
+
+
 def test_what_is_nearly_the_output_leaves_no_input_that_does_not_matter(rng):
     X = rng.normal(size=(60, 5))
     y = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=60)
