@@ -699,8 +699,11 @@ class PolynomialBasis(Functions):
         self, X: FloatArray, feature: int
     ) -> FloatArray:  # shape: (n_samples, n_terms), per unit of the input
         """Return the derivative of every term with respect to one input."""
-        slopes = self.evaluate(X, slope_of=feature)
-        slopes[:, self.multi_indices[:, feature] == 0] = 0.0
+        own = np.flatnonzero(self.multi_indices[:, feature])
+        slopes = np.zeros((len(X), len(self.multi_indices)))
+        rows = np.concatenate([[0], own])
+        some = PolynomialBasis(self.laws, self.multi_indices[rows], self.reach)
+        slopes[:, own] = some.evaluate(X, slope_of=feature)[:, 1:]
         return slopes
 
     def evaluate(
