@@ -99,7 +99,8 @@ def test_runs_that_did_not_finish_are_no_results(column, finished, other, said, 
         assert answer.drivers.state[0].tolist()[0] == "drives"
         assert answer.drivers.state[0].tolist()[1] != "drives"
         assert f"Note: {words}" in str(answer)
-    assert from_frame(pl.DataFrame(table), **given, outputs="loss").notes == (words,)
+    as_polars = pl.DataFrame(table.to_dict("list"))
+    assert from_frame(as_polars, **given, outputs="loss").notes == (words,)
     few = {**given, "outputs": "loss"}
     refuses("6 of 10 runs finished and have", from_frame, table[:10], **few)
     named = skpce.explain(table, inputs=["rate", column], outputs="loss")
