@@ -298,7 +298,8 @@ class PolynomialChaosRegressor(
             Without a solver, when a linear combination of inputs is constant, or the
             samples cannot tell two terms apart (an alias) of which one matters.
         MoreTermsThanRowsWarning
-            When terms outnumber rows and the solver does not choose few of them.
+            When terms outnumber rows and the solver does not choose few of them, or
+            when rows repeat few settings: left-out errors are not those of new ones.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)

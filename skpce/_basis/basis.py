@@ -471,7 +471,7 @@ _LARGEST_FEATURE = 1e300
 
 
 class MoreTermsThanRowsWarning(UserWarning):
-    """The basis has more terms than the data have rows: the penalty decides."""
+    """Terms are many beside the rows, or beside the settings that rows repeat."""
 
 
 def warn_of_terms(chooses_terms: bool, n_terms: int, n_rows: int) -> None:

@@ -1,4 +1,4 @@
-"""What a fit that learned its terms says about itself."""
+"""What a fit says about its samples, and about the terms that it learned."""
 
 from __future__ import annotations
 
