@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.decomposition import PCA
 
 from benchmarks.measuring import study_of
@@ -48,15 +47,12 @@ class RewardEnsemble:
     unit : str
     parts : mapping of str to ndarray of shape (n_members, ...)
         Named parts of the rewards.
-    measured : ndarray of shape (n_objects,) or None
-        What measurements say of each object; NaN for those without one.
     """
 
     predictions: np.ndarray
     n_train: int
     unit: str
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)
-    measured: np.ndarray | None = None
 
     def actions(self, n_actions: int = N_ACTIONS) -> np.ndarray:  # shape: (n_actions,)
         """Return the objects with the largest mean over training members."""
@@ -66,13 +62,6 @@ class RewardEnsemble:
     def utilities(self, n_actions: int = N_ACTIONS) -> np.ndarray:
         """Return the utilities of the actions, (n_members, n_actions)."""
         return self.predictions[:, self.actions(n_actions)].astype(np.float64)
-
-    def policy_values(self) -> np.ndarray:  # shape: (n_members,)
-        """Return the expected measured yield of each member's policy."""
-        assert self.measured is not None
-        known = np.isfinite(self.measured)
-        policies = softmax(self.predictions[:, known] / TEMPERATURE, axis=1)
-        return policies @ self.measured[known]
 
     def components(self, n_components: int) -> np.ndarray:
         """Return standardised components of all predictions, learned on training."""
@@ -118,16 +107,8 @@ def reward_ensemble(name: str, blocks: Path | None = None) -> RewardEnsemble:
     named = study.named_parts[0].parts if study.named_parts else {}
     n_members = study.n_train + study.n_test
     predictions = scale * study.reward.log_reward[:n_members].numpy()
-    measured = None
-    if task_name == "buchwald-hartwig":
-        measured = measured_yields(predictions.shape[1])
-    return RewardEnsemble(
-        predictions,
-        study.n_train,
-        unit,
-        {part: values[:n_members] for part, values in named.items()},
-        measured,
-    )
+    parts = {part: values[:n_members] for part, values in named.items()}
+    return RewardEnsemble(predictions, study.n_train, unit, parts)
 
 
 def smaller(preset: Preset) -> Preset:

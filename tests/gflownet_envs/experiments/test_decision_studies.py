@@ -7,21 +7,17 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import softmax
 from scipy.stats import norm
 
 from benchmarks.measuring import mean_and_error, stored_sections, study_page
-from benchmarks.studies import best_of_n, closed_loop_arms, closed_loop_tasks
-from benchmarks.studies.acquisition import curves, lost, relative, unexplained
+from benchmarks.studies import best_of_n, closed_loop_tasks
 from benchmarks.studies.bayesian_optimization import (
     every_reference_section,
     ranking_section,
     reference_section,
 )
-from benchmarks.studies.closed_loop_arms import node_widths, policies_of_tree, walk
 from benchmarks.studies.closed_loop_tasks import (
     ARMS,
-    MORE_ARMS,
     Problem,
     campaign,
     section,
@@ -37,11 +33,7 @@ from benchmarks.studies.gaussian_posterior import (
     synthetic,
 )
 from benchmarks.studies.rewards import RewardEnsemble, components_of
-from benchmarks.studies.worth_of_rewards import (
-    component_section,
-    part_section,
-    worth,
-)
+from benchmarks.studies.worth_of_rewards import component_section, part_section
 
 SIZES = (2, 2, 3)
 
@@ -163,7 +155,7 @@ def linear_ensemble(n_members=60, n_train=30, noise=0.0):
     parts["acid"] = rng.normal(size=(n_members, 2, 1))
     values = sum(parts.values()).reshape(n_members, -1)
     values = 5.0 * values + noise * rng.normal(size=values.shape)
-    return RewardEnsemble(values, n_train, "percent", parts, np.arange(6.0))
+    return RewardEnsemble(values, n_train, "percent", parts)
 
 
 def test_components_are_learned_on_training_members():
@@ -184,62 +176,23 @@ def test_sections_of_the_worth_of_rewards():
     text = component_section("reactions", ensemble)
     assert "**1.00 held out**" in text
     assert "| acid |" in part_section("reactions", ensemble)
-    assert ensemble.policy_values().shape == (60,)
-
-
-# Acquisition
-
-
-def test_curves_end_at_nothing_without_noise():
-    ensemble = linear_ensemble()
-    inputs, utility = ensemble.components(5), ensemble.utilities()
-    contrasts = utility - utility.mean(axis=1, keepdims=True)
-    given = (inputs, contrasts, utility, 30)
-    residual = curves(*given, degree=1, loss=unexplained, n_resamples=3)
-    regret = relative(curves(*given, degree=1, loss=lost))
-    for name in residual:
-        assert residual[name].shape == (4, 5)
-        assert residual[name][0, 0] >= 1.0
-        assert residual[name][0, -1] == pytest.approx(0.0, abs=1e-3)
-        assert regret[name][0, 0] == 1.0
-        assert regret[name][0, -1] == pytest.approx(0.0, abs=0.02)
-    found = worth(inputs[:30], utility[:30])
-    assert found.plug_in[-1] == found.evpi
 
 
 # The closed loop
 
 
-def test_policies_of_a_tree_multiply_to_the_target_and_walks_reach_their_leaf():
-    log_reward = np.random.default_rng(0).normal(size=(2, 12))
-    policies = policies_of_tree(log_reward, SIZES)
-    assert policies.shape == (2, sum(node_widths(SIZES)))
-    ends = np.cumsum(node_widths(SIZES))[:-1]
-    for member, target in zip(policies, softmax(log_reward, axis=1), strict=True):
-        nodes = np.split(member, ends)
-        first, second, third = nodes[0], nodes[1:3], nodes[3:]
-        second, third = np.concatenate(second), np.concatenate(third)
-        product = np.repeat(np.repeat(first, 2) * second, 3) * third
-        assert_allclose(product, target)
-    for leaf, policy in enumerate(policies_of_tree(50.0 * np.eye(12), SIZES)):
-        actions = [block.argmax() for block in np.split(policy, ends)]
-        assert walk(np.array(actions), SIZES) == leaf
-
-
-@pytest.mark.parametrize("name", [*ARMS, *MORE_ARMS])
+@pytest.mark.parametrize("name", [*ARMS])
 def test_an_arm_measures_each_reaction_once(name, few_reactions, monkeypatch):
-    monkeypatch.setattr(closed_loop_arms.Networks, "n_members", 6)
-    monkeypatch.setattr(closed_loop_arms.Networks, "hidden", (4,))
-    monkeypatch.setattr(closed_loop_arms.Surrogate, "n_components", 2)
-    monkeypatch.setattr(closed_loop_arms.Measurer, "n_candidates", 3)
+    monkeypatch.setattr(closed_loop_tasks.Networks, "n_members", 6)
+    monkeypatch.setattr(closed_loop_tasks.Networks, "hidden", (4,))
     seen = []
-    original = closed_loop_arms.Laboratory.measure
+    original = closed_loop_tasks.Laboratory.measure
 
     def watched(self, row):
         seen.append(row)
         return original(self, row)
 
-    monkeypatch.setattr(closed_loop_arms.Laboratory, "measure", watched)
+    monkeypatch.setattr(closed_loop_tasks.Laboratory, "measure", watched)
     outcome = campaign(name, few_reactions, 0, n_batches=2, batch=2)
     assert len({*seen, *few_reactions.start(0).measured}) == 10
     assert 3 not in seen  # not measured in the table
