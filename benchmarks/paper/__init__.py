@@ -1,1 +1,1 @@
-"""The paper's table of surrogates, its ablations and its controls, on all tasks."""
+"""The paper's table of surrogates and what its indices mean, on all tasks."""

@@ -3,8 +3,7 @@
 Policies are those of finished runs of the preset ``default``, exact and trained; the
 inputs and the degree of the expansion are the paper's. Each seed draws the members to
 fit anew among all that were trained (as many as the preset has); all others are held
-out. Networks, which are slow, have fewer seeds. A reward-conditional policy is trained
-too: one GFlowNet that sees the inputs.
+out. Networks, which are slow, have fewer seeds.
 
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
 What is in ``benchmarks/paper/results`` is not repeated, and each row is written when it
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring import (
@@ -32,11 +30,8 @@ from benchmarks.measuring import (
     options,
     publish,
     save,
-    study_of,
     table,
 )
-from benchmarks.paper.conditional_policy import train_conditional
-from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.studies.surrogates import (
     METHODS,
@@ -46,17 +41,14 @@ from gflownet_envs.experiments.paper.studies.surrogates import (
     regressed,
     split_of,
 )
-from gflownet_envs.experiments.task import Study
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce import LogRatioTransformer
 from skpce.metrics import coverage_interval
 
 RESULTS = Path(__file__).parent / "results"
 SLOW = ("mlp",)
 LEVEL = 0.95
-N_BINS = 5  # of an input, for indices from given data
-N_ITERATIONS = {"grid": 1500, "continuous-grid": 1500}
 SHOWN = (
     ("mae", "MAE", 4),
     ("kl", "KL a step", 4),
@@ -65,11 +57,7 @@ SHOWN = (
     ("fit_seconds", "CPU-s to fit", 3),
     ("index_seconds", "CPU-s until indices", 3),
 )
-NAMES = {
-    **METHODS,
-    "auto": "solver and terms chosen by leave-one-out (until it went)",
-    "conditional": "reward-conditional policy",
-}
+NAMES = {**METHODS, "ensemble": "raw ensemble", "auto": "auto (until it went)"}
 
 
 def measure_task(
@@ -104,7 +92,6 @@ def measure_task(
             known.append(rounded(row))
             save()
         print(task, dataset.source, flush=True)
-    conditional(task, folder, found, n_slow, save)
 
 
 def without_fit(method: str, split: Split) -> dict[str, Any]:
@@ -117,14 +104,11 @@ def without_fit(method: str, split: Split) -> dict[str, Any]:
     tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     ends = np.quantile(split.y, tails, axis=0, method="weibull")
     band = [np.tile(end, (n_test, 1)) for end in ends]
-    found = policy_errors(np.tile(mean, (n_test, 1)), split)
-    found["coverage"] = mean_coverage(split, band)
-    found |= {"fit_seconds": 0.0, "index_seconds": None}
-    if method == "ensemble":
-        started = time.process_time()
-        given_data_indices(split)
-        found["index_seconds"] = time.process_time() - started
-    return found
+    return policy_errors(np.tile(mean, (n_test, 1)), split) | {
+        "coverage": mean_coverage(split, band),
+        "fit_seconds": 0.0,
+        "index_seconds": None,
+    }
 
 
 def with_fit(method: str, split: Split, degree: int, seed: int) -> dict[str, Any]:
@@ -154,36 +138,6 @@ def mean_coverage(split: Split, band: Any) -> float:
     return float(np.nanmean(found))
 
 
-def given_data_indices(split: Split) -> np.ndarray:  # shape: (n_steps, n_inputs)
-    """Return first-order indices from the members alone, in Aitchison geometry.
-
-    The variance between bins of an input over the variance of all members, less what
-    bins of random members would have [1]_. No model, and no total indices.
-
-    References
-    ----------
-    .. [1] E. Plischke, E. Borgonovo, C. L. Smith, "Global sensitivity measures from
-       given data", European Journal of Operational Research 226 (2013).
-    """
-    clr = LogRatioTransformer("clr", **split.shape).fit(split.y)
-    values = clr.transform(split.y)
-    n, n_inputs = split.X.shape
-    n_bins = min(N_BINS, n // 4)
-    by_chance = (n_bins - 1) / (n - 1)
-    spread = sums_of_steps(values.var(axis=0), clr)
-    spread[spread == 0] = np.nan
-    indices = np.empty((len(split.steps), n_inputs))
-    for column in range(n_inputs):
-        rank = np.argsort(np.argsort(split.X[:, column], kind="stable"))
-        group = rank * n_bins // n
-        means = np.array([values[group == g].mean(axis=0) for g in range(n_bins)])
-        weight = np.bincount(group)[:, None] / n
-        between = (weight * np.square(means - values.mean(axis=0))).sum(axis=0)
-        share = sums_of_steps(between, clr) / spread
-        indices[:, column] = (share - by_chance) / (1 - by_chance)
-    return indices
-
-
 def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
     """Draw the members to fit among all; seed 0 has those of the run."""
     if seed == 0:
@@ -192,63 +146,10 @@ def fitted(dataset: PolicyDataset, n_fit: int, seed: int) -> np.ndarray:
     return np.sort(rng.choice(dataset.n_members, n_fit, replace=False))
 
 
-def conditional(
-    task: str,
-    folder: Path,
-    found: dict[str, Any],
-    n_seeds: int,
-    save: Callable[[], None],
-) -> None:
-    """Train one policy for all rewards; it predicts exact and trained members."""
-    rows = {source: of.setdefault("conditional", []) for source, of in found.items()}
-    missing = range(min(map(len, rows.values())), n_seeds)
-    if not missing:
-        return
-    study: Study = study_of(task, store=folder / "blocks")
-    n_components = TASKS[task].presets["paper"].n_components
-    splits = {
-        dataset.source: split_of(dataset, n_components)
-        for dataset in map(PolicyDataset.load, datasets_of(folder))
-    }
-    inputs = study.reward_features[: study.n_train]
-    if n_components is not None:
-        inputs = PCA(n_components, whiten=True, svd_solver="full").fit_transform(inputs)
-    for seed in missing:
-        policy = train_conditional(
-            study.environment,
-            study.reward.select(slice(0, study.n_train)),
-            inputs,
-            n_iterations=N_ITERATIONS.get(task, 3000),
-            seed=seed,
-        )
-        for source, split in splits.items():
-            predicted = policy.policies(split.X_test, study.trajectory)
-            row = policy_errors(np.where(split.mask, predicted, 0.0), split)
-            until_indices = policy.cpu_seconds + index_seconds(policy, split, study)
-            row |= {
-                "coverage": None,
-                "fit_seconds": policy.cpu_seconds,
-                "index_seconds": until_indices,
-            }
-            rows[source].append(rounded(row))
-        save()
-
-
 def datasets_of(folder: Path) -> list[Path]:
     """Return the files of exact and of trained policies that a run has."""
     names = ("dataset_exact.safetensors", "dataset.safetensors")
     return [folder / name for name in names if (folder / name).exists()]
-
-
-def index_seconds(policy: Any, split: Split, study: Study) -> float:
-    """Return what an expansion of the network's predictions takes, for its indices."""
-    started = time.process_time()
-    draws = np.random.default_rng(0).normal(size=(500, split.X.shape[1]))
-    y = np.where(split.mask, policy.policies(draws, study.trajectory), 0.0)
-    CompositionalPCESurrogate(
-        3, solver="ridge", distribution="normal", **split.shape
-    ).fit(draws, y)
-    return time.process_time() - started
 
 
 def tables() -> str:
