@@ -127,23 +127,28 @@ def test_probability_of_a_higher_value():
     assert page.best_cut(higher + 1, lower) == 0.0
 
 
-def test_artefacts_are_the_permuted_steps():
+def test_artefacts_are_the_permuted_steps(monkeypatch):
     def row(value):
         return {"d_members": [value, value + 1, value + 2, value + 3]}
 
-    record = {
-        "measured": [row(0)],
-        "permuted catalysts": [row(10)],
-        "left-out additives": [row(99)],
-    }
-    artefacts, genuine = page.split(record, 0, page.MEASURES[1].read)
+    monkeypatch.setattr(page, "MEASURES", {page.D: page.MEASURES[page.D]})
+    monkeypatch.setattr(page, "RULES", {})
+    monkeypatch.setattr(page, "BY_COMPONENT", {"catalyst": "permuted catalysts"})
+    steps = page.steps_of(
+        {
+            "measured": [row(0)],
+            "permuted catalysts": [row(10)],
+            "left-out additives": [row(99)],
+        }
+    )
+    artefacts, genuine = page.signed(steps, page.D, "catalyst")
     assert artefacts.tolist() == [10]
     assert genuine.tolist() == [0]
-    artefacts, genuine = page.split(record, 3, page.MEASURES[1].read)
+    artefacts, genuine = page.signed(steps, page.D, "additive")
     assert artefacts.tolist() == []
     assert genuine.tolist() == [3, 13]
-    assert page.ranked_first(record, page.MEASURES[1], 0) == [False]
-    assert page.ranked_first(record, page.MEASURES[1], -1) == [True]
+    assert page.ranked_first(steps, page.D).tolist() == [[False]]
+    assert page.ranked_first(steps, page.D, -1).tolist() == [[True]]
 
 
 def test_the_record_is_complete():
@@ -181,7 +186,8 @@ def test_steps_that_gain_an_answer_are_counted(monkeypatch):
     # Step m1 had an answer; m2 in one of three draws; stop is no choice.
     counts = {"steps": 3, "none": 2, "drivers": 1, "predicted": 1, "parts": 1}
     assert page.gained(record) == counts
-    assert page.counts_of_task(record["grid"])["before"] == [1, 1, 2]
+    draws = page.draws_of_tasks(record)
+    assert draws.groupby("draw")["before"].sum().tolist() == [1, 1, 2]
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.measuring import load, table, table_of
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
@@ -39,6 +39,39 @@ PICTURE = ROOT / "docs" / "images" / "artefacts.png"
 PIECES = Pieces(ROOT / "benchmarks/paper/pieces", (), {"preset": "full", "seed": 0})
 N_RESAMPLES = 2000
 
+Figures = dict[str, Callable[[dict[str, Any]], Sequence[float]]]
+D, INDEX = "D of the members", "largest first-order index, mean"
+GAIN = "gain on unseen reactions (low)"
+#: Figures of the steps of an ensemble; *low*: artefacts should have low values.
+MEASURES: Figures = {
+    "D of the paper's expansion": itemgetter("d_expansion"),
+    D: itemgetter("d_members"),
+    "first-order index of PC1, mean": itemgetter("s1"),
+    INDEX: itemgetter("s_largest"),
+    "fragility: total variation": itemgetter("total_variation"),
+    "fragility over that of equal noise": itemgetter("excess"),
+    "Aitchison variance per degree of freedom": itemgetter("per_freedom"),
+    "p-value of the drivers (low)": lambda row: row["verdict"]["p"],
+    "named parts: single reactions' share": lambda row: row["parts"]["single_total"],
+    "named parts: own average's share": lambda row: row["parts"]["own"],
+    "agreement of the members (low)": itemgetter("agreement"),
+    GAIN: itemgetter("gain"),
+}
+DRIVEN, SUPPORTED = (
+    "some principal component drives it (verdict)",
+    "named parts are supported",
+)
+AGREES, GAINS = "agreement above one half", "gain on unseen reactions above 0"
+#: Rules that say yes or no of a step.
+RULES: Figures = {
+    DRIVEN: lambda row: row["verdict"]["drives"],
+    "some named part drives it (explain)": lambda row: row.get("explain", {}).get(
+        "drives", [None] * len(COMPONENTS)
+    ),
+    SUPPORTED: lambda row: row["parts"]["supported"],
+    AGREES: lambda row: np.array(row["agreement"]) > 0.5,
+    GAINS: lambda row: np.array(row["gain"]) > 0.0,
+}
 #: Conditions with an artefact whose ensembles rank their own steps.
 BY_COMPONENT = {
     "catalyst": "permuted catalysts",
@@ -46,52 +79,39 @@ BY_COMPONENT = {
     "aryl_halide": "permuted halides",
     "additive": "additives scrambled within blocks",
 }
-
-
 #: Components that are permuted under all recipes of the proxies.
 PERMUTED = ("aryl_halide", "additive")
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A figure of each step; ``sign`` is -1 where artefacts should have low values."""
-
-    label: str
-    read: Callable[[dict[str, Any]], Sequence[float]]
-    sign: int = 1
+# Artefacts and genuine steps
 
 
-MEASURES = (
-    Measure("D of the paper's expansion", itemgetter("d_expansion")),
-    Measure("D of the members", itemgetter("d_members")),
-    Measure("first-order index of PC1, mean", itemgetter("s1")),
-    Measure("largest first-order index, mean", itemgetter("s_largest")),
-    Measure("fragility: total variation", itemgetter("total_variation")),
-    Measure("fragility over that of equal noise", itemgetter("excess")),
-    Measure("Aitchison variance per degree of freedom", itemgetter("per_freedom")),
-    Measure("p-value of the drivers (low)", lambda row: row["verdict"]["p"], -1),
-    Measure(
-        "named parts: single reactions' share", lambda row: row["parts"]["single_total"]
-    ),
-    Measure("named parts: own average's share", lambda row: row["parts"]["own"]),
-    Measure("agreement of the members (low)", itemgetter("agreement"), -1),
-    Measure("gain on unseen reactions (low)", itemgetter("gain"), -1),
-)
-PAPERS, GAIN = MEASURES[:4], MEASURES[-1]
+def steps_of(record: dict[str, Any]) -> pd.DataFrame:
+    """Return every step of the ensembles of a recipe, with all figures and rules.
 
-
-def split(
-    record: dict[str, Any], step: int, read: Callable[[dict[str, Any]], Any]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a figure of one step where it is an artefact, and where it is genuine."""
-    artefacts, genuine = [], []
+    Without those whose additives are left out: some of their levels are artefacts.
+    """
+    frames = []
     for name, rows in record.items():
         condition = CONDITIONS[name]
-        if condition.n_left_out:  # neither: some levels are artefacts
-            continue
-        of = artefacts if condition.scrambled == COMPONENTS[step] else genuine
-        of += [read(row)[step] for row in rows]
-    return np.array(artefacts, dtype=float), np.array(genuine, dtype=float)
+        for number, row in enumerate(rows if not condition.n_left_out else ()):
+            found = {label: read(row) for label, read in (MEASURES | RULES).items()}
+            frame = pd.DataFrame(found).assign(condition=name, ensemble=number)
+            is_artefact = [component == condition.scrambled for component in COMPONENTS]
+            frames.append(frame.assign(step=COMPONENTS, artefact=is_artefact))
+    return pd.concat(frames, ignore_index=True)
+
+
+def sides(steps: pd.DataFrame, label: str) -> list[np.ndarray]:
+    """Return a figure where it is known, of artefacts and of genuine steps."""
+    known = steps.dropna(subset=label)
+    return [known.loc[known["artefact"] == is_so, label] for is_so in (True, False)]
+
+
+def signed(steps: pd.DataFrame, label: str, component: str) -> list[np.ndarray]:
+    """Return the same of one component; large where an artefact is expected."""
+    own = sides(steps[steps["step"] == component], label)
+    return [(-1 if "(low)" in label else 1) * values.to_numpy(float) for values in own]
 
 
 def auc(higher: np.ndarray, lower: np.ndarray) -> float:
@@ -113,62 +133,74 @@ def auc_with_interval(
     return auc(higher, lower), float(low), float(high)
 
 
-def ranked_first(record: dict[str, Any], measure: Measure, place: int) -> list[bool]:
-    """Say for each ensemble whether the artefact is the step of the largest value.
+def aucs(
+    steps: pd.DataFrame, label: str, components: Sequence[str] = COMPONENTS
+) -> list[str]:
+    """Return the probability that an artefact is beyond the genuine step, by step."""
+    return [f"{auc(*signed(steps, label, name)):.2f}" for name in components]
+
+
+def ranked_first(steps: pd.DataFrame, label: str, place: int = 0) -> np.ndarray:
+    """Say of each component and ensemble whether the artefact has the largest value.
 
     ``place`` 0 is the largest, -1 the smallest.
     """
     found = []
     for component, name in BY_COMPONENT.items():
-        for row in record.get(name, []):
-            values = measure.sign * np.array(measure.read(row), dtype=float)
-            order = np.argsort(-values, kind="stable")
-            found.append(COMPONENTS[order[place]] == component)
-    return found
+        own = steps[steps["condition"] == name]
+        values = own.pivot(index="ensemble", columns="step", values=label)
+        ranks = values[list(COMPONENTS)].to_numpy() * (1 if "(low)" in label else -1)
+        order = np.argsort(ranks, axis=1, kind="stable")
+        found.append(order[:, place] == COMPONENTS.index(component))
+    return np.array(found)
 
 
-def percent(hits: Sequence[bool]) -> str:
+def percent(hits: Any) -> str:
     return f"{100 * np.mean(hits):.0f} %"
 
 
-def aucs(
-    record: dict[str, Any], measure: Measure, steps: Sequence[str] = COMPONENTS
-) -> list[float]:
-    """Return the probability that an artefact is beyond the genuine step, by step."""
-    both = [split(record, COMPONENTS.index(step), measure.read) for step in steps]
-    return [auc(*(measure.sign * values for values in pair)) for pair in both]
+def counted(hits: Any) -> str:
+    """Return how many of how many."""
+    return f"{np.sum(hits):.0f} of {len(hits)}"
 
 
-def measures_table(record: dict[str, Any]) -> str:
+def spread_of(values: Any, significant: int = 0) -> str:
+    """Return the median and the range, with two decimals or significant digits."""
+    form = f".{significant}g" if significant else ".2f"
+    figures = (np.median(values), min(values), max(values))
+    middle, low, high = (f"{figure:{form}}" for figure in figures)
+    return f"{middle} ({low} to {high})"
+
+
+def measures_table(steps: pd.DataFrame) -> str:
     """Return how well each measure tells artefacts, step by step."""
-    rows = []
-    for measure in MEASURES:
-        cells = [f"{found:.2f}" for found in aucs(record, measure)]
-        rows.append([measure.label, *cells, percent(ranked_first(record, measure, 0))])
+    rows = [
+        [label, *aucs(steps, label), percent(ranked_first(steps, label))]
+        for label in MEASURES
+    ]
     columns = ["high means artefact?", "catalyst", "base", "halide", "additive"]
     return table([*columns, "ranked first"], rows)
 
 
-def intervals_table(record: dict[str, Any]) -> str:
+def intervals_table(steps: pd.DataFrame) -> str:
     """Return the same with intervals, medians, and the errors of the best cut."""
     rows = []
-    for measure in MEASURES:
-        for step, component in enumerate(COMPONENTS):
-            artefacts, genuine = split(record, step, measure.read)
-            signed = measure.sign * artefacts, measure.sign * genuine
-            found, low, high = auc_with_interval(*signed)
-            beyond = "probability that the artefact is beyond [90 %]"
-            rows.append(
-                {
-                    "measure": measure.label,
-                    "step": component.replace("_", " "),
-                    "artefact": spread_of(artefacts, 3),
-                    "genuine": spread_of(genuine, 3),
-                    beyond: f"{found:.2f} [{low:.2f}, {high:.2f}]",
-                    "mean of both error rates, best cut": f"{best_cut(*signed):.2f}",
-                }
-            )
-    return table_of(rows)
+    for label, component in product(MEASURES, COMPONENTS):
+        pair = signed(steps, label, component)
+        found, low, high = auc_with_interval(*pair)
+        shown = sides(steps[steps["step"] == component], label)
+        rows.append(
+            [
+                label,
+                component.replace("_", " "),
+                *(spread_of(values, 3) for values in shown),
+                f"{found:.2f} [{low:.2f}, {high:.2f}]",
+                f"{best_cut(*pair):.2f}",
+            ]
+        )
+    columns = ["measure", "step", "artefact", "genuine"]
+    columns += ["probability that the artefact is beyond [90 %]"]
+    return table([*columns, "mean of both error rates, best cut"], rows)
 
 
 def best_cut(artefacts: np.ndarray, genuine: np.ndarray) -> float:
@@ -179,32 +211,8 @@ def best_cut(artefacts: np.ndarray, genuine: np.ndarray) -> float:
     )
 
 
-#: Rules that say yes or no of a step, with what they say.
-RULES: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "some principal component drives it (verdict)": lambda row: row["verdict"][
-        "drives"
-    ],
-    "some named part drives it (explain)": lambda row: row["explain"]["drives"],
-    "named parts are supported": lambda row: row["parts"]["supported"],
-    "agreement above one half": lambda row: np.array(row["agreement"]) > 0.5,
-    "gain on unseen reactions above 0": lambda row: np.array(row["gain"]) > 0.0,
-}
-
-
-def said(record: dict[str, Any], rule: str) -> list[np.ndarray]:
-    """Return what a rule says of artefacts and of genuine steps."""
-    some = record
-    if "explain" in rule:
-        some = {
-            name: [row for row in rows if "explain" in row]
-            for name, rows in record.items()
-        }
-    both = [split(some, step, RULES[rule]) for step in range(len(COMPONENTS))]
-    return [np.concatenate(of) for of in zip(*both, strict=True)]
-
-
-def rules_table(record: dict[str, Any]) -> str:
-    rows = [[rule, *map(counted, said(record, rule))] for rule in RULES]
+def rules_table(steps: pd.DataFrame) -> str:
+    rows = [[rule, *map(counted, sides(steps, rule))] for rule in RULES]
     return table(["says yes", "of artefacts", "of genuine steps"], rows)
 
 
@@ -220,8 +228,9 @@ def recipes_table(record: dict[str, Any]) -> str:
     """Return what the two rules that work say under other recipes."""
     rows = []
     for recipe, label in RECIPE_LABELS.items():
-        counts = [said(record[recipe], rule) for rule in list(RULES)[-2:]]
-        rows.append([label, *(counted(of) for both in counts for of in both)])
+        steps = steps_of(record[recipe])
+        found = [of for rule in (AGREES, GAINS) for of in sides(steps, rule)]
+        rows.append([label, *map(counted, found)])
     columns = ["agreement, artefacts", "agreement, genuine"]
     columns += ["gain, artefacts", "gain, genuine"]
     return table(["members see", *columns], rows)
@@ -247,22 +256,22 @@ def levels_table(record: dict[str, Any]) -> str:
     return table(["left-out additives have a higher", "median", "range"], rows)
 
 
-def advised_first(
-    rows: list[dict[str, Any]], group: str, which: int
-) -> tuple[int, dict[str, int]]:
-    """Count the draws in which an advised intervention lowers a group's figure most.
-
-    With how often each intervention does.
-    """
-    best = [
-        min(INTERVENTIONS, key=lambda name: row["interventions"][name][group][which])
-        for row in rows
-    ]
-    counts = {name: best.count(name) for name in INTERVENTIONS}
-    return sum(counts[name] for name in ADVISED[group]), counts
-
+# The advice for the Sachs network
 
 _UNCERTAIN = ("between members", "in all")
+
+
+def uncertainty_left(
+    rows: list[dict[str, Any]], group: str, which: int
+) -> pd.DataFrame:
+    """Return what each intervention leaves uncertain of a group: a row a draw."""
+    left = pd.DataFrame([row["interventions"] for row in rows])
+    return left.map(lambda of: of[group][which])
+
+
+def best_of(rows: list[dict[str, Any]], group: str, which: int) -> pd.Series:
+    """Return the intervention that lowers a group's figure most, draw by draw."""
+    return uncertainty_left(rows, group, which)[list(INTERVENTIONS)].idxmin(axis=1)
 
 
 def advice_table(record: dict[str, Any]) -> str:
@@ -271,12 +280,11 @@ def advice_table(record: dict[str, Any]) -> str:
     for group, (which, label) in product(GROUPS, enumerate(_UNCERTAIN)):
         cells, leaders = [], []
         for standardized in STANDARDIZED:
-            of = record[standardized]
-            hits, counts = advised_first(of, group, which)
-            cells.append(f"{hits} of {len(of)}")
-            leader = max(counts, key=lambda name, counts=counts: counts[name])
-            leaders.append(f"{leader} ({counts[leader]})")
-        guess = f"{100 * len(ADVISED[group]) / len(INTERVENTIONS):.0f} %"
+            best = best_of(record[standardized], group, which).tolist()
+            cells.append(counted(np.isin(best, ADVISED[group])))
+            leader = max(INTERVENTIONS, key=best.count)
+            leaders.append(f"{leader} ({best.count(leader)})")
+        guess = percent(np.isin(list(INTERVENTIONS), ADVISED[group]))
         rows.append([f"{group}, {label}", *cells, guess, "; ".join(leaders)])
     columns = ["edges, uncertainty", *STANDARDIZED, "chance"]
     return table([*columns, "most often best, of each"], rows)
@@ -284,66 +292,74 @@ def advice_table(record: dict[str, Any]) -> str:
 
 def interventions_table(record: dict[str, Any]) -> str:
     """Return medians and ranges of the uncertainty left by each intervention."""
+    every = list(product(GROUPS, range(2)))
     rows = []
-    for standardized, name in product(STANDARDIZED, ("observational", *INTERVENTIONS)):
-        left = [row["interventions"][name] for row in record[standardized]]
-        cells = [
-            spread_of([one[group][which] for one in left])
-            for group, which in product(GROUPS, range(2))
-        ]
-        rows.append([standardized, name, *cells])
-    columns = [f"{group}, {label}" for group, label in product(GROUPS, _UNCERTAIN)]
+    for standardized in STANDARDIZED:
+        left = [uncertainty_left(record[standardized], *figure) for figure in every]
+        for name in left[0]:
+            cells = [spread_of(values[name]) for values in left]
+            rows.append([standardized, name, *cells])
+    columns = [f"{group}, {_UNCERTAIN[which]}" for group, which in every]
     return table(["standardised by", "cells added", *columns], rows)
 
 
-def established(record: dict[str, Any], standardized: str) -> dict[str, Any]:
+def halves(row: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, float | None]:
     """Return whether pairs that members agree on are those that stay.
 
-    Among the pairs with an edge in more than half of the graphs: how often pairs of the
-    robust and of the fragile half have changed, and the probability that a changed pair
-    is the more fragile.
+    Among the pairs with an edge in more than half of the graphs: which of the robust
+    and of the fragile half have changed, and the probability that a changed pair is the
+    more fragile.
     """
-    halves: tuple[list[bool], list[bool]] = ([], [])
-    aucs = []
-    for row in record[standardized]:
-        pairs = {name: np.array(values) for name, values in row["pairs"].items()}
-        likely = pairs["edge"] > 0.5
-        spread, distance = pairs["between"][likely], pairs["distance"][likely]
-        changed = distance > 0.5
-        order = np.argsort(spread, kind="stable")
-        half = len(order) // 2
-        halves[0].extend(changed[order[:half]])
-        halves[1].extend(changed[order[-half:]])
-        if 0 < changed.sum() < len(changed):
-            aucs.append(auc(spread[changed], spread[~changed]))
-    return {"robust": halves[0], "fragile": halves[1], "auc": aucs}
+    pairs = {name: np.array(values) for name, values in row["pairs"].items()}
+    likely = pairs["edge"] > 0.5
+    spread, changed = pairs["between"][likely], pairs["distance"][likely] > 0.5
+    order, half = np.argsort(spread, kind="stable"), len(spread) // 2
+    apart = None
+    if 0 < changed.sum() < len(changed):
+        apart = auc(spread[changed], spread[~changed])
+    return changed[order[:half]], changed[order[-half:]], apart
 
 
 def established_table(record: dict[str, Any]) -> str:
     rows = []
     for standardized in STANDARDIZED:
-        found = established(record, standardized)
-        halves = [percent(found[half]) for half in ("robust", "fragile")]
-        shown = spread_of(found["auc"]) if found["auc"] else "–"
-        rows.append([standardized, *halves, shown])
+        found = zip(*map(halves, record[standardized]), strict=True)
+        robust, fragile, apart = found
+        known = [value for value in apart if value is not None]
+        cells = [percent(np.concatenate(half)) for half in (robust, fragile)]
+        rows.append([standardized, *cells, spread_of(known) if known else "–"])
     columns = ["standardised by", "robust half changed", "fragile half changed"]
     return table([*columns, "changed is more fragile"], rows)
 
 
-def counts_of_task(found: dict[str, Any]) -> dict[str, list[int]]:
-    """Count, in each draw, the steps that get an answer."""
-    draws = found["draws"]
-    choices = [place for place, q2 in enumerate(draws[0]["q2"]) if q2 is not None]
-    return {
-        "choices": choices,
-        "before": [sum(draw["q2"][i] >= MIN_Q2 for i in choices) for draw in draws],
-        "now": [sum(bool(draw["drives"][i]) for i in choices) for draw in draws],
-    }
+# The nine tasks
 
 
-def in_order(record: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the tasks that were measured, in the order of the pages."""
-    return [(task, record[task]) for task in TASKS if task in record]
+def draws_of_tasks(record: dict[str, Any]) -> pd.DataFrame:
+    """Return the steps with a choice of every task, in the order of the pages.
+
+    A row a draw: whether the verdict said yes before, what drives the step now, and Q²
+    of the fit behind it. Steps are numbered in ``place``.
+    """
+    rows = [
+        {
+            "task": task,
+            "place": place,
+            "step": record[task]["steps"][place],
+            "draw": number,
+            "q2": q2,
+            "before": q2 >= MIN_Q2,
+            "drives": draw["drives"][place],
+            "now": bool(draw["drives"][place]),
+            "learned_q2": draw["learned_q2"][place],
+        }
+        for task in TASKS
+        if task in record
+        for number, draw in enumerate(record[task]["draws"])
+        for place, q2 in enumerate(draw["q2"])
+        if q2 is not None
+    ]
+    return pd.DataFrame(rows)
 
 
 def range_of(counts: Sequence[int]) -> str:
@@ -356,11 +372,11 @@ def range_of(counts: Sequence[int]) -> str:
 def tasks_table(record: dict[str, Any]) -> str:
     """Return how many steps of each task get an answer, before and now."""
     parts, rows = named_parts(), []
-    for task, found in in_order(record):
-        counts = counts_of_task(found)
-        steps = [found["steps"][place] for place in counts["choices"]]
-        cells = [range_of(counts[when]) for when in ("before", "now")]
+    for task, own in draws_of_tasks(record).groupby("task", sort=False):
+        counts = own.groupby("draw")[["before", "now"]].sum()
+        steps = own.groupby("place")["step"].first()
         named = sum((task, step) in parts for step in steps)
+        cells = [range_of(counts[when]) for when in counts]
         rows.append([task, str(len(steps)), *cells, str(named)])
     return table(["task", "steps", "verdict before", "drivers", "named parts"], rows)
 
@@ -371,21 +387,19 @@ def gained(record: dict[str, Any]) -> dict[str, int]:
     An answer in at least half of the draws; of drivers also those whose fit predicts
     a tenth of the variance (median Q² over the draws).
     """
+    by = draws_of_tasks(record).groupby(["task", "place"], sort=False)
+    steps = by.agg({"step": "first", "before": "mean", "now": "mean"})
+    steps["learned_q2"] = by["learned_q2"].median()
+    none = steps[steps["before"] < 0.5].reset_index()
+    driven = none["now"] >= 0.5
     parts = named_parts()
-    found = dict.fromkeys(("steps", "none", "drivers", "predicted", "parts"), 0)
-    for task, of in in_order(record):
-        draws = of["draws"]
-        for place in counts_of_task(of)["choices"]:
-            found["steps"] += 1
-            if np.mean([draw["q2"][place] >= MIN_Q2 for draw in draws]) >= 0.5:
-                continue
-            driven_now = np.mean([bool(draw["drives"][place]) for draw in draws]) >= 0.5
-            learned = np.median([draw["learned_q2"][place] for draw in draws])
-            found["none"] += 1
-            found["drivers"] += int(driven_now)
-            found["predicted"] += int(driven_now and learned >= 0.1)
-            found["parts"] += int((task, of["steps"][place]) in parts)
-    return found
+    return {
+        "steps": len(steps),
+        "none": len(none),
+        "drivers": int(driven.sum()),
+        "predicted": int((driven & (none["learned_q2"] >= 0.1)).sum()),
+        "parts": none[["task", "step"]].apply(tuple, axis=1).isin(parts).sum().item(),
+    }
 
 
 def answer_of_tasks() -> str:
@@ -402,27 +416,24 @@ def answer_of_tasks() -> str:
 def steps_table(record: dict[str, Any]) -> str:
     """Return each step of each task: verdict before, drivers now, named parts."""
     parts, rows = named_parts(), []
-    for task, found in in_order(record):
-        draws = found["draws"]
-        for place in counts_of_task(found)["choices"]:
-            step, q2 = found["steps"][place], [draw["q2"][place] for draw in draws]
-            yes = sum(value >= MIN_Q2 for value in q2)
-            drives = Counter(shown(name) for d in draws for name in d["drives"][place])
-            driving = ", ".join(f"{name} {n}" for name, n in sorted(drives.items()))
-            rows.append(
-                {
-                    "task": task,
-                    "step": step,
-                    "verdict before: yes in": f"{yes} of {len(q2)}; Q² {spread_of(q2)}",
-                    "drivers, in how many draws": driving or "none",
-                    "Q² without settings": spread_of(
-                        [draw["learned_q2"][place] for draw in draws]
-                    ),
-                    "named parts: the leading one": parts.get(
-                        (task, step), "not supported"
-                    ),
-                }
-            )
+    by = draws_of_tasks(record).groupby(["task", "place"], sort=False)
+    for (task, _), own in by:
+        step = own["step"].iloc[0]
+        drives = Counter(shown(name) for names in own["drives"] for name in names)
+        driving = ", ".join(f"{name} {n}" for name, n in sorted(drives.items()))
+        rows.append(
+            {
+                "task": task,
+                "step": step,
+                "verdict before: yes in": f"{counted(own['before'])}; "
+                f"Q² {spread_of(own['q2'])}",
+                "drivers, in how many draws": driving or "none",
+                "Q² without settings": spread_of(own["learned_q2"]),
+                "named parts: the leading one": parts.get(
+                    (task, step), "not supported"
+                ),
+            }
+        )
     return table_of(rows)
 
 
@@ -432,71 +443,54 @@ def shown(name: str) -> str:
     return f"PC{int(name[3:]) + 1}" if is_component else name
 
 
-def spread_of(values: Sequence[float] | np.ndarray, significant: int = 0) -> str:
-    """Return the median and the range, with two decimals or significant digits."""
-    form = f".{significant}g" if significant else ".2f"
-    figures = (np.median(values), min(values), max(values))
-    middle, low, high = (f"{figure:{form}}" for figure in figures)
-    return f"{middle} ({low} to {high})"
+# Sentences, the rows of the page of the paper, and the pages
 
 
-def counted(hits: Sequence[bool]) -> str:
-    """Return how many of how many."""
-    return f"{np.sum(hits):.0f} of {len(hits)}"
-
-
-def beyond(record: dict[str, Any], measure: Measure) -> str:
-    """Return these probabilities side by side."""
-    found = [f"{value:.2f}" for value in aucs(record, measure)]
+def listed(found: list[str]) -> str:
+    """Return figures side by side."""
     return f"{', '.join(found[:-1])} and {found[-1]}"
-
-
-def of_two(record: dict[str, Any], measure: Measure) -> str:
-    """Return the probability for the two steps that other recipes permute."""
-    return " and ".join(f"{value:.2f}" for value in aucs(record, measure, PERMUTED))
 
 
 def advice_counts(record: dict[str, Any], group: str, which: int) -> str:
     """Return in how many draws of both readings an advised intervention is best."""
-    both = [record[standardized] for standardized in STANDARDIZED]
-    hits = sum(advised_first(rows, group, which)[0] for rows in both)
-    return f"{hits} of {sum(map(len, both))}"
+    rows = [row for standardized in STANDARDIZED for row in record[standardized]]
+    return counted(best_of(rows, group, which).isin(ADVISED[group]))
 
 
 def answer() -> list[str]:
     """Return the five sentences of the page."""
     every, sachs = load(REACTIONS), load(SACHS)
-    record = every["default"]
-    d, index = MEASURES[1], MEASURES[3]
-    first = ranked_first(record, d, 0)
+    steps, others = (steps_of(every[name]) for name in ("default", "nine tenths"))
+    first = ranked_first(steps, D)
     verdicts, parts, agreeing, gains = (
-        said(record, rule) for rule in RULES if "explain" not in rule
+        list(map(counted, sides(steps, rule)))
+        for rule in (DRIVEN, SUPPORTED, AGREES, GAINS)
     )
-    shared = said(every["nine tenths"], list(RULES)[3])[0]
-    of_gain = said(every["nine tenths"], list(RULES)[4])[0]
+    shared, of_gain = (counted(sides(others, rule)[0]) for rule in (AGREES, GAINS))
+    of_paper = " and ".join(aucs(steps_of(every["paper"]), D, PERMUTED))
     return [
         "No: where the levels of one component are permuted, so that whatever a policy "
         "prefers among them is chance, the step with the largest D of its ensemble is "
-        f"that artefact in {percent(first)} of {len(first)} ensembles, as often as by "
+        f"that artefact in {percent(first)} of {first.size} ensembles, as often as by "
         "guessing: it is the additive, which has the most levels, whatever was "
         "permuted.",
         "Beside the same step where it carries signal, the artefact has the larger D "
-        f"with a probability of {beyond(record, d)} (catalyst, base, halide, additive) "
-        "and the larger index of a principal component with "
-        f"{beyond(record, index)}, where one half is what guessing gives and the "
+        f"with a probability of {listed(aucs(steps, D))} (catalyst, base, halide, "
+        "additive) and the larger index of a principal component with "
+        f"{listed(aucs(steps, INDEX))}, where one half is what guessing gives and the "
         "paper's reading needs one; with the paper's proxies its D is larger "
-        f"({of_two(every['paper'], d)}, halide and additive, of few ensembles), which "
+        f"({of_paper}, halide and additive, of few ensembles), which "
         "nobody sees without the other data.",
         "Drivers and named parts say which uncertainty moves a choice, and not whether "
         "the choice is real: some principal component drives "
-        f"{counted(verdicts[0])} artefacts and {counted(verdicts[1])} genuine steps, "
-        f"and named parts have support at {counted(parts[0])} and {counted(parts[1])}.",
+        f"{verdicts[0]} artefacts and {verdicts[1]} genuine steps, "
+        f"and named parts have support at {parts[0]} and {parts[1]}.",
         "Two figures that need no expansion tell them apart: the members agree on what "
-        f"they prefer at {counted(agreeing[0])} artefacts and {counted(agreeing[1])} "
+        f"they prefer at {agreeing[0]} artefacts and {agreeing[1]} "
         "genuine steps, and the component improves the prediction of unseen reactions "
-        f"at {counted(gains[0])} and {counted(gains[1])}; where members share nine "
-        f"tenths of the rows they agree at {counted(shared)} artefacts, and the second "
-        f"figure still says {counted(of_gain)}.",
+        f"at {gains[0]} and {gains[1]}; where members share nine "
+        f"tenths of the rows they agree at {shared} artefacts, and the second "
+        f"figure still says {of_gain}.",
         "Of the advice what to perturb in the Sachs network, the inhibition of Mek is "
         "the best of six interventions for the MAPK edges in "
         f"{advice_counts(sachs, 'MAPK', 1)} draws by all of their uncertainty, but in "
@@ -514,45 +508,40 @@ def piece() -> dict[str, Any]:
     shows what is claimed. A repetition of the reactions has four ensembles, one with
     each component permuted, in one of which guessing finds the artefact.
     """
-    record, sachs = load(REACTIONS)["default"], load(SACHS)
+    steps, sachs = steps_of(load(REACTIONS)["default"]), load(SACHS)
     found: dict[str, Any] = {}
-    for name, measure in (("D", MEASURES[1]), ("index", MEASURES[3])):
+    for name, label in (("D", D), ("index", INDEX)):
         for end, place in (("high", 0), ("low", -1)):
-            ranked = np.reshape(ranked_first(record, measure, place), (4, -1))
             found[f"{end} {name}"] = {
                 "30 % of the rows": [
                     ([n], n > 1 if end == "high" else n < 1)
-                    for n in ranked.sum(axis=0).tolist()
+                    for n in ranked_first(steps, label, place).sum(axis=0).tolist()
                 ]
             }
-    for group in GROUPS:
-        for which, label in enumerate(_UNCERTAIN):
-            found[f"{group}, {label}"] = {
-                reading: [_advised(row, group, which) for row in sachs[reading]]
-                for reading in STANDARDIZED
-            }
+    for group, (which, label) in product(GROUPS, enumerate(_UNCERTAIN)):
+        found[f"{group}, {label}"] = {
+            reading: advised(sachs[reading], group, which) for reading in STANDARDIZED
+        }
     found["established"] = {
-        reading: [_stays(row) for row in sachs[reading]] for reading in STANDARDIZED
+        reading: [stays(row) for row in sachs[reading]] for reading in STANDARDIZED
     }
     plain: dict[str, Any] = rounded(found)
     return plain
 
 
-def _advised(
-    row: dict[str, Any], group: str, which: int
-) -> tuple[tuple[float, float], bool]:
-    """Return what the best advised and the best other intervention leave."""
-    left = {name: row["interventions"][name][group][which] for name in INTERVENTIONS}
-    advised = min(left[name] for name in ADVISED[group])
-    other = min(left[name] for name in INTERVENTIONS if name not in ADVISED[group])
-    return (advised, other), bool(advised_first([row], group, which)[0])
+def advised(rows: list[dict[str, Any]], group: str, which: int) -> list[Any]:
+    """Return what the best advised and the best other intervention leave, by draw."""
+    left = uncertainty_left(rows, group, which)[list(INTERVENTIONS)]
+    ours, others = left[list(ADVISED[group])], left.drop(columns=list(ADVISED[group]))
+    pairs = np.column_stack([ours.min(axis=1), others.min(axis=1)])
+    is_best = best_of(rows, group, which).isin(ADVISED[group])
+    return list(zip(pairs.tolist(), is_best.tolist(), strict=True))
 
 
-def _stays(row: dict[str, Any]) -> tuple[tuple[float, float], bool]:
+def stays(row: dict[str, Any]) -> tuple[list[float], bool]:
     """Return how much of the robust and of the fragile half changes."""
-    found = established({"": [row]}, "")
-    robust, fragile = (float(np.mean(found[half])) for half in ("robust", "fragile"))
-    return (robust, fragile), robust < 0.5
+    robust, fragile = (float(np.mean(half)) for half in halves(row)[:2])
+    return [robust, fragile], robust < 0.5
 
 
 def words_table() -> str:
@@ -570,12 +559,12 @@ def words_table() -> str:
 def page_tables() -> dict[str, str]:
     """Return the tables that stand on the page itself."""
     record, sachs = load(REACTIONS), load(SACHS)
-    reactions = record["default"]
+    steps = steps_of(record["default"])
     return {
-        "measures": measures_table(reactions),
-        "rules": rules_table(reactions),
+        "measures": measures_table(steps),
+        "rules": rules_table(steps),
         "recipes": recipes_table(record),
-        "levels": levels_table(reactions),
+        "levels": levels_table(record["default"]),
         "advice": advice_table(sachs),
         "established": established_table(sachs),
         "tasks": tasks_table(load(TASKS_RECORD)),
@@ -588,7 +577,7 @@ def download() -> str:
     sections = [
         "<!-- Written by python -m benchmarks.paper.artefacts_page; do not edit. -->",
         "## Buchwald–Hartwig: artefacts and genuine steps",
-        intervals_table(record["default"]),
+        intervals_table(steps_of(record["default"])),
         "Ensembles: "
         + ", ".join(f"{name} {len(rows)}" for name, rows in record["default"].items())
         + ".",
@@ -602,14 +591,14 @@ def download() -> str:
     return "\n\n".join(part.rstrip("\n") for part in sections) + "\n"
 
 
-def draw(record: dict[str, Any]) -> bytes:
+def draw(steps: pd.DataFrame) -> bytes:
     """Draw three measures of genuine steps and of artefacts."""
     from gflownet_envs.experiments.paper.page.panels import new_figure, png
     from skpce.plotting._style import COLORS
 
     panels = (
-        ("total variance D\nof the members", MEASURES[1], "log"),
-        ("largest first-order index\nof a principal component", MEASURES[3], "linear"),
+        ("total variance D\nof the members", D, "log"),
+        ("largest first-order index\nof a principal component", INDEX, "linear"),
         ("R² that the component adds\non unseen reactions", GAIN, "linear"),
     )
     sides = (("genuine", "o", COLORS[0]), ("artefact: permuted", "s", COLORS[5]))
@@ -617,9 +606,9 @@ def draw(record: dict[str, Any]) -> bytes:
     axes = figure.subplots(1, len(panels))
     rng = np.random.default_rng(0)
     for ax, (title, measure, scale) in zip(axes, panels, strict=True):
-        for step in range(len(COMPONENTS)):
-            genuine_first = split(record, step, measure.read)[::-1]
-            for side, values in enumerate(genuine_first):
+        for step, component in enumerate(COMPONENTS):
+            both = sides(steps[steps["step"] == component], measure)
+            for side, values in enumerate(both[::-1]):
                 label, marker, color = sides[side]
                 x = step + 0.4 * (side - 0.5) + rng.uniform(-0.08, 0.08, len(values))
                 how = {"ms": 3.5, "alpha": 0.6, "mew": 0, "color": color}
@@ -636,7 +625,7 @@ def draw(record: dict[str, Any]) -> bytes:
 
 def main() -> None:
     TABLES.write_text(download(), encoding="utf-8")
-    PICTURE.write_bytes(draw(load(REACTIONS)["default"]))
+    PICTURE.write_bytes(draw(steps_of(load(REACTIONS)["default"])))
     (PIECES.folder / f"{ARTEFACTS}.json").unlink(missing_ok=True)
     PIECES.get(ARTEFACTS, piece)
     print("\n".join([*answer(), answer_of_tasks()]), "\n")
