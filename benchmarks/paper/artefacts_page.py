@@ -601,7 +601,7 @@ def draw(steps: pd.DataFrame) -> bytes:
         ("largest first-order index\nof a principal component", INDEX, "linear"),
         ("R² that the component adds\non unseen reactions", GAIN, "linear"),
     )
-    sides = (("genuine", "o", COLORS[0]), ("artefact: permuted", "s", COLORS[5]))
+    looks = (("genuine", "o", COLORS[0]), ("artefact: permuted", "s", COLORS[5]))
     figure = new_figure(3.6, 10.0)
     axes = figure.subplots(1, len(panels))
     rng = np.random.default_rng(0)
@@ -609,7 +609,7 @@ def draw(steps: pd.DataFrame) -> bytes:
         for step, component in enumerate(COMPONENTS):
             both = sides(steps[steps["step"] == component], measure)
             for side, values in enumerate(both[::-1]):
-                label, marker, color = sides[side]
+                label, marker, color = looks[side]
                 x = step + 0.4 * (side - 0.5) + rng.uniform(-0.08, 0.08, len(values))
                 how = {"ms": 3.5, "alpha": 0.6, "mew": 0, "color": color}
                 ax.plot(x, values, marker, label="" if step else label, **how)
