@@ -53,6 +53,14 @@ def command_line(*arguments: str) -> None:
     )
 
 
+def finished(task: str, preset: str, runs: Path) -> Path:
+    """Return the folder of a run, which is made where it is not finished."""
+    folder = runs / f"{task}-{preset}"
+    if not (folder / "report.html").exists():  # the last file of a run
+        command_line("run", task, "--preset", preset, "--out", str(folder))
+    return folder
+
+
 def over_steps(values: list[float | None], digits: int = 2) -> str:
     """Return one number a step; median and range where there are many steps."""
     known = [value for value in values if value is not None]
@@ -155,13 +163,10 @@ def page(folders: dict[str, list[Path]]) -> str:
 def main() -> None:
     given = {"tasks": TASKS, "out": Path("runs"), "write": Path}
     arguments = options(__doc__, presets=["default", "paper"], **given)
-    folders: dict[str, list[Path]] = {preset: [] for preset in arguments.presets}
-    for preset, its_folders in folders.items():
-        for task in arguments.tasks:
-            folder = arguments.out / f"{task}-{preset}"
-            if not (folder / "report.html").exists():  # the last file of a run
-                command_line("run", task, "--preset", preset, "--out", str(folder))
-            its_folders.append(folder)
+    folders = {
+        preset: [finished(task, preset, arguments.out) for task in arguments.tasks]
+        for preset in arguments.presets
+    }
     publish(page(folders), arguments.write)
 
 

@@ -1,187 +1,149 @@
-"""Effects of named parts on every task, as the report of a run has them.
+"""Effects of named parts on every task, from the records of runs.
 
-Run: ``OMP_NUM_THREADS=1 python -m benchmarks.named_parts --out runs/named_parts
---write docs/downloads/named_parts.txt --write-tasks docs/tasks/named_parts``. Finished
-files in the folder are not written again: delete one to find it anew. The trained
-proxies are stored in ``--blocks``, in a folder for each task.
+Run: ``python -m benchmarks.named_parts --runs runs --write
+docs/downloads/named_parts.txt --write-tasks docs/tasks/named_parts``. A run of the
+preset ``default`` that is not finished there is made, as by ``benchmarks.all_tasks``.
 """
 
 from __future__ import annotations
 
-import sys
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from threadpoolctl import threadpool_limits
 
 from benchmarks import measuring
-from benchmarks.measuring import options, publish, stored, study_of
-from gflownet_envs.experiments.part_effects import find_part_effects
-from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.tables import entries_table
-from gflownet_envs.experiments.task import PartFindings
+from benchmarks.all_tasks import finished
+from benchmarks.measuring import load, options, publish
 from gflownet_envs.experiments.tasks import TASKS
+from skpce._report import percent_with_error
+from skpce.inspection._input_tests import smallest_p_value
 
-Task = dict[str, Any]
+Split = dict[str, Any]
 NOTE = "<!-- Written by python -m benchmarks.named_parts; do not edit. -->"
 #: Parts of a choice that are listed on the page of a task, the first and others of at
 #: least so much; verified entries of a choice there (the report of a run has ten).
 _LISTED, _LEAST, _ENTRIES = 3, 0.05, 3
 
 
-def measure(name: str, preset_name: str, seed: int, blocks: Path) -> Task:
-    """Return the effects of all splits of a task."""
-
-    def progress(stage: str, done: int, total: int) -> None:
-        if done == total:
-            print(f"{name}: {stage}", file=sys.stderr)
-
-    preset = TASKS[name].presets[preset_name]
-    study = study_of(name, preset, blocks / name, seed)
-    quiet: dict[str, Any] = {"store": None, "progress": progress}
-    policies = make_policies(study, preset.training, train=False, seed=seed, **quiet)
-    with threadpool_limits(1):
-        found = find_part_effects(
-            study, policies, n_draws=preset.n_part_draws, seed=seed, progress=progress
-        )
-    return {"task": name, "splits": [split(one) for one in found]}
+def decisions(split: Split) -> Iterator[dict[str, Any]]:
+    """Yield the decisions of a split that vary: shares alone and their errors."""
+    effects = split["effects"]
+    for place, ratio in enumerate(effects["variance_ratio"]):
+        if ratio is not None:
+            row = {name: effects[name][place] for name in ("step", "supported")}
+            shares = np.array(
+                [effects[name][place] for name in ("first", "first_error")]
+            )
+            error = effects["variance_ratio_error"][place]
+            yield row | {"shares": shares, "ratio": f"{ratio:.2f} ± {error:.2f}"}
 
 
-def split(found: PartFindings) -> dict[str, Any]:
-    """Return the effects of one split, step by step."""
-    effects, table = found.effects, entries_table(found)
-    columns = ("first", "first_error", "variance_ratio", "variance_ratio_error")
-    return {
-        "title": found.named.title,
-        "n_members": effects.n_members,
-        "n_draws": effects.n_draws,
-        "cpu_seconds": found.cpu_seconds,
-        "parts": list(effects.part_names),
-        "independence": effects.notes[-1],
-        "steps": [
-            {
-                "step": step.step,
-                "supported": bool(step.supported),
-                **{name: getattr(effects, name)[place].tolist() for name in columns},
-            }
-            for place, step in enumerate(effects.steps)
-            if np.isfinite(step.variance_ratio)
-        ],
-        "entries": None
-        if table is None
-        else {"caption": table.caption, "columns": table.columns, "rows": table.rows},
-    }
-
-
-def page(tasks: list[Task]) -> str:
+def page(tasks: dict[str, list[Split]]) -> str:
     """Return the page of some tasks."""
     columns = ("task", "split", "decision", "parts", "alone", "interactions")
-    columns += ("largest part", "variance ratio", "CPU-seconds of the split")
-    sections = [
-        NOTE,
-        "## Every task",
-        table(columns, [row for task in tasks for row in rows_of_task(task)]),
-        "### Where nothing, or not everything, can be said",
-        "\n".join(f"- {line}" for task in tasks for line in limits(task)),
-    ]
+    columns += ("largest part", "variance ratio")
+    rows, limits = [], []
+    for task, splits in tasks.items():
+        if not splits:
+            rows.append([task, *["–"] * 7])
+            limits.append(f"- {task}: its rewards are not split into named parts.")
+        for split in splits:
+            refused = []
+            for row in decisions(split):
+                largest, alone = largest_part(split, row), row["shares"][0].sum()
+                if not row["supported"]:
+                    largest = f"({largest})"
+                    refused.append(f"{row['step']} ({row['ratio'].split()[0]})")
+                rows.append(
+                    [
+                        *(task, split["title"], row["step"]),
+                        str(len(split["effects"]["part"])),
+                        *(f"{alone:.2f}", f"{round(1.0 - alone, 2) + 0.0:.2f}"),
+                        *(largest, row["ratio"]),
+                    ]
+                )
+            if refused:
+                limits.append(
+                    f"- {task}, {split['title']}: parts depend on one another, and "
+                    f"recombined members have another variance than the members at "
+                    f"{', '.join(refused)}."
+                )
+    title = "### Where nothing, or not everything, can be said"
+    sections = [NOTE, "## Every task", table(columns, rows), title, "\n".join(limits)]
     return "\n\n".join(sections) + "\n"
 
 
-def rows_of_task(task: Task) -> list[list[str]]:
-    """One row per split and choice, of those that are supported or not."""
-    if not task["splits"]:
-        return [[task["task"], *["–"] * 8]]
-    rows = []
-    for own in task["splits"]:
-        for place, step in enumerate(own["steps"]):
-            first = np.array(step["first"])
-            best = int(first.argmax())
-            error = step["first_error"][best]
-            largest = f"{own['parts'][best]} {first[best]:.2f} ± {error:.2f}"
-            rows.append(
-                [
-                    *(task["task"], own["title"], step["step"], str(len(own["parts"]))),
-                    f"{first.sum():.2f}",
-                    f"{round(1.0 - first.sum(), 2) + 0.0:.2f}",
-                    largest if step["supported"] else f"({largest})",
-                    ratio(step),
-                    "" if place else f"{own['cpu_seconds']:.1f}",
-                ]
-            )
-    return rows
+def largest_part(split: Split, row: dict[str, Any]) -> str:
+    """Return the part with the largest share alone."""
+    first, error = row["shares"]
+    best = int(first.argmax())
+    return f"{split['effects']['part'][best]} {first[best]:.2f} ± {error[best]:.2f}"
 
 
-def limits(task: Task) -> list[str]:
-    """Say in one sentence each where nothing can be said, and why."""
-    if not task["splits"]:
-        return [f"{task['task']}: its rewards are not split into named parts."]
-    lines = []
-    for own in task["splits"]:
-        refused = [
-            f"{step['step']} ({step['variance_ratio']:.2f})"
-            for step in own["steps"]
-            if not step["supported"]
-        ]
-        if refused:
-            lines.append(
-                f"{task['task']}, {own['title']}: parts depend on one another, and "
-                f"recombined members have another variance than the members at "
-                f"{', '.join(refused)}."
-            )
-    return lines
-
-
-def task_tables(task: Task) -> str:
+def task_tables(splits: list[Split]) -> str:
     """Return a table of the leading parts for each split of one task."""
-    texts = [NOTE]
-    for own in task["splits"]:
-        rows = []
-        for step in own["steps"]:
-            first, error = np.array(step["first"]), np.array(step["first_error"])
+    texts, heads = [NOTE], ("decision", "first-order shares of the leading parts")
+    for split in splits:
+        rows, names = [], split["effects"]["part"]
+        for row in decisions(split):
+            first, error = row["shares"]
             named = ", ".join(
-                f"{own['parts'][i]} {percent(first[i], error[i])}"
+                f"{names[i]} {percent(first[i], error[i])}"
                 for n, i in enumerate(np.argsort(-first)[:_LISTED])
                 if n == 0 or first[i] >= _LEAST
             )
             rest = percent(1.0 - first.sum(), np.sqrt(np.square(error).sum()))
-            said = "" if step["supported"] else ", *not supported*"
-            rows.append([step["step"], named, rest, ratio(step) + said])
-        title = own["title"][0].upper() + own["title"][1:]
-        columns = ("decision", "first-order shares of the leading parts")
+            said = "" if row["supported"] else ", *not supported*"
+            rows.append([row["step"], named, rest, row["ratio"] + said])
+        title = split["title"][0].upper() + split["title"][1:]
         texts += [
-            f"**{title}** ({own['n_draws']} draws of {own['n_members']} members, "
-            f"{own['cpu_seconds']:.0f} CPU-s):",
-            table((*columns, "interactions", "variance ratio"), rows),
-            own["independence"],
-            *(entries(own["entries"]) if own["entries"] else ()),
+            f"**{title}** ({split['n_draws']} draws of {split['n_members']} members):",
+            table((*heads, "interactions", "variance ratio"), rows),
+            independence(split["dependence"]),
+            *(entries(split["entries"]) if split["entries"] else ()),
         ]
-    return "\n\n".join(filter(None, texts)) + "\n"
+    return "\n\n".join(texts) + "\n"
+
+
+def independence(found: dict[str, Any]) -> str:
+    """Say how far the parts depend on each other."""
+    apart = np.array(found["distance_correlation"], dtype=float)
+    largest = int(np.nanargmax(apart))
+    smallest = smallest_p_value(np.array(found["p_value"], dtype=float))
+    return (
+        f"Independence: largest distance correlation {apart[largest]:.2f} "
+        f"({found['pair'][largest]}), smallest p-value of two parts {smallest:.2g} "
+        "over all pairs."
+    )
 
 
 def entries(found: dict[str, Any]) -> list[str]:
     """Return the leading entries of each choice, as they were verified."""
-    rows, rank = [], 0
-    for row in found["rows"]:
-        rank = 0 if row[0] else rank + 1
-        if rank < _ENTRIES:
-            rows.append(list(row))
-    caption = found["caption"].replace("each step", "each decision")
-    columns = tuple("decision" if n == "step" else n for n in found["columns"])
-    shown = f"{caption} (the first {_ENTRIES} of each decision):"
-    return [shown, table(columns, rows)]
+    rows = []
+    for place, step in enumerate(found["step"]):
+        own = {name: found[name][place] for name in found if name not in _KEYS}
+        for rank, entry in enumerate(own["entry"][:_ENTRIES]):
+            if entry:
+                named = ["", ""] if rank else [step, own["part"][rank]]
+                alone = percent_with_error(own["alone"][rank], own["alone_error"][rank])
+                left = 1.0 - own["left"][rank], own["left_error"][rank]
+                rows.append([*named, entry, alone, percent_with_error(*left)])
+    columns = ("decision", "part", "entry", "variance if only it varies")
+    said = (
+        "What matters most in the leading part of each decision, verified by solving "
+        f"again (the first {_ENTRIES} of each decision):"
+    )
+    return [said, table((*columns, "fall if it is fixed"), rows)]
+
+
+_KEYS = ("step", "rank", "supported", "reasons")
 
 
 def percent(value: float, error: float) -> str:
     """Return a share with its standard error in per cent."""
     return f"{round(100 * value) + 0:.0f} ± {100 * error:.0f} %"
-
-
-def ratio(step: dict[str, Any]) -> str:
-    """Return the variance ratio of a step with its standard error."""
-    return f"{step['variance_ratio']:.2f} ± {step['variance_ratio_error']:.2f}"
 
 
 def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
@@ -191,22 +153,15 @@ def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
-    """Measure the tasks that are not finished, and write the page."""
-    runs = Path("runs/named_parts")
+    """Write the pages."""
     given = {"tasks": TASKS, "write": Path, "write_tasks": Path}
-    arguments = options(
-        __doc__, preset="default", seed=0, blocks=runs / "blocks", out=runs, **given
-    )
-    torch.set_num_threads(1)
-    how = arguments.preset, arguments.seed, arguments.blocks
-    tasks = [
-        stored(arguments.out / f"{name}.splits.json", partial(measure, name, *how))
-        for name in arguments.tasks
-    ]
-    if arguments.write_tasks is not None:
-        for task in tasks:
-            path = arguments.write_tasks / f"{task['task']}.md"
-            publish(task_tables(task), path)
+    arguments = options(__doc__, runs=Path("runs"), preset="default", **given)
+    tasks = {}
+    for task in arguments.tasks:
+        folder = finished(task, arguments.preset, arguments.runs)
+        tasks[task] = load(folder / "results.json")["named_parts"]
+        if arguments.write_tasks is not None:
+            publish(task_tables(tasks[task]), arguments.write_tasks / f"{task}.md")
     publish(page(tasks), arguments.write)
 
 

@@ -90,7 +90,7 @@ def named_parts() -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for line in NAMED.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if len(cells) != 9 or cells[0] not in TASKS:
+        if len(cells) != 8 or cells[0] not in TASKS:
             continue
         match = re.fullmatch(r"([^(].*) (-?\d\.\d\d) ± (\d\.\d\d)", cells[6])
         if match is not None:  # in brackets where it is not supported
