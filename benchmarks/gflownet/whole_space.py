@@ -10,8 +10,6 @@ Exact policies of three tasks: the grid, Buchwald–Hartwig reactions and real m
   errors above the next.
 - *Drivers* of the distribution over objects: probabilities of leading objects and of
   classes, entropy, expected reward, number of modes, by `skpce.explain`.
-- *Sachs*: what two samples of cells have in common, by greedy trajectories and by
-  marginals of edges.
 
 Run: ``SKPCE_DATA=… OMP_NUM_THREADS=1 python -m benchmarks.gflownet.whole_space --out
 runs/whole_space --write docs/downloads/whole_space.txt --images docs/images``.
@@ -21,14 +19,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 import skpce
@@ -36,7 +32,6 @@ from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import WholeSpace, policies_everywhere, solve_exact
 from gflownet_envs.exact.solve import ExactSolution
-from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.space_maps import (
     effects_everywhere,
     has_choice,
@@ -45,7 +40,6 @@ from gflownet_envs.experiments.space_maps import (
 )
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.storage import write_bytes
 
 IMAGES = {
     "grid": "space_grid.png",
@@ -63,16 +57,12 @@ _N_MEMBERS = 50  # of the drivers on the grid
 
 @dataclass(frozen=True)
 class Space:
-    """A task that is solved, and what its objects are."""
+    """A task that is solved."""
 
     name: str
     study: Study
     solution: ExactSolution
     space: WholeSpace
-    classes: Mapping[str, np.ndarray]
-    values: Mapping[str, np.ndarray]
-    neighbours: np.ndarray
-    object_names: tuple[str, ...]
 
     @property
     def n_explained(self) -> int:
@@ -81,11 +71,12 @@ class Space:
 
     def statistics(self) -> dict[str, np.ndarray]:
         """Return what is said of the distribution over objects."""
+        classes, values = classes_and_values(self.name, self.study)
         return self.space.statistics(
-            names=self.object_names,
-            classes=self.classes,
-            values=self.values,
-            neighbours=self.neighbours,
+            names=self.study.environment.object_names(),
+            classes=classes,
+            values=values,
+            neighbours=neighbours_of(self.name, self.study),
         )
 
 
@@ -97,21 +88,14 @@ def solved(name: str, folder: Path) -> Space:
     study = study_of(name, preset, folder / "blocks" / name)
     solution = solve_exact(study.environment, study.reward)
     space = WholeSpace.from_policies(solution.graph, solution)
-    classes, values, names = _objects(name, study)
-    return Space(
-        *(name, study, solution, space, classes, values),
-        neighbours_of(name, study),
-        names,
-    )
+    return Space(name, study, solution, space)
 
 
-def _objects(name: str, study: Study) -> Any:
-    """Return classes, values and names of the objects."""
-    names = study.environment.object_names()
-    log_reward = np.asarray(study.reward.log_reward, dtype=float)
+def classes_and_values(name: str, study: Study) -> tuple[Any, dict[str, np.ndarray]]:
+    """Return classes of the objects, and what each member says of them."""
     if name == "grid":
-        classes = study.levels["quadrant"]
-        return classes, {"reward": np.exp(log_reward)}, names
+        log_reward = np.asarray(study.reward.log_reward, dtype=float)
+        return study.levels["quadrant"], {"reward": np.exp(log_reward)}
     levels = study.environment.object_levels().numpy()
     if name == "buchwald-hartwig":
         # the ligand and base of a leading reaction are what a chemist stocks
@@ -120,13 +104,13 @@ def _objects(name: str, study: Study) -> Any:
             for i in (0, 1)
             for number, level in enumerate(list(study.environment.levels.values())[i])
         }
-        return classes, {"yield": study.reward_features}, names
+        return classes, {"yield": study.reward_features}
     classes = {
         f"a chain with {fragment}": np.flatnonzero((levels == number).any(axis=1))
         for number, fragment in enumerate(next(iter(study.environment.levels.values())))
     }
     shown = dict(list(classes.items())[:4])
-    return shown, {"predicted pIC50": study.reward_features}, names
+    return shown, {"predicted pIC50": study.reward_features}
 
 
 def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
@@ -147,20 +131,6 @@ def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
 
 
 # Why states are fragile
-
-
-def save_map(figure: Any, path: Path) -> None:
-    """Write a small file."""
-    from io import BytesIO
-
-    from PIL import Image
-
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=110, format="png")
-    drawn.seek(0)
-    small = BytesIO()
-    Image.open(drawn).convert("RGB").quantize(192).save(small, "png", optimize=True)
-    write_bytes(path, small.getvalue())
 
 
 def states_table(task: Space, reasons: Reasons, drivers: list[str]) -> str:
@@ -283,60 +253,6 @@ def drivers_table(task: Space) -> str:
     return f"**{TITLES[task.name]}**, {n_members} members:\n\n{table(heads, rows)}"
 
 
-# Sachs
-
-
-def sachs_table() -> str:
-    """What two samples of cells have in common, by trajectories and by marginals."""
-    from gflownet_envs.exact.dag import GraphFlows
-
-    study = study_of("sachs", replace(TASKS["sachs"].presets["default"], n_test=0))
-    env: Any = study.environment
-    marginals = GraphFlows(study.reward).edge_marginals().numpy()
-    edges = []
-    for row in range(12):
-        flows = GraphFlows(study.reward.select(slice(row, row + 1)))
-        walk = greedy_trajectory(env, flows.log_policy)
-        names = [env.action_names[a] for a in walk.actions]
-        edges.append({n for n in names if "→" in n or "->" in n})
-    off, both_ways = ~np.eye(env.n_nodes, dtype=bool), np.triu_indices(env.n_nodes, 1)
-    same = pd.DataFrame(
-        {
-            "edges": len(edges[one] & edges[two]) / len(edges[one] | edges[two]),
-            "marginals": np.minimum(a, b)[off].sum() / np.maximum(a, b)[off].sum(),
-            "correlation": np.corrcoef(a[off], b[off])[0, 1],
-            "adjacent": np.corrcoef((a + a.T)[both_ways], (b + b.T)[both_ways])[0, 1],
-        }
-        for one, two in combinations(range(len(edges)), 2)
-        for a, b in [(marginals[one], marginals[two])]
-    )
-    mean, least = same.mean(), same.min()
-    lead = (
-        f"Greedy trajectories of {len(edges)} samples have "
-        f"{np.mean([len(e) for e in edges]):.1f} edges; two of them have "
-        f"{mean['edges']:.0%} of the edges of either in common (smallest "
-        f"{least['edges']:.0%}). The same of marginals (sum of minima over sum of "
-        f"maxima) is {mean['marginals']:.0%} (smallest {least['marginals']:.0%}), and "
-        f"their correlation {mean['correlation']:.2f} (smallest "
-        f"{least['correlation']:.2f}); that of edges in either direction is "
-        f"{mean['adjacent']:.2f} (smallest {least['adjacent']:.2f}).\n\n"
-    )
-    mean, deviation = marginals.mean(axis=0), marginals.std(axis=0)
-    uncertain = sorted(np.argwhere(off).tolist(), key=lambda p: -deviation[tuple(p)])
-    names, pairs = env.node_names, uncertain[:12]
-    outputs = {f"{names[i]} → {names[j]}": marginals[:, i, j] for i, j in pairs}
-    components = components_of(study.reward_features, len(marginals), 3).T
-    inputs = {f"PC{k + 1}": column for k, column in enumerate(components)}
-    drivers = explained(inputs, outputs).drivers
-    rows = []
-    for row, ((i, j), name) in enumerate(zip(pairs, outputs, strict=True)):
-        found = [f"{who} {share:.0%}" for who, share in driving(drivers, row).items()]
-        cells = [f"{v:.2f}" for v in (mean[i, j], deviation[i, j], mean[j, i])]
-        rows.append([name, *cells, ", ".join(found) or "none found"])
-    heads = ("edge", "mean marginal", "its sd over members", "the other way")
-    return lead + table((*heads, "drivers, with their share in all"), rows)
-
-
 def main() -> None:
     given = {"tasks": IMAGES, "images": Path, "write": Path}
     arguments = options(__doc__, out=Path("runs/whole_space"), **given)
@@ -350,7 +266,7 @@ def main() -> None:
         reasons = reasons_of(task.space, effects, list(named.parts))
         if arguments.images is not None:
             drawn = map_of_states(task.space, reasons, TITLES[name])
-            save_map(drawn, arguments.images / IMAGES[name])
+            drawn.savefig(arguments.images / IMAGES[name], dpi=110)
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]
         drivers.append(drivers_table(task))
@@ -361,7 +277,6 @@ def main() -> None:
         "**Drivers of the distribution over objects** (`skpce.explain`)\n",
         *drivers,
     ]
-    pieces += ["**Sachs: marginals of edges**\n", sachs_table()]
     pieces.append(f"Made in {time.process_time():.0f} CPU-seconds.\n")
     text = "\n".join(pieces)
     publish(text, arguments.write)
