@@ -12,7 +12,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -24,9 +23,6 @@ from gflownet_envs.rewards.gaussian_process import (
 )
 from skpce._input_laws.families import NormalLaw
 from skpce.decision._value.envelope import value_of_input
-
-#: Indices that no choice of a reference candidate enters.
-FREE_OF_REFERENCE = ("clr", "Aitchison", "probabilities", "worth")
 
 
 @dataclass(frozen=True)
@@ -105,36 +101,31 @@ def reactions() -> tuple[np.ndarray, np.ndarray]:
     return data.data, data.target
 
 
-def rankings(
-    posterior: Posterior,
-    n_modes: int,
-    temperature: float,
-    references: dict[str, int],
-    n_draws: int = 20000,
-) -> dict[str, np.ndarray]:  # shape of each: (n_modes,)
-    """Return the share of each mode by each way to count it.
-
-    The names of ``references`` are ways of their own: the mean of the indices of all
-    log-ratios to this candidate. ``"clr"`` is the mean of the indices of the centred
-    log-ratios, ``"Aitchison"`` the share of their total variance, ``"probabilities"``
-    the mean of the indices of the probabilities, and ``"worth"`` the value of knowing
-    the mode before the best candidate is taken.
-    """
+def slopes_of(posterior: Posterior, n_modes: int) -> np.ndarray:
+    """Return how each mode moves each candidate, (n_modes, K)."""
     variances, modes = (part[:n_modes] for part in posterior.modes())
-    slopes = np.sqrt(variances)[:, np.newaxis] * modes  # (n_modes, K)
-    found = {"variance": variances / variances.sum()}
-    for name, place in references.items():
-        found[name] = mean_index(slopes - slopes[:, [place]])
+    return np.sqrt(variances)[:, np.newaxis] * modes
+
+
+def by_reference(slopes: np.ndarray) -> np.ndarray:  # shape: (K, n_modes)
+    """Return the mean index of the log-ratios to each candidate in turn."""
+    return np.array([mean_index(slopes - column[:, np.newaxis]) for column in slopes.T])
+
+
+def rankings(posterior: Posterior, n_modes: int) -> dict[str, np.ndarray]:
+    """Return the share of each mode by each way to count it without a reference.
+
+    ``"clr"`` is the mean of the indices of the centred log-ratios, ``"Aitchison"`` the
+    share of their total variance, and ``"worth"`` the value of knowing the mode before
+    the best candidate is taken.
+    """
+    slopes = slopes_of(posterior, n_modes)
     centred = slopes - slopes.mean(axis=1, keepdims=True)
-    total = np.square(centred).sum(axis=1)
-    found["clr"] = mean_index(centred)
-    found["Aitchison"] = total / total.sum()
-    found["probabilities"] = indices_of_probabilities(
-        posterior.mean, slopes, temperature, n_draws
-    )
     gain = np.array([worth_of(posterior.mean, slope) for slope in slopes])
-    found["worth"] = gain / gain.sum() if gain.sum() > 0 else gain
-    return found
+    every = np.square(slopes).sum(axis=1), np.square(centred).sum(axis=1), gain
+    variance, total, worth = (of / (of.sum() or 1.0) for of in every)
+    clr = mean_index(centred)
+    return {"variance": variance, "clr": clr, "Aitchison": total, "worth": worth}
 
 
 def worth_of(mean: np.ndarray, slope: np.ndarray) -> float:
@@ -150,29 +141,3 @@ def mean_index(
     total = squares.sum(axis=0)
     varies = total > 1e-12 * total.max()
     return (squares[:, varies] / total[varies]).mean(axis=1)
-
-
-def indices_of_probabilities(
-    mean: np.ndarray,  # shape: (K,)
-    slopes: np.ndarray,  # shape: (n_modes, K)
-    temperature: float,
-    n_draws: int,
-) -> np.ndarray:  # shape: (n_modes,)
-    """Estimate first-order indices by draws that share one input (Saltelli, 2010)."""
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(size=(2, n_draws, len(slopes)))
-    first = softmax((mean + one @ slopes) / temperature, axis=1)
-    second = softmax((mean + other @ slopes) / temperature, axis=1)
-    centred, found = first - first.mean(axis=0), []
-    for j in range(len(slopes)):
-        mixed = second_inputs(other, one, j)
-        third = softmax((mean + mixed @ slopes) / temperature, axis=1)
-        found.append((centred * (third - second)).mean(axis=0) / first.var(axis=0))
-    return np.mean(found, axis=1)
-
-
-def second_inputs(base: np.ndarray, donor: np.ndarray, column: int) -> np.ndarray:
-    """Return the inputs of one sample with a column of the other."""
-    mixed = base.copy()
-    mixed[:, column] = donor[:, column]
-    return mixed

@@ -11,11 +11,7 @@ from scipy.stats import norm
 
 from benchmarks.measuring import mean_and_error, stored_sections, study_page
 from benchmarks.studies import best_of_n, closed_loop_tasks
-from benchmarks.studies.bayesian_optimization import (
-    every_reference_section,
-    ranking_section,
-    reference_section,
-)
+from benchmarks.studies.bayesian_optimization import ranking_section, reference_section
 from benchmarks.studies.closed_loop_tasks import (
     ARMS,
     Problem,
@@ -24,12 +20,11 @@ from benchmarks.studies.closed_loop_tasks import (
     selection,
 )
 from benchmarks.studies.gaussian_posterior import (
-    FREE_OF_REFERENCE,
     Posterior,
-    indices_of_probabilities,
-    mean_index,
+    by_reference,
     of_reactions,
     rankings,
+    slopes_of,
     synthetic,
 )
 from benchmarks.studies.rewards import RewardEnsemble, components_of
@@ -67,24 +62,17 @@ def test_draws_have_the_moments_of_the_posterior(posterior):
 
 def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     order = np.random.default_rng(1).permutation(9)
-    one = rankings(posterior, 4, 1.0, {"last": 8})
-    other = rankings(permuted(posterior, order), 4, 1.0, {"last": 8})
-    for name in FREE_OF_REFERENCE:
-        assert_allclose(one[name], other[name], atol=1e-9)
-    assert np.abs(one["last"] - other["last"]).max() > 0.05
-
-
-def test_indices_of_probabilities_in_the_linear_limit(rng):
-    """At a high temperature probabilities are linear in the inputs."""
-    slopes = rng.normal(size=(3, 6))
-    found = indices_of_probabilities(np.zeros(6), slopes, 1e3, 100_000)
-    exact = mean_index(slopes - slopes.mean(axis=1, keepdims=True))
-    assert_allclose(found, exact, atol=0.02)
+    other = permuted(posterior, order)
+    one, same = rankings(posterior, 4), rankings(other, 4)
+    for name in one:
+        assert_allclose(one[name], same[name], atol=1e-9)
+    last = [by_reference(slopes_of(of, 4))[-1] for of in (posterior, other)]
+    assert np.abs(last[0] - last[1]).max() > 0.05
 
 
 def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
     """``E max(m + s z) - max m`` by a fine grid of quantiles."""
-    found = rankings(posterior, 2, 1.0, {}, n_draws=2)["worth"]
+    found = rankings(posterior, 2)["worth"]
     variances, modes = posterior.modes()
     z = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
     gains = []
@@ -94,19 +82,14 @@ def test_the_worth_of_a_mode_is_that_of_its_line(posterior):
     assert_allclose(found, np.array(gains) / np.sum(gains), atol=1e-5)
 
 
-def test_the_leader_is_told_of_every_reference(posterior):
-    """Against the closed form of one index, by hand."""
-    rows = every_reference_section("synthetic", posterior).splitlines()
-    assert len(rows) == 4 + 9 + 2  # a title, two heads, candidates, two ranges
+def test_the_index_by_a_reference_is_that_of_the_closed_form(posterior):
     variances, modes = (part[:5] for part in posterior.modes())
     away = modes - modes[:, [2]]
     parts = variances[:, np.newaxis] * away**2
     shares = np.delete(parts, 2, axis=1) / np.delete(parts.sum(axis=0), 2)
-    expected = shares.mean(axis=1)
-    cells = rows[4 + 2].strip("| ").split(" | ")
-    assert cells[0] == "3"
-    assert_allclose([float(c) for c in cells[1:6]], expected, atol=0.006)
-    assert cells[6] == f"mode {expected.argmax() + 1}"
+    found = by_reference(slopes_of(posterior, 5))
+    assert found.shape == (9, 5)
+    assert_allclose(found[2], shares.mean(axis=1), atol=1e-9)
 
 
 def test_sections_of_bayesian_optimisation(posterior):
