@@ -22,11 +22,9 @@ __all__ = [
     "save",
     "solved",
     "stored",
-    "stored_sections",
     "study_of",
     "study_page",
     "table",
-    "table_of",
 ]
 
 
@@ -105,11 +103,6 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def table_of(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return a Markdown table of rows by the names of columns."""
-    return table(list(rows[0]), [list(row.values()) for row in rows])
-
-
 def mean_and_error(values: ArrayLike, digits: int = 3) -> str:
     """Return the mean over repetitions with its standard error."""
     values = np.asarray(values, dtype=float)
@@ -131,24 +124,6 @@ def publish(text: str, path: Path | None) -> None:
         print(text)
     else:
         path.write_text(text, encoding="utf-8")
-
-
-def stored_sections(
-    study: str, sections: Mapping[str, Callable[[], str]], folder: Path | None
-) -> tuple[list[str], float]:
-    """Return sections and their CPU seconds; finished ones come from the folder."""
-    texts, spent = [], 0.0
-    for name, make in sections.items():
-
-        def timed(make: Callable[[], str] = make) -> tuple[str, float]:
-            started = time.process_time()
-            return make(), time.process_time() - started
-
-        file = None if folder is None else folder / f"{study} {name}.json"
-        text, seconds = stored(file, timed)
-        texts.append(text)
-        spent += seconds
-    return texts, spent
 
 
 def study_page(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.measuring import load, table, table_of
+from benchmarks.measuring import load, table
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
 from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
@@ -421,20 +421,13 @@ def steps_table(record: dict[str, Any]) -> str:
         step = own["step"].iloc[0]
         drives = Counter(shown(name) for names in own["drives"] for name in names)
         driving = ", ".join(f"{name} {n}" for name, n in sorted(drives.items()))
-        rows.append(
-            {
-                "task": task,
-                "step": step,
-                "verdict before: yes in": f"{counted(own['before'])}; "
-                f"Q² {spread_of(own['q2'])}",
-                "drivers, in how many draws": driving or "none",
-                "Q² without settings": spread_of(own["learned_q2"]),
-                "named parts: the leading one": parts.get(
-                    (task, step), "not supported"
-                ),
-            }
-        )
-    return table_of(rows)
+        before = f"{counted(own['before'])}; Q² {spread_of(own['q2'])}"
+        leading = parts.get((task, step), "not supported")
+        now = driving or "none", spread_of(own["learned_q2"])
+        rows.append([task, step, before, *now, leading])
+    columns = ["task", "step", "verdict before: yes in", "drivers, in how many draws"]
+    columns += ["Q² without settings", "named parts: the leading one"]
+    return table(columns, rows)
 
 
 def shown(name: str) -> str:

@@ -267,18 +267,15 @@ def named_figures(
     ]
     return {
         "own": np.array(own),
-        "single": effects.first[:, names.index(SINGLE)],
         "single_total": effects.total[:, names.index(SINGLE)],
         "supported": [bool(step.supported) for step in effects.steps],
     }
 
 
 def driven(answer: Any) -> dict[str, Any]:
-    """Return whether something drives each step, and by how much it is predicted."""
+    """Return whether something drives each step."""
     return {
         "drives": (answer.drivers.state == "drives").any(axis=1),
-        "spread": (answer.drivers.state == "acts on the spread").any(axis=1),
-        "q2": answer.q2,
         "p": answer.p_value,
     }
 

@@ -47,7 +47,7 @@ CASES = {
         (BOREHOLE, 4, 2),
     )
 }
-SOLVERS = ("learned", "ridge", "subspace_pursuit", "ols")
+SOLVERS = ("ridge", "subspace_pursuit", "ols")
 METHODS = ("residual", "bootstrap")
 
 #: Keeps the draws of noise apart from those of designs.
@@ -77,12 +77,9 @@ class Case:
         if self.laws == "learned":
             names = {"norm": "normal", "uniform": "uniform"}
             laws = [names[law.dist.name] for law in laws]
-        settings: dict[str, Any] = {"degree": degree, "solver": self.solver}
         if self.solver == "ols":
-            settings["degree"] = of_least_squares
-        elif self.solver == "learned":
-            settings = {}
-        model = PolynomialChaosRegressor(distribution=laws, **settings)
+            degree = of_least_squares
+        model = PolynomialChaosRegressor(degree, solver=self.solver, distribution=laws)
         return model.fit(X, y + self.noise * y.std() * noise)
 
     def cover(self, seed: int, levels: Sequence[float]) -> FloatArray:

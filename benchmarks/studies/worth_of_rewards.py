@@ -12,13 +12,12 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.worth_of_rewards
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import options, publish, stored_sections, study_page, table
+from benchmarks.measuring import options, publish, study_page, table
 from benchmarks.studies.bayesian_optimization import r_squared
 from benchmarks.studies.rewards import ENSEMBLES, RewardEnsemble, reward_ensemble
 from skpce import DependentInputsWarning, PolynomialChaosRegressor
@@ -132,12 +131,8 @@ def sections_of(name: str, blocks: Path | None) -> str:
 
 def main() -> None:
     arguments = options(__doc__, blocks=Path, write=Path)
-    sections, spent = stored_sections(
-        "worth_of_rewards",
-        {name: partial(sections_of, name, arguments.blocks) for name in ENSEMBLES},
-        arguments.blocks,
-    )
-    publish(study_page(sections, COMMAND, spent), arguments.write)
+    sections = [sections_of(name, arguments.blocks) for name in ENSEMBLES]
+    publish(study_page(sections, COMMAND), arguments.write)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from benchmarks.measuring import mean_and_error, stored_sections, study_page
+from benchmarks.measuring import mean_and_error, study_page
 from benchmarks.studies import best_of_n, closed_loop_tasks
 from benchmarks.studies.bayesian_optimization import ranking_section, reference_section
 from benchmarks.studies.closed_loop_tasks import (
@@ -190,11 +190,7 @@ def test_the_table_of_regret(few_reactions):
     assert text.count("\n") == 6
 
 
-def test_finished_sections_are_read(tmp_path):
-    first = stored_sections("study", {"one": lambda: "text"}, tmp_path)
-    again = stored_sections("study", {"one": lambda: "other"}, tmp_path)
-    assert again == first
-    assert stored_sections("study", {"one": lambda: "other"}, None)[0] == ["other"]
+def test_a_page_names_its_command():
     assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
     note, *found = study_page(["one", "two"], "a command").split("\n\n")
     assert note == "<!-- Written by `a command`; do not edit. -->"
