@@ -55,15 +55,6 @@ _NO_CODE = {
 
 
 @dataclass(frozen=True)
-class ClassRecord:
-    """A class: its name, its bases by name, and whether it has an abstract method."""
-
-    name: str
-    bases: tuple[str, ...]
-    is_abstract: bool
-
-
-@dataclass(frozen=True)
 class Package:
     """The sources of a package.
 
@@ -204,48 +195,38 @@ class Package:
     # Classes.
 
     @cached_property
-    def classes(self) -> list[ClassRecord]:
-        """All classes, those within functions too."""
+    def classes(self) -> list[tuple[str, list[str]]]:
+        """All classes, those within functions too, with the names of their bases."""
         return [
-            _record(node)
+            (node.name, [_name(base) for base in node.bases])
             for tree in self.trees.values()
             for node in ast.walk(tree)
             if isinstance(node, ast.ClassDef)
         ]
 
     @cached_property
-    def estimators(self) -> list[ClassRecord]:
+    def estimators(self) -> set[str]:
         """Classes that inherit from scikit-learn's BaseEstimator, or from one."""
         names = {"BaseEstimator"}
-        found: list[ClassRecord] = []
         for _ in range(5):  # as deep as anyone inherits
-            found = [record for record in self.classes if names & set(record.bases)]
-            names |= {record.name for record in found}
-        return found
+            names |= {name for name, bases in self.classes if names & set(bases)}
+        return names - {"BaseEstimator"}
 
     @property
     def own_bases(self) -> list[tuple[str, str]]:
         """Estimators and the classes of ours that they inherit from directly."""
-        ours = {record.name for record in self.classes}
+        ours = {name for name, _ in self.classes}
         return [
-            (record.name, base)
-            for record in self.estimators
-            for base in record.bases
-            if base in ours
+            (name, base)
+            for name, bases in self.classes
+            for base in bases
+            if name in self.estimators and base in ours
         ]
 
     @property
     def mixins(self) -> list[str]:
-        """Classes of ours named so, or inherited by an estimator to add to it."""
-        estimators = {record.name for record in self.estimators}
-        ours = {record.name: record for record in self.classes}
-        found = {name for name in ours if name.endswith("Mixin")}
-        found |= {
-            base
-            for _, base in self.own_bases
-            if base not in estimators and not ours[base].is_abstract
-        }
-        return sorted(found)
+        """Classes named so."""
+        return sorted(name for name, _ in self.classes if name.endswith("Mixin"))
 
     # Parameters.
 
@@ -277,16 +258,6 @@ def _code_lines(text: str, tree: ast.Module) -> int:
         if token.type not in _NO_CODE:
             found |= set(range(token.start[0], token.end[0] + 1))
     return len(found - skipped)
-
-
-def _record(node: ast.ClassDef) -> ClassRecord:
-    bases = tuple(filter(None, map(_name, node.bases)))
-    is_abstract = "Protocol" in bases or any(
-        isinstance(part, ast.FunctionDef)
-        and "abstractmethod" in map(_name, part.decorator_list)
-        for part in node.body
-    )
-    return ClassRecord(node.name, bases, is_abstract)
 
 
 def _name(node: ast.expr) -> str:
