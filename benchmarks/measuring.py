@@ -98,9 +98,10 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table, in which a bar is no end of a cell."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    shown = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in shown) + "\n"
 
 
 def mean_and_error(values: ArrayLike, digits: int = 3) -> str:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import measuring
 from benchmarks.all_tasks import finished
-from benchmarks.measuring import load, options, publish
+from benchmarks.measuring import load, options, publish, table
 from gflownet_envs.experiments.tasks import TASKS
 from skpce._report import percent_with_error
 from skpce.inspection._input_tests import smallest_p_value
@@ -72,7 +71,7 @@ def page(tasks: dict[str, list[Split]]) -> str:
                 )
     title = "### Where nothing, or not everything, can be said"
     sections = [NOTE, "## Every task", table(columns, rows), title, "\n".join(limits)]
-    return "\n\n".join(sections) + "\n"
+    return "\n\n".join(map(str.rstrip, sections)) + "\n"
 
 
 def largest_part(split: Split, row: dict[str, Any]) -> str:
@@ -104,7 +103,7 @@ def task_tables(splits: list[Split]) -> str:
             independence(split["dependence"]),
             *(entries(split["entries"]) if split["entries"] else ()),
         ]
-    return "\n\n".join(texts) + "\n"
+    return "\n\n".join(map(str.rstrip, texts)) + "\n"
 
 
 def independence(found: dict[str, Any]) -> str:
@@ -144,12 +143,6 @@ _KEYS = ("step", "rank", "supported", "reasons")
 def percent(value: float, error: float) -> str:
     """Return a share with its standard error in per cent."""
     return f"{round(100 * value) + 0:.0f} ± {100 * error:.0f} %"
-
-
-def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Return a Markdown table, in which a bar is no end of a cell."""
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return measuring.table(columns, cells).rstrip()
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration --cache runs/calibration
 --out runs/calibration.json --write docs/downloads/coverage.txt``; the proxies of
-Buchwald-Hartwig are trained once and stored in the cache. ``--tables
-runs/calibration.json`` writes the page of a finished run.
+Buchwald-Hartwig are trained once and stored in the cache. What ``--out`` has is not
+measured again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import load, options, publish, save
+from benchmarks.measuring import options, publish, stored
 
 from .ensembles import ENSEMBLES
 from .measure import measure
@@ -24,7 +24,7 @@ N_HELD_OUT = 200
 
 
 def main() -> None:
-    """Measure every draw and write, or write the page of a finished run."""
+    """Measure every draw where that is not done, and write the page."""
     arguments = options(
         __doc__,
         ensembles=ENSEMBLES,
@@ -33,11 +33,12 @@ def main() -> None:
         cache=Path("runs/calibration"),
         out=Path("runs/calibration.json"),
         write=Path,
-        tables=Path,
     )
-    if arguments.tables is not None:
-        publish(page(load(arguments.tables)), arguments.write)
-        return
+    publish(page(stored(arguments.out, lambda: measured(arguments))), arguments.write)
+
+
+def measured(arguments: Any) -> dict[str, Any]:
+    """Return the figures of every draw, with the versions behind them."""
     draws: dict[str, dict[str, list[Any]]] = {}
     for name in arguments.ensembles:
         draws[name] = {}
@@ -50,9 +51,7 @@ def main() -> None:
     packages = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
     record = {name: version(package) for name, package in packages.items()}
     record["command"] = "python -m benchmarks.calibration"
-    results = {"record": record, "members": arguments.members, "draws": draws}
-    save(arguments.out, results, indent=1)
-    publish(page(results), arguments.write)
+    return {"record": record, "members": arguments.members, "draws": draws}
 
 
 if __name__ == "__main__":

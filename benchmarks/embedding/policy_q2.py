@@ -164,14 +164,14 @@ class Ensemble:
 
 def proxies(reactions: Reactions, recipe: str) -> Ensemble:
     """Networks of one recipe."""
-    log_reward = reactions.log_reward(max(MEMBERS), recipe)
+    log_reward = yield_log_reward(reactions.predictions(max(MEMBERS), recipe))
     name = f"proxies, recipe {recipe}"
     return Ensemble(name, ON_PROXIES, log_reward, reactions.policies(log_reward))
 
 
 def process(reactions: Reactions) -> tuple[Ensemble, np.ndarray]:  # (n_modes,)
     """Draws of a Gaussian process, and the share of its variance in leading modes."""
-    modes, _ = reactions.modes(max(DIMENSIONS))
+    modes = reactions.modes(max(DIMENSIONS))
     inputs, yields = modes.sample(max(MEMBERS), random_state=0)
     log_reward = yield_log_reward(yields)
     policies = reactions.policies(log_reward)

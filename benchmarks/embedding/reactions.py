@@ -17,7 +17,6 @@ from gflownet_envs import (
     solve_exact,
     train_yield_proxies,
     trajectory_of_actions,
-    yield_log_reward,
 )
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.datasets import fetch_buchwald_hartwig
@@ -59,15 +58,8 @@ class Reactions:
         )
         self._store = BlockStore(blocks) if blocks else None
 
-    def predictions(
-        self, n_members: int, recipe: str = "default"
-    ) -> np.ndarray:  # shape: (n_members, 4608)
-        """Return predicted yields in percent of members 0, 1, ...
-
-        They are trained fifty at a time, so that the first members of a longer run are
-        those of a shorter one.
-        """
-        rounded = -(-n_members // 50) * 50
+    def predictions(self, n_members: int, recipe: str) -> np.ndarray:
+        """Return predicted yields in percent, (n_members, 4608); fifty at a time."""
         return np.concatenate(
             [
                 train_yield_proxies(
@@ -78,15 +70,9 @@ class Reactions:
                     members=range(first, first + 50),
                     store=self._store,
                 ).predictions
-                for first in range(0, rounded, 50)
+                for first in range(0, n_members, 50)
             ]
-        )[:n_members]
-
-    def log_reward(
-        self, n_members: int, recipe: str = "default"
-    ) -> np.ndarray:  # shape: (n_members, 4608)
-        """Return log R: predicted yields over the paper's temperature."""
-        return yield_log_reward(self.predictions(n_members, recipe))
+        )
 
     def policies(
         self,
@@ -103,24 +89,14 @@ class Reactions:
             zip(self.environment.step_names, self.environment.sizes, strict=True)
         )
 
-    def one_hot(
-        self,
-        levels: np.ndarray,  # shape: (n, 4), int
-    ) -> np.ndarray:  # shape: (n, 47)
-        """Return the one-hot vectors of reactions."""
-        return one_hot_levels(levels, self.environment.sizes)
-
-    def modes(
-        self, n_modes: int
-    ) -> tuple[GaussianProcessModes, np.ndarray]:  # (n_unseen,)
-        """Return a posterior of all yields, and the rows that it has not seen."""
+    def modes(self, n_modes: int) -> GaussianProcessModes:
+        """Return a posterior of all yields, given a part of the measured rows."""
         order = np.random.default_rng(0).permutation(len(self.data.target))
-        seen, unseen = np.split(order, [round(TRAINED_ON * len(order))])
-        modes = gaussian_process_modes(
-            self.one_hot(self.data.data[seen]),
+        seen, sizes = order[: round(TRAINED_ON * len(order))], self.environment.sizes
+        return gaussian_process_modes(
+            one_hot_levels(self.data.data[seen], sizes),
             self.data.target[seen],
-            self.one_hot(self.levels),
+            one_hot_levels(self.levels, sizes),
             n_modes=n_modes,
             random_state=0,
         )
-        return modes, unseen
