@@ -33,10 +33,11 @@ Packages that are not installed are left out.
 
 from __future__ import annotations
 
-import importlib.metadata
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 from scipy.stats import norm
@@ -151,13 +152,6 @@ def of_square(method: Callable[..., list[float]], size: int, seed: int) -> float
     return method(t, np.column_stack([0.0 * z, z**2 - 1.0]))[0]
 
 
-def version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def main() -> None:
     given = options(__doc__, size=500, repetitions=20)
     warnings.filterwarnings("ignore")
@@ -166,7 +160,7 @@ def main() -> None:
         "expansion, regression": by_expansion("regression"),
     }
     for package, method in (("pygam", by_additive_model), ("voiage", by_voiage)):
-        if version(package) is not None:
+        with suppress(PackageNotFoundError):
             methods[f"{package} {version(package)}"] = method
     exact = np.array([truth(own) for own in ROWS.values()])
     found = {name: np.empty((given.repetitions, len(ROWS))) for name in methods}

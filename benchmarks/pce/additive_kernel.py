@@ -40,8 +40,8 @@ def _squares(a: FloatArray, b: FloatArray) -> FloatArray:
     return (a[:, None] - b[None, :]) ** 2
 
 
-def _orders(K: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Elementary symmetric sums of orders one to three over the first axis."""
+def elementary_sums(K: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return symmetric sums of orders one to three over the first axis."""
     one, two, three = np.zeros((3, *K.shape[1:]))
     for k in K:  # each sum over the sets that k is the last of
         three += k * two
@@ -102,7 +102,7 @@ class AdditiveKernel:
             for i in range(d)
         ]
         K = np.array([pair[0] for pair in pairs])
-        orders, weights = _orders(K), np.exp(t[d : d + 4])
+        orders, weights = elementary_sums(K), np.exp(t[d : d + 4])
         total = weights[0] + sum(
             w * e for w, e in zip(weights[1:], orders, strict=True)
         )
@@ -144,7 +144,9 @@ class AdditiveKernel:
         """Return the posterior mean."""
         K = self.weights[0] + sum(
             w * e
-            for w, e in zip(self.weights[1:], _orders(self._kernels(T)), strict=True)
+            for w, e in zip(
+                self.weights[1:], elementary_sums(self._kernels(T)), strict=True
+            )
         )
         return self.mean + self.scale * (K @ self.alpha)
 
@@ -164,7 +166,7 @@ class AdditiveKernel:
         def variance(order: int, M: FloatArray) -> float:
             return float(squares[order] * (self.alpha @ M @ self.alpha))
 
-        one, two, three = _orders(moments)
+        one, two, three = elementary_sums(moments)
         whole = variance(0, one) + variance(1, two) + variance(2, three)
         if whole <= 0:
             return tuple(np.zeros((2, len(moments))))

@@ -32,6 +32,8 @@ from scipy.stats import (
     uniform,
 )
 
+from .additive_kernel import elementary_sums
+
 FloatArray = NDArray[np.float64]
 HERE = Path(__file__).parent
 
@@ -338,19 +340,10 @@ def morris(X: FloatArray) -> FloatArray:
     lines = np.where(np.arange(20) < 10, 20.0, signs)
     pairs = np.outer(signs, signs)
     pairs[:6, :6] = -15
-    third = _elementary(w[:, :5], 3)
+    third = elementary_sums(w[:, :5].T)[2]
     fourth = np.prod(w[:, :4], axis=1)
     quadratic = np.sum(w @ np.triu(pairs, 1) * w, axis=1)
     return w @ lines + quadratic - 10 * third + 5 * fourth
-
-
-def _elementary(w: FloatArray, order: int) -> FloatArray:
-    """Sum of the products of ``order`` columns."""
-    sums = np.zeros((order + 1, len(w)))
-    sums[0] = 1
-    for column in w.T:
-        sums[1:] += column * sums[:-1]
-    return sums[order]
 
 
 def bratley(X: FloatArray) -> FloatArray:
