@@ -9,7 +9,6 @@ Run: ``python -m benchmarks.all_tasks --presets default paper --out runs
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import options, publish, table
+from benchmarks.measuring import load, options, publish, table
+from benchmarks.paper.nine_tasks import RECORD, draws_of_tasks
 from gflownet_envs.experiments.tasks import TASKS
 
 COLUMNS = (
@@ -77,8 +77,7 @@ def over_steps(values: list[float | None], digits: int = 2) -> str:
 
 def row(folder: Path) -> list[str]:
     """Return the row of a finished run; of its trained policies."""
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    record = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
+    results, record = (load(folder / f"{n}.json") for n in ("results", "run_record"))
     sizes, cpu = results["sizes"], record["cpu_seconds"]
     source = results["policies"]["trained"]
     main = main_analysis(source)
@@ -135,20 +134,24 @@ def seconds(value: float) -> str:
     return f"{float(f'{value:.3g}'):g}"
 
 
-#: What a count of one run is worth.
-OTHER_DRAWS = (
-    "Counts of steps that some input drives are those of one draw of the members to "
-    "fit. In ten draws of as many, exact\npolicies of the preset `default` have 3 to 5 "
-    "of 5 on the grid, 4 of 4 on the continuous grid, 9 of 9 in symbolic\nregression, "
-    "1 to 5 of 5 in arithmetic, 0 to 2 of 5 in strategies, 0 to 2 of 4 in reactions, 0 "
-    "to 8 of 8 on Sachs,\n0 to 6 of 7 on graphs of five nodes and 3 of 3 in molecules "
-    "(`python -m benchmarks.paper.nine_tasks`).\n"
-)
+def other_draws() -> str:
+    """Say what a count of one run is worth."""
+    draws = draws_of_tasks(load(RECORD))
+    said = []
+    for task, own in draws.groupby("task", sort=False):
+        counts, n_steps = own.groupby("draw")["now"].sum(), own["place"].nunique()
+        ends = " to ".join(map(str, sorted({counts.min(), counts.max()})))
+        said.append(f"{task} {ends} of {n_steps}")
+    return (
+        "Counts of steps that some input drives are those of one draw of the members "
+        "to fit.\nIn ten draws of as many, exact policies of the preset `default` have: "
+        f"{', '.join(said)}\n(`python -m benchmarks.paper.nine_tasks`).\n"
+    )
 
 
 def page(folders: dict[str, list[Path]]) -> str:
     """Return the tables of all presets."""
-    parts = [OTHER_DRAWS]
+    parts = [other_draws()]
     for preset, its_folders in folders.items():
         rows = [row(folder) for folder in its_folders]
         total = sum(float(line[9]) for line in rows) / 60

@@ -175,6 +175,13 @@ def test_sentences_of_the_page_are_those_of_the_record():
     assert all(sentence in text for sentence in [*sentences, page.answer_of_tasks()])
 
 
+def test_counts_of_other_draws_are_those_of_the_record():
+    from benchmarks.all_tasks import other_draws
+
+    pages = page.PAGE.parent
+    assert other_draws() in (pages / "tasks" / "table.md").read_text(encoding="utf-8")
+
+
 def test_steps_that_gain_an_answer_are_counted(monkeypatch):
     def draw(q2, drives, learned):
         return {"q2": q2, "drives": drives, "learned_q2": learned}

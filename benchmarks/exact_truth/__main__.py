@@ -1,9 +1,9 @@
 """Which tool finds the drivers of real trainings, whose shares are known exactly?
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.exact_truth``, in an environment with
-``benchmarks/exact_truth/requirements.txt``. Studies are drawn from the complete grids, and
-every tool is asked of every study. Lines of ``studies.csv.gz`` that are there are not
-made again: ``--again TOOL`` drops those of a tool. ``results.json`` has the means.
+``benchmarks/exact_truth/requirements.txt``. Studies are drawn from the complete grids,
+and every tool is asked of every study. Lines of ``studies.csv.gz`` that are there are
+not made again: ``--again TOOL`` drops those of a tool. ``results.json`` has the means.
 ``--quick`` repeats a part of the studies with what is quick, in some minutes, and says
 how far the means are from those of the record; it writes nothing.
 

@@ -21,8 +21,8 @@ import pandas as pd
 from benchmarks.measuring import load, table
 from benchmarks.paper.chuang_keiser import COMPONENTS, CONDITIONS
 from benchmarks.paper.chuang_keiser import RECORD as REACTIONS
-from benchmarks.paper.nine_tasks import MIN_Q2, named_parts
 from benchmarks.paper.nine_tasks import RECORD as TASKS_RECORD
+from benchmarks.paper.nine_tasks import draws_of_tasks, named_parts
 from benchmarks.paper.sachs_advice import ADVISED, GROUPS, INTERVENTIONS, STANDARDIZED
 from benchmarks.paper.sachs_advice import RECORD as SACHS
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
@@ -30,7 +30,6 @@ from gflownet_envs.experiments.paper.claims.rules import answer as answer_of
 from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.paper.pieces import Pieces
-from gflownet_envs.experiments.tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "artefacts.md"
@@ -333,33 +332,6 @@ def established_table(record: dict[str, Any]) -> str:
 
 
 # The nine tasks
-
-
-def draws_of_tasks(record: dict[str, Any]) -> pd.DataFrame:
-    """Return the steps with a choice of every task, in the order of the pages.
-
-    A row a draw: whether the verdict said yes before, what drives the step now, and Q²
-    of the fit behind it. Steps are numbered in ``place``.
-    """
-    rows = [
-        {
-            "task": task,
-            "place": place,
-            "step": record[task]["steps"][place],
-            "draw": number,
-            "q2": q2,
-            "before": q2 >= MIN_Q2,
-            "drives": draw["drives"][place],
-            "now": bool(draw["drives"][place]),
-            "learned_q2": draw["learned_q2"][place],
-        }
-        for task in TASKS
-        if task in record
-        for number, draw in enumerate(record[task]["draws"])
-        for place, q2 in enumerate(draw["q2"])
-        if q2 is not None
-    ]
-    return pd.DataFrame(rows)
 
 
 def range_of(counts: Sequence[int]) -> str:

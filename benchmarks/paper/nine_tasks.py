@@ -30,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -80,6 +81,33 @@ def measure(task: str, found: dict[str, Any], save: Callable[[], None]) -> None:
             )
         )
         save()
+
+
+def draws_of_tasks(record: dict[str, Any]) -> pd.DataFrame:
+    """Return the steps with a choice of every task, in the order of the pages.
+
+    A row a draw: whether the verdict said yes before, what drives the step now, and Q²
+    of the fit behind it. Steps are numbered in ``place``.
+    """
+    rows = [
+        {
+            "task": task,
+            "place": place,
+            "step": record[task]["steps"][place],
+            "draw": number,
+            "q2": q2,
+            "before": q2 >= MIN_Q2,
+            "drives": draw["drives"][place],
+            "now": bool(draw["drives"][place]),
+            "learned_q2": draw["learned_q2"][place],
+        }
+        for task in TASKS
+        if task in record
+        for number, draw in enumerate(record[task]["draws"])
+        for place, q2 in enumerate(draw["q2"])
+        if q2 is not None
+    ]
+    return pd.DataFrame(rows)
 
 
 def named_parts() -> dict[tuple[str, str], str]:
