@@ -144,8 +144,8 @@ def other_draws() -> str:
         said.append(f"{task} {ends} of {n_steps}")
     return (
         "Counts of steps that some input drives are those of one draw of the members "
-        "to fit.\nIn ten draws of as many, exact policies of the preset `default` have: "
-        f"{', '.join(said)}\n(`python -m benchmarks.paper.nine_tasks`).\n"
+        "to fit.\nIn ten draws of as many, exact policies of the preset `default` "
+        f"have: {', '.join(said)}\n(`python -m benchmarks.paper.nine_tasks`).\n"
     )
 
 
