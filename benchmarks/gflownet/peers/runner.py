@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,33 +36,28 @@ ONE_THREAD = dict.fromkeys(THREADS, "1") | {
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the search: an implementation and its objective, or our defaults."""
+    """A row of the search: an implementation and its settings."""
 
     name: str
     method: str
-    objective: str
+    settings: Settings
     together: bool = False
-
-    @property
-    def settings(self) -> Settings:
-        """Return the settings of the search; a preset has nothing to be tuned."""
-        if self.objective == "defaults":
-            return Settings(our_defaults=True)
-        return Settings(
-            self.objective, learning_rate=LEARNING_RATE, final_fraction=0.01
-        )
 
 
 def entries() -> Iterator[Entry]:
-    """Yield the rows of the search."""
-    for objective in ("defaults", "trajectory_balance", "vargrad"):
-        title = f"ours, 50 members at once: {objective.replace('_', ' ')}"
-        yield Entry(title, "ours", objective, together=True)
-    yield Entry("ours, one at a time: defaults", "ours", "defaults")
-    for peer in ("torchgfn", "gfnx"):
-        for objective in ("trajectory_balance", "vargrad"):
-            title = f"{peer}: {objective.replace('_', ' ')}"
-            yield Entry(title, peer, objective)
+    """Yield the rows of the search; our defaults have nothing to be tuned."""
+    ours = Settings(our_defaults=True)
+    tuned = {
+        name.replace("_", " "): Settings(
+            name, learning_rate=LEARNING_RATE, final_fraction=0.01
+        )
+        for name in ("trajectory_balance", "vargrad")
+    }
+    for name, settings in {"defaults": ours, **tuned}.items():
+        yield Entry(f"ours, 50 members at once: {name}", "ours", settings, True)
+    yield Entry("ours, one at a time: defaults", "ours", ours)
+    for peer, (name, settings) in product(("torchgfn", "gfnx"), tuned.items()):
+        yield Entry(f"{peer}: {name}", peer, settings)
 
 
 class Bench:
