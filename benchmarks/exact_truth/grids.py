@@ -109,7 +109,7 @@ def split(name: str, n_train: int, seed: int) -> list[np.ndarray]:
     )
 
 
-def classified(P: np.ndarray, y: np.ndarray) -> Outputs:
+def probabilities_judged(P: np.ndarray, y: np.ndarray) -> Outputs:
     """Return error, log loss and calibration of predicted probabilities.
 
     Calibration is the expected error over ten bins of the largest probability.
@@ -124,30 +124,37 @@ def classified(P: np.ndarray, y: np.ndarray) -> Outputs:
     }
 
 
-def regressed(found: np.ndarray, y: np.ndarray) -> Outputs:
+def classified(model: Any, X: np.ndarray, y: np.ndarray) -> Outputs:
+    """Judge the probabilities of a classifier."""
+    return probabilities_judged(model.predict_proba(X), y)
+
+
+def regressed(model: Any, X: np.ndarray, y: np.ndarray) -> Outputs:
     """Return the unexplained share and the absolute error of predictions."""
+    found = model.predict(X)
     return {
         "error": float(np.mean((found - y) ** 2) / y.var()),
         "absolute error": float(np.abs(found - y).mean()),
     }
 
 
-def timed(model: BaseEstimator, rows: list[np.ndarray]) -> tuple[Any, Outputs]:
-    """Fit to the training rows; return the model and its CPU time."""
-    start = time.process_time()
-    model.fit(rows[0], rows[2])
-    return model, {"seconds": time.process_time() - start}
-
-
-def classifier(
-    name: str, n_train: int, make: Callable[[Setting, int], BaseEstimator]
+def trainer(
+    name: str,
+    make: Callable[[Setting, int], BaseEstimator],
+    judge: Callable[[Any, np.ndarray, np.ndarray], Outputs],
+    n_train: int | None = None,
 ) -> Callable[[Setting, int], Outputs]:
-    """Return the training of a classifier of scikit-learn."""
+    """Return the training of an estimator of scikit-learn on rows of a data set.
+
+    Without ``n_train`` their number is an input.
+    """
 
     def train(setting: Setting, seed: int) -> Outputs:
-        rows = split(name, n_train, seed)
-        model, seconds = timed(make(setting, seed), rows)
-        return classified(model.predict_proba(rows[1]), rows[3]) | seconds
+        X, X_test, y, y_test = split(name, n_train or setting["rows"], seed)
+        start = time.process_time()
+        model = make(setting, seed).fit(X, y)
+        seconds = time.process_time() - start
+        return judge(model, X_test, y_test) | {"seconds": seconds}
 
     return train
 
@@ -188,10 +195,9 @@ def neighbours(s: Setting, seed: int) -> BaseEstimator:
     )
 
 
-def train_boosting(s: Setting, seed: int) -> Outputs:
-    """Boost trees on the progression of diabetes."""
-    rows = split("diabetes", 250, seed)
-    trees = GradientBoostingRegressor(
+def boosting(s: Setting, seed: int) -> BaseEstimator:
+    """Return boosted trees."""
+    return GradientBoostingRegressor(
         loss=s["loss"],
         learning_rate=s["rate"],
         n_estimators=s["trees"],
@@ -199,13 +205,10 @@ def train_boosting(s: Setting, seed: int) -> Outputs:
         subsample=s["rows"],
         random_state=seed,
     )
-    model, seconds = timed(trees, rows)
-    return regressed(model.predict(rows[1]), rows[3]) | seconds
 
 
-def train_elastic_net(s: Setting, seed: int) -> Outputs:
-    """Fit an elastic net to polynomials of the inputs of diabetes."""
-    rows = split("diabetes", s["rows"], seed)
+def elastic_net(s: Setting, seed: int) -> BaseEstimator:
+    """Return an elastic net on polynomials of the inputs."""
     net = ElasticNet(
         s["penalty"],
         l1_ratio=s["share of L1"],
@@ -214,28 +217,30 @@ def train_elastic_net(s: Setting, seed: int) -> Outputs:
         random_state=seed,
     )
     features = PolynomialFeatures(s["degree"], include_bias=False)
-    model, seconds = timed(
-        make_pipeline(SCALERS[s["scaling"]](), features, StandardScaler(), net), rows
-    )
-    share = float(np.mean(model[-1].coef_ != 0))
-    return regressed(model.predict(rows[1]), rows[3]) | {"kept": share} | seconds
+    return make_pipeline(SCALERS[s["scaling"]](), features, StandardScaler(), net)
 
 
-def train_support_vectors(s: Setting, seed: int) -> Outputs:
-    """Fit a support vector machine to tumours."""
-    rows = split("cancer", 200, seed)
-    machine = SVC(
-        C=s["C"], gamma=s["gamma"], kernel=s["kernel"], class_weight=s["weights"]
-    )
-    if s["weights"] == "equal":
-        machine.set_params(class_weight=None)
-    model, seconds = timed(make_pipeline(SCALERS[s["scaling"]](), machine), rows)
-    margin = model.decision_function(rows[1]) * (2 * rows[3] - 1)
+def kept(model: Any, X: np.ndarray, y: np.ndarray) -> Outputs:
+    """Judge a regression, and say how many terms it has kept."""
+    return regressed(model, X, y) | {"kept": float(np.mean(model[-1].coef_ != 0))}
+
+
+def support_vectors(s: Setting, seed: int) -> BaseEstimator:
+    """Return a support vector machine."""
+    weights = None if s["weights"] == "equal" else s["weights"]
+    machine = SVC(C=s["C"], gamma=s["gamma"], kernel=s["kernel"], class_weight=weights)
+    return make_pipeline(SCALERS[s["scaling"]](), machine)
+
+
+def margins(model: Any, X: np.ndarray, y: np.ndarray) -> Outputs:
+    """Judge a support vector machine by its margins."""
+    margin = model.decision_function(X) * (2 * y - 1)
+    machine = model[-1]
     return {
         "error": float(np.mean(margin <= 0)),
         "hinge loss": float(np.maximum(1 - margin, 0).mean()),
-        "support vectors": float(model[-1].n_support_.sum() / len(rows[0])),
-    } | seconds
+        "support vectors": float(machine.n_support_.sum() / machine.shape_fit_[0]),
+    }
 
 
 OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
@@ -270,7 +275,7 @@ def train_network(s: Setting, seed: int) -> Outputs:
     net.eval()
     with torch.no_grad():
         P = torch.softmax(net(T).double(), dim=1).nan_to_num(0.1).numpy()
-    return classified(P, rows[3]) | {"seconds": seconds}
+    return probabilities_judged(P, rows[3]) | {"seconds": seconds}
 
 
 @cache
@@ -316,7 +321,7 @@ def train_text(s: Setting, seed: int) -> Outputs:
         fresh = (follow + smoothing * size * prior) / (seen + smoothing * size)
         P = np.where(seen > 0, fresh, P) if s["method"] == "back-off" else fresh
     seconds = time.process_time() - started
-    return classified(P, test[4:]) | {"seconds": seconds}
+    return probabilities_judged(P, test[4:]) | {"seconds": seconds}
 
 
 @cache
@@ -377,7 +382,7 @@ GRIDS: Mapping[str, Grid] = {
                 "activation": ("logistic", "relu", "tanh"),
             },
             ("rate", "penalty", "units", "batch"),
-            classifier("digits", 500, perceptron),
+            trainer("digits", perceptron, classified, 500),
         ),
         Grid(
             "network",
@@ -401,7 +406,7 @@ GRIDS: Mapping[str, Grid] = {
                 "loss": ("absolute_error", "huber", "squared_error"),
             },
             ("rate", "trees"),
-            train_boosting,
+            trainer("diabetes", boosting, regressed, 250),
         ),
         Grid(
             "support vectors",
@@ -413,7 +418,7 @@ GRIDS: Mapping[str, Grid] = {
                 "weights": ("balanced", "equal"),
             },
             ("C", "gamma"),
-            train_support_vectors,
+            trainer("cancer", support_vectors, margins, 200),
         ),
         Grid(
             "elastic net",
@@ -426,7 +431,7 @@ GRIDS: Mapping[str, Grid] = {
                 "selection": ("cyclic", "random"),
             },
             ("penalty", "rows"),
-            train_elastic_net,
+            trainer("diabetes", elastic_net, kept),
         ),
         Grid(
             "forest",
@@ -439,7 +444,7 @@ GRIDS: Mapping[str, Grid] = {
                 "rows": ("all", "drawn"),
             },
             ("trees", "features", "leaf"),
-            classifier("digits", 500, forest),
+            trainer("digits", forest, classified, 500),
         ),
         Grid(
             "neighbours",
@@ -451,7 +456,7 @@ GRIDS: Mapping[str, Grid] = {
                 "weights": ("distance", "uniform"),
             },
             ("neighbours", "components"),
-            classifier("digits", 500, neighbours),
+            trainer("digits", neighbours, classified, 500),
         ),
         Grid(
             "text",

@@ -9,13 +9,14 @@ Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single siz
 
 from __future__ import annotations
 
-import json
 import resource
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -179,11 +180,10 @@ GOALS = {
 }
 
 
-def measure(work: str, size: list) -> str:
+def measure(work: str, size: tuple[Any, ...]) -> tuple[float, float]:
     """Run in this process; return CPU seconds and the largest memory in GiB."""
     seconds = cpu_seconds(WORKS[work](*size))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return f"{seconds:.2f} {memory:.2f}"
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def curves(only: str) -> str:
@@ -205,22 +205,18 @@ def curves(only: str) -> str:
 def goals(only: str) -> str:
     """Return the single sizes, each of a process of its own."""
     rows = []
-    for name, (work, size) in GOALS.items():
+    for name, goal in GOALS.items():
         if only in name:
-            command = [sys.executable, "-m", "benchmarks.wide.scaling", "--work", work]
-            command += ["--size", json.dumps(size)]
-            done = subprocess.check_output(command, text=True)
-            rows.append([name, *done.split()])
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                found = process.submit(measure, *goal).result()
+            rows.append([name, *(f"{value:.2f}" for value in found)])
     return table(["work", "CPU-s", "GiB"], rows)
 
 
 def main() -> None:
     """Print what is asked for."""
-    given = options(__doc__, work=str, size=str, goals=False, only="")
-    if given.work is not None:
-        print(measure(given.work, json.loads(given.size)))
-    else:
-        print(goals(given.only) if given.goals else curves(given.only))
+    given = options(__doc__, goals=False, only="")
+    print(goals(given.only) if given.goals else curves(given.only))
 
 
 if __name__ == "__main__":
