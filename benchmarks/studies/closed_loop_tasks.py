@@ -76,10 +76,7 @@ COMMAND = (
     "OMP_NUM_THREADS=1 python -m benchmarks.studies.closed_loop_tasks "
     "--out runs/closed_loop_tasks"
 )
-BATCH = 10
 TEMPERATURE = 4.0  # of the policies, percent
-_N_START = {"hypergrid": 20, "molecules": 30, "reactions": 30}
-_N_BATCHES = {"hypergrid": 4, "molecules": 4, "reactions": 5}
 _SPEC = TrainingSpec(
     n_iterations=300, batch_size=64, hidden=(64,), learning_rate=0.01, check_every=0
 )
@@ -130,12 +127,15 @@ class Problem:
     graph: StateGraph
     levels: np.ndarray  # shape: (n_objects, n_components)
     worth: np.ndarray  # shape: (n_objects,), percent; NaN where it is not known
+    n_start: int  # measured at random
+    n_batches: int
+    batch: int = 10
 
     def start(self, seed: int) -> Laboratory:
         """Measure some objects at random."""
         known = np.flatnonzero(np.isfinite(self.worth))
         order = np.random.default_rng(seed).permutation(known)
-        first = order[: _N_START[self.name]].tolist()
+        first = order[: self.n_start].tolist()
         return Laboratory(self.levels, self.worth, first, seed)
 
 
@@ -150,7 +150,8 @@ def hypergrid() -> Problem:
     reward = hypergrid_mode_rewards(env)[0].exp().numpy()
     graph = StateGraph.from_environment(env)
     levels = graph.final_states()[:, :3].numpy()
-    return Problem("hypergrid", graph, levels, 100.0 * reward / reward.max())
+    worth = 100.0 * reward / reward.max()
+    return Problem("hypergrid", graph, levels, worth, 20, 4)
 
 
 def molecules(blocks: Path | None) -> Problem:
@@ -158,14 +159,15 @@ def molecules(blocks: Path | None) -> Problem:
     reward = np.exp(predictions.astype(np.float64)).mean(axis=0)
     sizes = (16, 16, 16)
     levels = np.indices(sizes).reshape(3, -1).T
-    return Problem("molecules", selection(sizes), levels, 100.0 * reward / reward.max())
+    worth = 100.0 * reward / reward.max()
+    return Problem("molecules", selection(sizes), levels, worth, 30, 4)
 
 
 def reactions(_: Path | None) -> Problem:
     sizes = (4, 3, 16, 24)
     levels = np.indices(sizes).reshape(4, -1).T
     worth = measured_yields(len(levels))
-    return Problem("reactions", selection(sizes), levels, worth)
+    return Problem("reactions", selection(sizes), levels, worth, 30, 5)
 
 
 PROBLEMS: dict[str, Callable[[Path | None], Problem]] = {
@@ -326,28 +328,26 @@ class Outcome:
     """What one campaign of one arm measured, one after another, and its CPU time."""
 
     lost: list[float]
-    found: list[float]  # largest worth less the best measured so far, after a batch
+    left: float  # largest worth less the best that was measured
     seconds: float
 
 
-def campaign(
-    name: str, problem: Problem, seed: int, n_batches: int, batch: int = BATCH
-) -> Outcome:
+def campaign(name: str, problem: Problem, seed: int) -> Outcome:
     """Run one arm from the start of a repetition."""
     lab = problem.start(seed)
     started = time.process_time()
     arm = ARMS[name](problem, lab)
-    best, lost, found = float(np.nanmax(problem.worth)), [], []
-    for number in range(n_batches):
-        for _ in range(batch):
+    best, lost = float(np.nanmax(problem.worth)), []
+    for number in range(problem.n_batches):
+        if number > 0:
+            arm.end_batch()
+        for _ in range(problem.batch):
             row = arm.choose()
             value = lab.measure(row)
             arm.learn(row, value)
             lost.append(best - value)
-        found.append(best - float(np.max(problem.worth[lab.measured])))
-        if number + 1 < n_batches:
-            arm.end_batch()
-    return Outcome(lost, found, time.process_time() - started)
+    left = best - float(np.max(problem.worth[lab.measured]))
+    return Outcome(lost, left, time.process_time() - started)
 
 
 def run(
@@ -358,7 +358,7 @@ def run(
     for name, seed in product(arms, range(n_repetitions)):
         label = f"{problem.name}.{name.replace(' ', '_').replace(',', '')}.{seed}.json"
         file = None if folder is None else folder / label
-        measure = partial(campaign, name, problem, seed, _N_BATCHES[problem.name])
+        measure = partial(campaign, name, problem, seed)
         values = stored(file, lambda measure=measure: vars(measure()))
         found[name].append(Outcome(**values))
     return found
@@ -369,7 +369,7 @@ def section(problem: Problem, found: dict[str, list[Outcome]]) -> str:
     rows = []
     for name, outcomes in found.items():
         lost = np.array([o.lost for o in outcomes])
-        batches = lost.reshape(len(lost), len(outcomes[0].found), -1).mean(axis=2)
+        batches = lost.reshape(len(lost), problem.n_batches, -1).mean(axis=2)
         difference = ""
         if REFERENCE in found and name != REFERENCE:
             reference = np.array([o.lost for o in found[REFERENCE]]).mean(axis=1)
@@ -381,7 +381,7 @@ def section(problem: Problem, found: dict[str, list[Outcome]]) -> str:
                 mean_and_error(lost.mean(axis=1), 1),
                 difference,
                 " ".join(f"{value:.0f}" for value in batches.mean(axis=0)),
-                mean_and_error([o.found[-1] for o in outcomes], 1),
+                mean_and_error([o.left for o in outcomes], 1),
                 f"{np.mean([o.seconds for o in outcomes]):.1f}",
             ]
         )
@@ -393,7 +393,7 @@ def section(problem: Problem, found: dict[str, list[Outcome]]) -> str:
     return (
         f"**{problem.name.capitalize()}**, percent, mean ± standard error over {n} "
         f"campaigns of {lost.shape[1]} measurements after "
-        f"{_N_START[problem.name]} at random:\n\n{table(heads, rows)}"
+        f"{problem.n_start} at random:\n\n{table(heads, rows)}"
     )
 
 

@@ -39,12 +39,11 @@ def posterior():
 
 
 @pytest.fixture
-def few_reactions(monkeypatch):
+def few_reactions():
     levels = np.indices(SIZES).reshape(len(SIZES), -1).T
     yields = 20.0 * levels[:, 0] + 10.0 * levels[:, 2] + 5.0 * levels[:, 1]
     yields[3] = np.nan
-    monkeypatch.setitem(closed_loop_tasks._N_START, "reactions", 6)
-    return Problem("reactions", selection(SIZES), levels, yields)
+    return Problem("reactions", selection(SIZES), levels, yields, 6, 2, batch=2)
 
 
 # Posteriors
@@ -176,17 +175,17 @@ def test_an_arm_measures_each_reaction_once(name, few_reactions, monkeypatch):
         return original(self, row)
 
     monkeypatch.setattr(closed_loop_tasks.Laboratory, "measure", watched)
-    outcome = campaign(name, few_reactions, 0, n_batches=2, batch=2)
+    outcome = campaign(name, few_reactions, 0)
     assert len({*seen, *few_reactions.start(0).measured}) == 10
     assert 3 not in seen  # not measured in the table
-    assert 0.0 <= outcome.found[-1] <= np.mean(outcome.lost)
+    assert 0.0 <= outcome.left <= np.mean(outcome.lost)
 
 
 def test_the_table_of_regret(few_reactions):
     names = ["Gaussian process, expected improvement", "at random"]
-    outcomes = {name: [campaign(name, few_reactions, 0, 1, 2)] * 2 for name in names}
+    outcomes = {name: [campaign(name, few_reactions, 0)] * 2 for name in names}
     text = section(few_reactions, outcomes)
-    assert "over 2 campaigns of 2 measurements" in text
+    assert "over 2 campaigns of 4 measurements" in text
     assert text.count("\n") == 6
 
 
