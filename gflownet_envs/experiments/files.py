@@ -14,6 +14,7 @@ import numpy as np
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.answers import answer_table, answers
 from gflownet_envs.experiments.figures import make_figures
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import (
     LEVELS,
     Analysis,
@@ -261,7 +262,6 @@ def stale_files(folder: Path, files: set[str]) -> list[Path]:
 def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
     solution = results.policies.solution
-    paper = tables.paper_table(results)
     return {
         "task": path_of(results.task),
         "preset": results.preset_name,
@@ -297,9 +297,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         if results.policies.ensemble is None
         else sorted(results.policies.ensemble.diverged),
         "training_noise": _noise_record(results.noise),
-        "beside_the_paper": []
-        if paper is None
-        else [dict(zip(paper.columns, row, strict=True)) for row in paper.rows],
+        "beside_the_paper": list(results.beside_the_paper),
         "answers": answers(results),
         "named_parts": [_parts_record(found) for found in results.parts],
         "policies": {
@@ -519,6 +517,6 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
     ]
     caption = f"{task}: the paper's figures and ours"
     if not rows:
-        caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
+        caption += f" (none: no run of the preset {FIRST!r})"
     heads = tuple(f"{run}: {source}" for run, source in columns)
     return Table(caption, ("claim", "paper", *heads), tuple(rows))

@@ -26,6 +26,8 @@ from gflownet_envs.experiments.analysis import (
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
+from gflownet_envs.experiments.paper.claims.rules import figures_beside
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.space_maps import find_reasons
@@ -40,7 +42,7 @@ from gflownet_envs.experiments.task import (
     Task,
     silent,
 )
-from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.experiments.tasks import find_task, path_of
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardTable
@@ -213,6 +215,10 @@ def _find(
         sources["exact"] = _analyse_source(
             policies.exact, study, settings, noise_share=none, **known
         )
+    datasets = {name: source.dataset for name, source in sources.items()}
+    beside: list[dict[str, str]] = []
+    if preset_name == FIRST:
+        beside = figures_beside(path_of(task), settings, datasets, seed)
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
@@ -235,6 +241,7 @@ def _find(
         sources=sources,
         parts=parts,
         space=space,
+        beside_the_paper=tuple(beside),
         cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),

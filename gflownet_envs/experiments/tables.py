@@ -515,29 +515,14 @@ def _split_texts(split: ResultRow) -> list[str]:
     ]
 
 
-#: The preset with the paper's settings.
-PAPER_PRESET = "paper"
-
-
 def paper_table(results: RunResults) -> Table | None:
-    """The paper's figures beside ours; None for a task without claims.
+    """The paper's figures beside ours; None where there are none.
 
-    No word says whether they agree: a run has one draw of the members to fit, and the
-    page of the paper has many. Like is beside like: there is none
-    for presets with other settings, whose figures neither confirm nor refute the
-    paper's.
+    No word says whether they agree: these are of one draw of the members to fit, and
+    the page of the paper has many.
     """
-    if results.preset_name != PAPER_PRESET:
-        return None
-    claims = results.task.claims(results.preset)
-    if not claims:
-        return None
-    rows = tuple(
-        (claim.text, claim.paper, *map(claim.measure, results.sources.values()))
-        for claim in claims
-    )
-    columns = ("claim", "paper", *results.sources)
-    return Table("The paper's figures and ours", columns, rows)
+    rows = results.beside_the_paper
+    return Table.of_rows("The paper's figures and ours", rows) if rows else None
 
 
 def cost_table(results: RunResults) -> Table:

@@ -549,6 +549,10 @@ class RunResults:
         One for each way to split the rewards into named parts.
     space : tuple of WholeSpace and Reasons, or None
         Where the members go by exact policies, where they disagree, and why.
+    beside_the_paper : tuple of dict of str to str
+        What the paper claims, its figure, and ours of the first draw of the members by
+        the kind of policies. Empty for presets with other settings, whose figures
+        neither confirm nor refute the paper's.
     cpu_seconds : dict of str to float
         Proxies, training, exact solution, surrogate, verdict, and
         what else preparing the study ("rest of the study"), the findings of the task
@@ -570,6 +574,7 @@ class RunResults:
     sources: dict[str, SourceResults]
     parts: tuple[PartFindings, ...]
     space: tuple[WholeSpace, Reasons] | None
+    beside_the_paper: tuple[dict[str, str], ...]
     cpu_seconds: dict[str, float]
     wall_seconds: float
     peak_memory: int
@@ -578,15 +583,6 @@ class RunResults:
     def headline(self) -> SourceResults:
         """Trained policies where there are some: they are what one would use."""
         return next(iter(self.sources.values()))
-
-
-@dataclass(frozen=True)
-class PaperClaim:
-    """One claim."""
-
-    text: str  # what is claimed
-    paper: str  # the paper's figure
-    measure: Callable[[SourceResults], str]  # our figure, on one data set
 
 
 class RunSettings(TypedDict):
@@ -607,7 +603,6 @@ class Task(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
-    paper_claims: ClassVar[tuple[PaperClaim, ...]] = ()
     presets: ClassVar[Mapping[str, Preset]]
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
@@ -627,10 +622,6 @@ class Task(ABC):
         ]
         ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
         ax.set_axis_off()
-
-    def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
-        """Return the paper's claims that a preset can test; all by default."""
-        return self.paper_claims
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
         """Return figures beside those of every task, as ``make_figures`` does.

@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from gflownet_envs.exact.solve import terminating_distribution
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
-    PaperClaim,
     Policies,
     Preset,
     RunResults,
@@ -199,15 +197,9 @@ class MoleculesTask(Task):
 
     name = "molecules"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(
         name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)
     )
-
-    def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
-        """Return the paper's claims, which are about five toy fragments."""
-        is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
-        return self.paper_claims if is_papers else ()
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":

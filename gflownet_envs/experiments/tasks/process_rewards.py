@@ -15,7 +15,6 @@ from torch import Tensor
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import sequence_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
@@ -260,7 +259,6 @@ class LlmArithmeticTask(_ProcessRewardTask):
 
     name = "llm-arithmetic"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
@@ -282,7 +280,6 @@ class StrategyReasoningTask(_ProcessRewardTask):
 
     name = "strategy-reasoning"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:

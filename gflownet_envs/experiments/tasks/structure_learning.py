@@ -16,7 +16,6 @@ from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
@@ -72,7 +71,6 @@ class StructureLearningTask(GraphTask):
 
     name = "structure-learning"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
     known_name = "simulated"

@@ -37,20 +37,24 @@ from gflownet_envs.experiments.paper.claims.answers import (
     over_draws,
     tolerance,
 )
-from gflownet_envs.experiments.paper.claims.claim_list import Claim
+from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
 from gflownet_envs.experiments.paper.claims.study_rules import STUDY_PIECES, STUDY_RULES
 from gflownet_envs.experiments.paper.claims.values import (
     LISTS,
+    SECONDS,
     VALUES,
     edges,
     is_missing,
 )
+from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.studies import embeddings
 from gflownet_envs.experiments.paper.systems import FIRST, readings_of
+from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.experiments.tasks.grid import QUADRANTS
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
+from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.closed_form import SHIFTS
 from skpce import CompositionalPCESurrogate
 from skpce._solvers.ridge import PAPER_ALPHAS
@@ -77,6 +81,33 @@ def answer(claim: Claim, found: Found) -> Answer:
             for side in list(_sides(rule, found, task, reading).values())[-1:]
         },
     )
+
+
+def figures_beside(
+    task: str, preset: Preset, datasets: Mapping[str, PolicyDataset], seed: int
+) -> list[dict[str, str]]:
+    """Return claims about a task, the paper's figures, and ours of the first draw.
+
+    Seconds are left out: they differ between two runs.
+    """
+    claims = [
+        claim
+        for claim in claim_list().claims
+        if claim.task == task
+        and claim.rule in _PER_DRAW
+        and claim.values.get("measure") not in SECONDS
+    ]
+    sources = {
+        name: measure(dataset, preset, seed, draws=(0,), whole=False)
+        for name, dataset in datasets.items()
+        if claims
+    }
+    found = {f"{task}-{FIRST}": {"record": {}, "sources": sources}}
+    return [
+        {"claim": claim.text, "paper": claim.paper}
+        | {name: side.text for name, side in answer(claim, found).sides.items()}
+        for claim in claims
+    ]
 
 
 def _sides(

@@ -125,6 +125,15 @@ VALUES: Mapping[str, Value] = {
 }
 
 
+#: Those that differ between two runs.
+SECONDS = frozenset(
+    {
+        *("fit_seconds", "sample_seconds", "surrogate_seconds"),
+        *("training_seconds", "speedup"),
+    }
+)
+
+
 def edges(m: Measures) -> list[tuple[str, set[str], list[float], float]]:
     """Return name, nodes, total indices and D of the steps that add an edge."""
     rows = zip(m["trajectory"], m["total"], m["d_expansion"], strict=True)
