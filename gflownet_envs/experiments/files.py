@@ -25,7 +25,7 @@ from gflownet_envs.experiments.task import (
     TrainingNoise,
 )
 from gflownet_envs.experiments.tasks import path_of
-from gflownet_envs.records import PaperRow, ResultsRecord, read_record
+from gflownet_envs.records import ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
     arrays_bytes,
@@ -51,13 +51,38 @@ def build_report(
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each decision")
-    _add_indices(report, results, figures)
-    _add_policies(report, results, figures)
+    report.add_png(*figures["variances"])
+    for source in results.sources.values():
+        _add_table(report, tables.shares_table(source))
+        _add_table(report, tables.intervals_table(source))
+        actions = tables.actions_table(source)
+        report.add_folded(actions.columns, actions.rows, actions.caption)
+    report.add_heading("Policies")
+    _add_table(report, tables.training_table(results))
+    _add_table(report, tables.noise_table(results))
+    _add_table(report, tables.fragility_table(results))
+    _add_table(report, tables.excess_table(results))
+    report.add_text(
+        "The measures can rank the decisions differently. Aitchison variance and ALR "
+        "sum grow with the number of actions and weigh rare actions like frequent "
+        "ones; the ALR sum depends on its reference action too. Total variation and "
+        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
+        "largest” divides by the largest value that so many actions allow."
+    )
+    report.add_png(*figures["policies"])
     others = {"overview", "policies", "coverage", "variances"}
     for name in figures:  # of the task itself, which no other section shows
         if name not in others and not name.startswith("parts_"):
             report.add_png(*figures[name])
-    _add_calibration(report, results, figures)
+    report.add_heading("Calibration on held-out members")
+    _add_table(report, tables.coverage_table(results))
+    report.add_png(*figures["coverage"])
+    for source in results.sources.values():
+        _add_table(report, tables.step_coverage_table(source))
+    report.add_text(
+        "The push-forward of the inputs alone (the paper's interval) leaves out what "
+        "is not predicted from them."
+    )
     _add_original_coordinates(report, results)
     paper = tables.paper_table(results)
     if paper is not None:
@@ -142,49 +167,6 @@ def _add_verdict(
         "pipeline, embedding included, without the members it predicts; shares are "
         "those of a fit that learns its own degree. Exact policies stand beside "
         "trained ones and do not replace them."
-    )
-
-
-def _add_indices(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_png(*figures["variances"])
-    for source in results.sources.values():
-        _add_table(report, tables.shares_table(source))
-        _add_table(report, tables.intervals_table(source))
-        actions = tables.actions_table(source)
-        report.add_folded(actions.columns, actions.rows, actions.caption)
-
-
-def _add_policies(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_heading("Policies")
-    _add_table(report, tables.training_table(results))
-    _add_table(report, tables.noise_table(results))
-    _add_table(report, tables.fragility_table(results))
-    _add_table(report, tables.excess_table(results))
-    report.add_text(
-        "The measures can rank the decisions differently. Aitchison variance and ALR "
-        "sum grow with the number of actions and weigh rare actions like frequent "
-        "ones; the ALR sum depends on its reference action too. Total variation and "
-        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
-        "largest” divides by the largest value that so many actions allow."
-    )
-    report.add_png(*figures["policies"])
-
-
-def _add_calibration(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_heading("Calibration on held-out members")
-    _add_table(report, tables.coverage_table(results))
-    report.add_png(*figures["coverage"])
-    for source in results.sources.values():
-        _add_table(report, tables.step_coverage_table(source))
-    report.add_text(
-        "The push-forward of the inputs alone (the paper's interval) leaves out what "
-        "is not predicted from them."
     )
 
 
@@ -335,13 +317,6 @@ def _columns_record(table: Result) -> dict[str, Any]:
     return keys | columns | (judged if table.supported else {})
 
 
-def _drivers_record(table: Result) -> dict[str, Any]:
-    """Return the drivers by columns; a number of runs beyond all means is none."""
-    more = table.more_runs
-    known = np.where(np.isfinite(more), more, np.nan)
-    return _columns_record(table) | {"more_runs": known}
-
-
 def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
     if noise is None:
         return None
@@ -374,13 +349,15 @@ def _source_record(source: SourceResults) -> dict[str, Any]:
 
 
 def _analysis_record(analysis: Analysis) -> dict[str, Any]:
-    surrogate = analysis.surrogate
+    surrogate, drivers = analysis.surrogate, analysis.verdict.drivers
+    more = drivers.more_runs
+    known = np.where(np.isfinite(more), more, np.nan)  # none beyond all means
     return {
         "degree": analysis.degree,
         "n_terms": len(surrogate.multi_indices_),
         "verdict": [step.to_dict() for step in analysis.verdict.steps],
         "sentences": list(analysis.verdict.sentences),
-        "drivers": _drivers_record(analysis.verdict.drivers),
+        "drivers": _columns_record(drivers) | {"more_runs": known},
         "pairs": _columns_record(analysis.verdict.pairs),
         "design": str(analysis.verdict.design),
         "cautions": [
@@ -478,45 +455,27 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"folders must be different, got {names}")
-    by_task: dict[str, dict[str, dict[str, PaperRow]]] = {}
+    runs: dict[str, set[str]] = {}
+    claims: dict[str, dict[str, dict[str, str]]] = {}  # by task and claim
     for folder in folders:
         record = _record(folder)
-        claims = {row.claim: row for row in record.beside_the_paper}
-        runs = by_task.setdefault(record.task, {})
-        name = _name(folder, record.preset)
-        runs[str(folder) if name in runs else name] = claims
-    return [_paper_table(task, runs) for task, runs in by_task.items()]
-
-
-def _name(folder: Path, preset: str) -> str:
-    """Name a run by its folder, the preset added where the folder does not say it."""
-    name = folder.resolve().name
-    return name if preset in name else f"{name} ({preset})"
-
-
-def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
-    columns = [
-        (run, source)
-        for run, claims in runs.items()
-        for source in ("trained", "exact")
-        if any(getattr(row, source) for row in claims.values())
-    ]
-    papers = {
-        text: row.paper for claims in runs.values() for text, row in claims.items()
-    }
-    rows = [
-        (
-            text,
-            paper,
-            *(
-                getattr(runs[run].get(text), source, "") or "–"
-                for run, source in columns
-            ),
+        taken = runs.setdefault(record.task, set())
+        name = folder.resolve().name
+        if record.preset not in name:
+            name += f" ({record.preset})"
+        name = str(folder) if name in taken else name
+        taken.add(name)
+        rows = claims.setdefault(record.task, {})
+        for row in record.beside_the_paper:
+            cells = rows.setdefault(row.claim, {"claim": row.claim, "paper": row.paper})
+            figures = {"trained": row.trained, "exact": row.exact}
+            cells |= {f"{name}: {kind}": text for kind, text in figures.items() if text}
+    return [
+        Table.of_rows(
+            f"{task}: the paper's figures and ours"
+            + ("" if rows else f" (none: no run of the preset {FIRST!r})"),
+            list(rows.values()),
+            missing="–",
         )
-        for text, paper in papers.items()
+        for task, rows in claims.items()
     ]
-    caption = f"{task}: the paper's figures and ours"
-    if not rows:
-        caption += f" (none: no run of the preset {FIRST!r})"
-    heads = tuple(f"{run}: {source}" for run, source in columns)
-    return Table(caption, ("claim", "paper", *heads), tuple(rows))

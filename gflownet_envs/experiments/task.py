@@ -151,10 +151,12 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
-    def of_rows(cls, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """Make a table of rows by the names of columns; what a row lacks is empty."""
+    def of_rows(
+        cls, caption: str, rows: Sequence[Mapping[str, Any]], missing: str = ""
+    ) -> Table:
+        """Make a table of rows by the names of columns."""
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
-        cells = [[row.get(name, "") for name in columns] for row in rows]
+        cells = [[row.get(name, missing) for name in columns] for row in rows]
         return cls(caption, columns, tuple(map(tuple, cells)))
 
 

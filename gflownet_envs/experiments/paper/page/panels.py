@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -200,23 +199,6 @@ def policies(panels: Sequence[Mapping[str, Any]]) -> Any:
         ax.set_title(panel["step"], fontsize=9, loc="left")
     axes[-1].set_xlabel("probability, ± standard deviation")
     _legend(figure, axes[0])
-    return figure
-
-
-def chain(names: Sequence[str], texts: Sequence[str]) -> Any:
-    """Draw the steps of a construction, one below another, each with a line."""
-    figure = new_figure(0.6 + 0.62 * len(names))
-    ax = figure.subplots()
-    for row, (name, text) in enumerate(zip(names, texts, strict=True)):
-        y = len(names) - row
-        box = {"boxstyle": "round,pad=0.35", "fc": "#EAF2F8", "ec": COLORS[0]}
-        ax.text(0.18, y, textwrap.fill(name, 16), ha="center", va="center", bbox=box)
-        ax.text(0.4, y, text, va="center", fontsize=8.5)
-        if row:
-            style = {"arrowstyle": "-|>", "color": "0.4"}
-            ax.annotate("", (0.18, y + 0.28), (0.18, y + 0.72), arrowprops=style)
-    ax.set(xlim=(0, 1), ylim=(0.5, len(names) + 0.5))
-    ax.set_axis_off()
     return figure
 
 
