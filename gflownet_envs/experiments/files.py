@@ -249,7 +249,8 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,
-        **asdict(results.copies),
+        "n_replicates": results.n_replicates,
+        "n_control": results.n_control,
         "versions": environment_versions(),
         "sizes": {
             "n_states": None if solution is None else solution.graph.n_states,

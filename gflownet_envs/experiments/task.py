@@ -522,14 +522,6 @@ class Reasons:
 
 
 @dataclass(frozen=True)
-class Copies:
-    """How many GFlowNets are trained beside the one a reward."""
-
-    n_replicates: int = 1  # trained on each reward
-    n_control: int = 0  # trained on the mean reward
-
-
-@dataclass(frozen=True)
 class RunResults:
     """Everything that a run found.
 
@@ -539,7 +531,8 @@ class RunResults:
     preset_name : str
     preset : Preset
     seed : int
-    copies : Copies
+    n_replicates, n_control : int
+        GFlowNets trained on each reward, and on the mean reward.
     study : Study
     policies : Policies
     noise : TrainingNoise or None
@@ -569,7 +562,8 @@ class RunResults:
     preset_name: str
     preset: Preset
     seed: int
-    copies: Copies
+    n_replicates: int
+    n_control: int
     study: Study
     policies: Policies
     noise: TrainingNoise | None
