@@ -191,7 +191,7 @@ def test_what_is_not_there_cannot_be_compared(found):
         ("at_least", {"measure": "mean_q2", "value": 0.5}, "0.1", "does not"),
         ("ends", {"measure": "coverage95_all", "low": 0.8, "high": 1.0, "within": 0.05},
          "smallest 0.8, largest 1", "agrees"),
-        ("each", {"measure": "mean_coverage", "values": [0.5, 0.8, 0.9, 0.7],
+        ("near", {"measure": "mean_coverage", "values": [0.5, 0.8, 0.9, 0.7],
                   "within": 0.05}, "0.5, 0.8, 0.9, 0.9", "does not"),
         ("lowest", {"measure": "d_expansion", "step": "first"},
          "first 10, last 30", "agrees"),
