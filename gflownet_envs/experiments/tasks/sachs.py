@@ -40,7 +40,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_of_trajectory,
     levels_of_nodes,
     scores_above_empty,
-    stopping_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
@@ -145,27 +144,18 @@ class SachsTask(GraphTask):
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
-        """Return how far training came, edges, and what stopping does to D."""
+        """Return the probabilities of edges."""
         rows = slice(0, study.n_train)
         environment = cast(DagEnvironment, study.environment)
-        flows = GraphFlows(cast(LocalScoreReward, study.reward).select(rows))
-        exact = flows.edge_marginals()
-        ensemble, trained, tables = policies.ensemble, None, []
+        reward = cast(LocalScoreReward, study.reward).select(rows)
+        exact = GraphFlows(reward).edge_marginals()
+        ensemble, trained = policies.ensemble, None
         if ensemble is not None:
             first = [ensemble.rewards.index(row) for row in range(study.n_train)]
-            some = ensemble.subset([ensemble.members[place] for place in first])
-            trained = _sampled_marginals(some)
-            tables.append(_gap_table(some, flows.log_z().numpy()))
-        tables.append(
-            self.marginals_table(
-                environment, exact, trained, f"{_N_SAMPLED} sampled graphs a member"
-            )
-        )
-        sources = (policies.trained, policies.exact)
-        tables += [
-            stopping_table(found.train) for found in sources if found is not None
-        ]
-        return tuple(tables)
+            members = [ensemble.members[place] for place in first]
+            trained = _sampled_marginals(ensemble.subset(members))
+        how = f"{_N_SAMPLED} sampled graphs a member"
+        return (self.marginals_table(environment, exact, trained, how),)
 
     def _named_parts(
         self,
@@ -227,25 +217,6 @@ def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
         batch = sampler(ensemble.network, uniforms.expand(ensemble.n_members, -1, -1))
     assert batch.final_states is not None
     return adjacency(environment, batch.final_states).double().mean(dim=1)
-
-
-def _gap_table(ensemble: TrainedEnsemble, log_z: np.ndarray) -> Table:
-    """Return effective sample shares, and log Z that samples miss."""
-    found = ensemble.diagnostics
-    gap = log_z - found.log_z_estimate
-    return Table(
-        "Distance from convergence (training members)",
-        ("what", "smallest", "median", "largest"),
-        tuple(
-            (what, *(float(q) for q in np.quantile(values, (0, 0.5, 1))))
-            for what, values in (
-                ("effective sample size as a share", found.effective_sample_share),
-                ("log Z, exact", log_z),
-                ("log Z, exact less that of sampled graphs", gap),
-                ("loss, mean of the last 100 iterations", found.final_loss),
-            )
-        ),
-    )
 
 
 def _cells_table(cells: SachsCells, n_cells: int, covariances: np.ndarray) -> Table:

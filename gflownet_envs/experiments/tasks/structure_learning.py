@@ -36,7 +36,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
     levels_of_nodes,
     scores_above_empty,
-    stopping_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     LocalScoreReward,
@@ -154,7 +153,7 @@ class StructureLearningTask(GraphTask):
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
-        """Return what stopping does to D, and the probabilities of edges."""
+        """Return the probabilities of edges."""
         solution = policies.solution
         assert solution is not None  # the space is listed
         graph = solution.graph
@@ -164,9 +163,7 @@ class StructureLearningTask(GraphTask):
             n_shown = study.n_train + study.n_test
             trained = _trained_marginals(graph, policies.ensemble, n_shown)
         law = solution.target_distribution()[:n_shown]
-        sources = (policies.trained, policies.exact)
         return (
-            *(stopping_table(found.train) for found in sources if found is not None),
             self.marginals_table(
                 cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
