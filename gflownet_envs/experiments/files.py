@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import numpy as np
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.answers import answer_table, answers
 from gflownet_envs.experiments.figures import make_figures
+from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import (
     LEVELS,
@@ -33,13 +33,11 @@ from gflownet_envs.storage import (
     json_bytes,
     write_together,
 )
-from skpce._fonts import choose_fonts
 from skpce._page import HtmlReport
 from skpce._report import driver_columns
 from skpce.inspection import Result
 
-#: Points per inch of a picture, and how hard it is compressed (9 is hardest).
-_DPI, _COMPRESSION = 150, 4
+_DPI = 150  # points per inch of a picture
 
 
 def build_report(
@@ -198,7 +196,7 @@ def write_run(results: RunResults, folder: Path) -> None:
     no finished run, and a disk that is full leaves what was there before.
     """
     pictures = {
-        name: (_png(figure), description)
+        name: (png(figure, _DPI), description)
         for name, (figure, description) in make_figures(results).items()
     }
     files = {
@@ -218,21 +216,6 @@ def write_run(results: RunResults, folder: Path) -> None:
         last=folder / "results.json",
         stale=stale_files(folder, set(files)),
     )
-
-
-def _png(figure: Any) -> bytes:
-    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    choose_fonts(figure)
-    figure.set_dpi(_DPI)
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
-    stream = io.BytesIO()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    picture.save(stream, "png", compress_level=_COMPRESSION)
-    return stream.getvalue()
 
 
 def stale_files(folder: Path, files: set[str]) -> list[Path]:

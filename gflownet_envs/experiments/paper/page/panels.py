@@ -20,7 +20,8 @@ MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 #: figures alone. None leaves a gap.
 Drawn = Any
 
-_DPI = 130
+#: Points per inch, and how hard pictures are compressed (9 is hardest).
+_DPI, _COMPRESSION = 130, 4
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
 _LETTERS = 22  # of a name
 
@@ -32,11 +33,18 @@ def new_figure(height: float = 3.4, width: float = _WIDTH) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def png(figure: Any) -> bytes:
-    """Return the bytes of a picture."""
+def png(figure: Any, dpi: int = _DPI) -> bytes:
+    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
     choose_fonts(figure)
+    figure.set_dpi(dpi)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    picture.save(stream, "png", compress_level=_COMPRESSION)
     return stream.getvalue()
 
 
