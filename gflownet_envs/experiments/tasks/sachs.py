@@ -75,7 +75,7 @@ class SachsCells:
     pilot: str = "exact"
     proteins: tuple[str, ...] | None = None  # some of the eleven
     # into named parts: of the data by "regressions" or "pairs" of nodes, of the scores
-    # by "nodes" or "edges", which depend on one another
+    # by "nodes", which depend on one another
     splits: tuple[str, ...] = ("regressions",)
 
 
@@ -180,7 +180,6 @@ class SachsTask(GraphTask):
             "regressions": partial(parts.regressions, _BLOCKS),
             "pairs": partial(parts.pairs, pairs),
             "nodes": parts.nodes,
-            "edges": partial(parts.edges, 4),
         }
         unknown = sorted(set(chosen) - set(known))
         if unknown:

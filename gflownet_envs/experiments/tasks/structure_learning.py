@@ -148,7 +148,6 @@ class StructureLearningTask(GraphTask):
                 parts.regressions(),
                 parts.pairs(n_verified=0),
                 parts.nodes(n_verified=0),
-                parts.edges(n_verified=0),
             ),
         )
 
