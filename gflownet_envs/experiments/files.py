@@ -211,17 +211,10 @@ def write_run(results: RunResults, folder: Path) -> None:
         files["dataset_exact.safetensors"] = exact.to_bytes()
     files |= {f"figures/{name}.png": payload for name, (payload, _) in pictures.items()}
     (folder / "figures").mkdir(exist_ok=True)
-    write_together(
-        {folder / name: payload for name, payload in files.items()},
-        last=folder / "results.json",
-        stale=stale_files(folder, set(files)),
-    )
-
-
-def stale_files(folder: Path, files: set[str]) -> list[Path]:
-    """Return what an earlier run left in the folder that this one does not make."""
-    found = [*(folder / "figures").glob("*.png"), folder / "dataset_exact.safetensors"]
-    return [p for p in found if p.relative_to(folder).as_posix() not in files]
+    payloads = {folder / name: payload for name, payload in files.items()}
+    # what an earlier run left there that this one does not make
+    left = {*(folder / "figures").glob("*.png"), folder / "dataset_exact.safetensors"}
+    write_together(payloads, last=folder / "results.json", stale=left - payloads.keys())
 
 
 def results_record(results: RunResults) -> dict[str, Any]:
