@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
@@ -147,16 +146,12 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
 
 
 def molecule_picture(smiles: str) -> np.ndarray:
-    # shape: -> (height, width, 3 or 4)
+    # shape: -> (height, width, 3)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
-    from matplotlib.image import imread
-    from rdkit import Chem
-    from rdkit.Chem.Draw import MolDraw2DCairo
+    from rdkit.Chem import Draw, MolFromSmiles
 
-    canvas = MolDraw2DCairo(400, 300)
-    canvas.DrawMolecule(Chem.MolFromSmiles(smiles))
-    canvas.FinishDrawing()
-    return imread(io.BytesIO(canvas.GetDrawingText()), format="png")
+    draw: Any = Draw.MolToImage
+    return np.asarray(draw(MolFromSmiles(smiles), size=(400, 300)))
 
 
 def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> None:
