@@ -12,8 +12,7 @@ import numpy as np
 
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.answers import answer_table, answers
-from gflownet_envs.experiments.figures import make_figures
-from gflownet_envs.experiments.paper.page.panels import png
+from gflownet_envs.experiments.figures import make_figures, png
 from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import (
     LEVELS,
@@ -36,8 +35,6 @@ from gflownet_envs.storage import (
 from skpce._page import HtmlReport
 from skpce._report import driver_columns
 from skpce.inspection import Result
-
-_DPI = 150  # points per inch of a picture
 
 
 def build_report(
@@ -196,7 +193,7 @@ def write_run(results: RunResults, folder: Path) -> None:
     no finished run, and a disk that is full leaves what was there before.
     """
     pictures = {
-        name: (png(figure, _DPI), description)
+        name: (png(figure), description)
         for name, (figure, description) in make_figures(results).items()
     }
     files = {

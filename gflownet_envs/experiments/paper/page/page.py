@@ -12,6 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from gflownet_envs.experiments.figures import png
 from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
@@ -39,7 +40,6 @@ from gflownet_envs.experiments.paper.measures import (
     N_STUDY_DRAWS,
     n_draws_of_preset,
 )
-from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
 from gflownet_envs.experiments.paper.systems import FIRST, READINGS

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skpce._fonts import choose_fonts
 from skpce.plotting._style import COLORS, MARKERS, UNEXPLAINED_COLOR
 
 #: Of the paper's figures, exact and trained policies.
@@ -20,8 +18,6 @@ MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 #: figures alone. None leaves a gap.
 Drawn = Any
 
-#: Points per inch, and how hard pictures are compressed (9 is hardest).
-_DPI, _COMPRESSION = 130, 4
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
 _LETTERS = 22  # of a name
 
@@ -31,21 +27,6 @@ def new_figure(height: float = 3.4, width: float = _WIDTH) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def png(figure: Any, dpi: int = _DPI) -> bytes:
-    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    choose_fonts(figure)
-    figure.set_dpi(dpi)
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
-    stream = io.BytesIO()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    picture.save(stream, "png", compress_level=_COMPRESSION)
-    return stream.getvalue()
 
 
 def short(name: str, letters: int = _LETTERS) -> str:
