@@ -78,7 +78,7 @@ def make_runs_tiny() -> None:
             *("overview", "variances", "policies", "coverage"),
         )
     }
-    files._png = lambda figure: PICTURE
+    files.png = lambda figure: PICTURE
 
 
 def run(folder: Path, n_jobs: int = 1) -> None:

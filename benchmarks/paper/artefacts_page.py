@@ -558,7 +558,8 @@ def download() -> str:
 
 def draw(steps: pd.DataFrame) -> bytes:
     """Draw three measures of genuine steps and of artefacts."""
-    from gflownet_envs.experiments.paper.page.panels import new_figure, png
+    from gflownet_envs.experiments.figures import png
+    from gflownet_envs.experiments.paper.page.panels import new_figure
     from skpce.plotting._style import COLORS
 
     panels = (

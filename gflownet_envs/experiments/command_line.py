@@ -404,13 +404,10 @@ def _rich_table(table: Table, *, padding: int, broken: bool) -> RichTable:
         if broken:
             widest = max(map(len, [*header.split(), *cells]))
             header = fill(header, widest, break_on_hyphens=False)
-        is_number = position > 0 and all(map(_reads_as_number, cells))
+        # a cell that starts like a number, or is blank
+        likely = (not cell or cell[0] in "-–0123456789" for cell in cells)
+        is_number = position > 0 and all(likely)
         shown.add_column(header, justify="right" if is_number else "left")
     for row in rows:
         shown.add_row(*map(escape, row))
     return shown
-
-
-def _reads_as_number(cell: str) -> bool:
-    """Whether a cell starts like a number, or is blank."""
-    return not cell or cell[0] in "-–0123456789"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from gflownet_envs.experiments.task import (
     SourceResults,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
+from skpce._fonts import choose_fonts
 from skpce.plotting import (
     CoverageDisplay,
     PartEffectsDisplay,
@@ -32,6 +34,8 @@ _MOST_ROWS = 12
 _N_DRAWS = 2000
 #: Longer names of actions are cut at twice this, and written smaller from here on.
 _LONG_NAME = 20
+#: Points per inch of a picture, and how hard it is compressed (9 is hardest).
+_DPI, _COMPRESSION = 150, 4
 # Heights in inches: of a row of a panel, and of what is around the rows.
 _ROW, _AROUND = 0.24, 1.15
 
@@ -83,6 +87,21 @@ def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def png(figure: Any) -> bytes:
+    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    choose_fonts(figure)
+    figure.set_dpi(_DPI)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    stream = io.BytesIO()
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    picture.save(stream, "png", compress_level=_COMPRESSION)
+    return stream.getvalue()
 
 
 def parts_figure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,7 +12,8 @@ import numpy as np
 
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.answers import answer_table, answers
-from gflownet_envs.experiments.figures import make_figures
+from gflownet_envs.experiments.figures import make_figures, png
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.task import (
     LEVELS,
     Analysis,
@@ -24,7 +24,7 @@ from gflownet_envs.experiments.task import (
     TrainingNoise,
 )
 from gflownet_envs.experiments.tasks import path_of
-from gflownet_envs.records import PaperRow, ResultsRecord, read_record
+from gflownet_envs.records import ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
     arrays_bytes,
@@ -32,13 +32,9 @@ from gflownet_envs.storage import (
     json_bytes,
     write_together,
 )
-from skpce._fonts import choose_fonts
 from skpce._page import HtmlReport
 from skpce._report import driver_columns
 from skpce.inspection import Result
-
-#: Points per inch of a picture, and how hard it is compressed (9 is hardest).
-_DPI, _COMPRESSION = 150, 4
 
 
 def build_report(
@@ -50,13 +46,38 @@ def build_report(
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each decision")
-    _add_indices(report, results, figures)
-    _add_policies(report, results, figures)
+    report.add_png(*figures["variances"])
+    for source in results.sources.values():
+        _add_table(report, tables.shares_table(source))
+        _add_table(report, tables.intervals_table(source))
+        actions = tables.actions_table(source)
+        report.add_folded(actions.columns, actions.rows, actions.caption)
+    report.add_heading("Policies")
+    _add_table(report, tables.training_table(results))
+    _add_table(report, tables.noise_table(results))
+    _add_table(report, tables.fragility_table(results))
+    _add_table(report, tables.excess_table(results))
+    report.add_text(
+        "The measures can rank the decisions differently. Aitchison variance and ALR "
+        "sum grow with the number of actions and weigh rare actions like frequent "
+        "ones; the ALR sum depends on its reference action too. Total variation and "
+        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
+        "largest” divides by the largest value that so many actions allow."
+    )
+    report.add_png(*figures["policies"])
     others = {"overview", "policies", "coverage", "variances"}
     for name in figures:  # of the task itself, which no other section shows
         if name not in others and not name.startswith("parts_"):
             report.add_png(*figures[name])
-    _add_calibration(report, results, figures)
+    report.add_heading("Calibration on held-out members")
+    _add_table(report, tables.coverage_table(results))
+    report.add_png(*figures["coverage"])
+    for source in results.sources.values():
+        _add_table(report, tables.step_coverage_table(source))
+    report.add_text(
+        "The push-forward of the inputs alone (the paper's interval) leaves out what "
+        "is not predicted from them."
+    )
     _add_original_coordinates(report, results)
     paper = tables.paper_table(results)
     if paper is not None:
@@ -144,49 +165,6 @@ def _add_verdict(
     )
 
 
-def _add_indices(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_png(*figures["variances"])
-    for source in results.sources.values():
-        _add_table(report, tables.shares_table(source))
-        _add_table(report, tables.intervals_table(source))
-        actions = tables.actions_table(source)
-        report.add_folded(actions.columns, actions.rows, actions.caption)
-
-
-def _add_policies(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_heading("Policies")
-    _add_table(report, tables.training_table(results))
-    _add_table(report, tables.noise_table(results))
-    _add_table(report, tables.fragility_table(results))
-    _add_table(report, tables.excess_table(results))
-    report.add_text(
-        "The measures can rank the decisions differently. Aitchison variance and ALR "
-        "sum grow with the number of actions and weigh rare actions like frequent "
-        "ones; the ALR sum depends on its reference action too. Total variation and "
-        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
-        "largest” divides by the largest value that so many actions allow."
-    )
-    report.add_png(*figures["policies"])
-
-
-def _add_calibration(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
-) -> None:
-    report.add_heading("Calibration on held-out members")
-    _add_table(report, tables.coverage_table(results))
-    report.add_png(*figures["coverage"])
-    for source in results.sources.values():
-        _add_table(report, tables.step_coverage_table(source))
-    report.add_text(
-        "The push-forward of the inputs alone (the paper's interval) leaves out what "
-        "is not predicted from them."
-    )
-
-
 def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
     if not results.study.levels:
         return
@@ -215,7 +193,7 @@ def write_run(results: RunResults, folder: Path) -> None:
     no finished run, and a disk that is full leaves what was there before.
     """
     pictures = {
-        name: (_png(figure), description)
+        name: (png(figure), description)
         for name, (figure, description) in make_figures(results).items()
     }
     files = {
@@ -230,44 +208,22 @@ def write_run(results: RunResults, folder: Path) -> None:
         files["dataset_exact.safetensors"] = exact.to_bytes()
     files |= {f"figures/{name}.png": payload for name, (payload, _) in pictures.items()}
     (folder / "figures").mkdir(exist_ok=True)
-    write_together(
-        {folder / name: payload for name, payload in files.items()},
-        last=folder / "results.json",
-        stale=stale_files(folder, set(files)),
-    )
-
-
-def _png(figure: Any) -> bytes:
-    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    choose_fonts(figure)
-    figure.set_dpi(_DPI)
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
-    stream = io.BytesIO()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    picture.save(stream, "png", compress_level=_COMPRESSION)
-    return stream.getvalue()
-
-
-def stale_files(folder: Path, files: set[str]) -> list[Path]:
-    """Return what an earlier run left in the folder that this one does not make."""
-    found = [*(folder / "figures").glob("*.png"), folder / "dataset_exact.safetensors"]
-    return [p for p in found if p.relative_to(folder).as_posix() not in files]
+    payloads = {folder / name: payload for name, payload in files.items()}
+    # what an earlier run left there that this one does not make
+    left = {*(folder / "figures").glob("*.png"), folder / "dataset_exact.safetensors"}
+    write_together(payloads, last=folder / "results.json", stale=left - payloads.keys())
 
 
 def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
     solution = results.policies.solution
-    paper = tables.paper_table(results)
     return {
         "task": path_of(results.task),
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,
-        **asdict(results.copies),
+        "n_replicates": results.n_replicates,
+        "n_control": results.n_control,
         "versions": environment_versions(),
         "sizes": {
             "n_states": None if solution is None else solution.graph.n_states,
@@ -297,9 +253,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         if results.policies.ensemble is None
         else sorted(results.policies.ensemble.diverged),
         "training_noise": _noise_record(results.noise),
-        "beside_the_paper": []
-        if paper is None
-        else [dict(zip(paper.columns, row, strict=True)) for row in paper.rows],
+        "beside_the_paper": list(results.beside_the_paper),
         "answers": answers(results),
         "named_parts": [_parts_record(found) for found in results.parts],
         "policies": {
@@ -337,13 +291,6 @@ def _columns_record(table: Result) -> dict[str, Any]:
     return keys | columns | (judged if table.supported else {})
 
 
-def _drivers_record(table: Result) -> dict[str, Any]:
-    """Return the drivers by columns; a number of runs beyond all means is none."""
-    more = table.more_runs
-    known = np.where(np.isfinite(more), more, np.nan)
-    return _columns_record(table) | {"more_runs": known}
-
-
 def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
     if noise is None:
         return None
@@ -376,13 +323,15 @@ def _source_record(source: SourceResults) -> dict[str, Any]:
 
 
 def _analysis_record(analysis: Analysis) -> dict[str, Any]:
-    surrogate = analysis.surrogate
+    surrogate, drivers = analysis.surrogate, analysis.verdict.drivers
+    more = drivers.more_runs
+    known = np.where(np.isfinite(more), more, np.nan)  # none beyond all means
     return {
         "degree": analysis.degree,
         "n_terms": len(surrogate.multi_indices_),
         "verdict": [step.to_dict() for step in analysis.verdict.steps],
         "sentences": list(analysis.verdict.sentences),
-        "drivers": _drivers_record(analysis.verdict.drivers),
+        "drivers": _columns_record(drivers) | {"more_runs": known},
         "pairs": _columns_record(analysis.verdict.pairs),
         "design": str(analysis.verdict.design),
         "cautions": [
@@ -480,45 +429,27 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"folders must be different, got {names}")
-    by_task: dict[str, dict[str, dict[str, PaperRow]]] = {}
+    runs: dict[str, set[str]] = {}
+    claims: dict[str, dict[str, dict[str, str]]] = {}  # by task and claim
     for folder in folders:
         record = _record(folder)
-        claims = {row.claim: row for row in record.beside_the_paper}
-        runs = by_task.setdefault(record.task, {})
-        name = _name(folder, record.preset)
-        runs[str(folder) if name in runs else name] = claims
-    return [_paper_table(task, runs) for task, runs in by_task.items()]
-
-
-def _name(folder: Path, preset: str) -> str:
-    """Name a run by its folder, the preset added where the folder does not say it."""
-    name = folder.resolve().name
-    return name if preset in name else f"{name} ({preset})"
-
-
-def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
-    columns = [
-        (run, source)
-        for run, claims in runs.items()
-        for source in ("trained", "exact")
-        if any(getattr(row, source) for row in claims.values())
-    ]
-    papers = {
-        text: row.paper for claims in runs.values() for text, row in claims.items()
-    }
-    rows = [
-        (
-            text,
-            paper,
-            *(
-                getattr(runs[run].get(text), source, "") or "–"
-                for run, source in columns
-            ),
+        taken = runs.setdefault(record.task, set())
+        name = folder.resolve().name
+        if record.preset not in name:
+            name += f" ({record.preset})"
+        name = str(folder) if name in taken else name
+        taken.add(name)
+        rows = claims.setdefault(record.task, {})
+        for row in record.beside_the_paper:
+            cells = rows.setdefault(row.claim, {"claim": row.claim, "paper": row.paper})
+            figures = {"trained": row.trained, "exact": row.exact}
+            cells |= {f"{name}: {kind}": text for kind, text in figures.items() if text}
+    return [
+        Table.of_rows(
+            f"{task}: the paper's figures and ours"
+            + ("" if rows else f" (none: no run of the preset {FIRST!r})"),
+            list(rows.values()),
+            missing="–",
         )
-        for text, paper in papers.items()
+        for task, rows in claims.items()
     ]
-    caption = f"{task}: the paper's figures and ours"
-    if not rows:
-        caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
-    heads = tuple(f"{run}: {source}" for run, source in columns)
-    return Table(caption, ("claim", "paper", *heads), tuple(rows))

@@ -47,7 +47,9 @@ def find_part_effects(
 
     Parts are exchanged and solved again; nothing is found where that is not possible.
     """
-    solve = exact_solver(study, policies)
+    solve = study.exact_solver
+    if policies.solution is not None:
+        solve = partial(solve_exact, policies.solution.graph)
     if solve is None:
         return ()
     exact = policies.exact
@@ -81,15 +83,6 @@ def find_part_effects(
     return tuple(found)
 
 
-def exact_solver(
-    study: Study, policies: Policies
-) -> Callable[[Any], PolicySource] | None:
-    """Return what solves rewards of the study; None where nothing does."""
-    if policies.solution is not None:
-        return partial(solve_exact, policies.solution.graph)
-    return study.exact_solver
-
-
 def policies_of_parts(
     named: NamedParts,
     study: Study,
@@ -117,16 +110,16 @@ def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result 
     return part_entries(
         parts=named.parts,
         part=part_of,
-        labels={name: _names_of(named.entries[name]) for name in part_of.values()},
+        labels={
+            # the last name is that of the number −1
+            name: np.array([*own.names, ""], dtype=object)[np.asarray(own.labels)]
+            for name, own in named.entries.items()
+            if name in part_of.values()
+        },
         n_best=named.n_verified,
         n_verifying=named.n_verifying,
         **known,
     )
-
-
-def _names_of(entries: Any) -> np.ndarray:
-    """Return the name of the entry of each element; "" for none."""
-    return np.array([*entries.names, ""], dtype=object)[np.asarray(entries.labels)]
 
 
 def noise_beside_exact(

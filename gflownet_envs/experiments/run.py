@@ -26,11 +26,12 @@ from gflownet_envs.experiments.analysis import (
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
+from gflownet_envs.experiments.paper.claims.rules import figures_beside
+from gflownet_envs.experiments.paper.systems import FIRST
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
-    Copies,
     Preset,
     Progress,
     RunResults,
@@ -40,7 +41,7 @@ from gflownet_envs.experiments.task import (
     Task,
     silent,
 )
-from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.experiments.tasks import find_task, path_of
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardTable
@@ -113,7 +114,7 @@ def run_task(
         n_control = settings.n_control if solver == "train" else 0
     if not os.fspath(out):
         raise ValueError("out must name a folder, got ''.")
-    copies = _checked_copies(n_replicates, n_control, solver)
+    _check_copies(solver, n_replicates=(n_replicates, 1), n_control=(n_control, 0))
     require_at_least("n_train of the preset", settings.n_train, FEWEST_MEMBERS)
     require_at_least("n_test of the preset", settings.n_test, 2)
     report = progress if progress is not None else silent
@@ -124,7 +125,8 @@ def run_task(
             preset,
             settings,
             solver,
-            copies,
+            n_replicates,
+            n_control,
             n_jobs,
             seed=seed,
             store=store,
@@ -162,7 +164,8 @@ def _find(
     preset_name: str,
     settings: Preset,
     solver: str,
-    copies: Copies,
+    n_replicates: int,
+    n_control: int,
     n_jobs: int | None,
     **run: Unpack[RunSettings],
 ) -> RunResults:
@@ -179,8 +182,8 @@ def _find(
         study,
         settings.training,
         train=solver == "train",
-        n_replicates=copies.n_replicates,
-        n_control=copies.n_control,
+        n_replicates=n_replicates,
+        n_control=n_control,
         seed=seed,
         n_jobs=n_jobs,
         store=run["store"],
@@ -213,6 +216,10 @@ def _find(
         sources["exact"] = _analyse_source(
             policies.exact, study, settings, noise_share=none, **known
         )
+    datasets = {name: source.dataset for name, source in sources.items()}
+    beside: list[dict[str, str]] = []
+    if preset_name == FIRST:
+        beside = figures_beside(path_of(task), settings, datasets, seed)
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
     cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
@@ -228,13 +235,15 @@ def _find(
         preset_name=preset_name,
         preset=settings,
         seed=seed,
-        copies=copies,
+        n_replicates=n_replicates,
+        n_control=n_control,
         study=study,
         policies=policies,
         noise=noise,
         sources=sources,
         parts=parts,
         space=space,
+        beside_the_paper=tuple(beside),
         cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),
@@ -271,22 +280,19 @@ def require_seed(seed: Any) -> None:
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
 
 
-def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
-    for name, value, least in (
-        ("n_replicates", n_replicates, 1),
-        ("n_control", n_control, 0),
-    ):
+def _check_copies(solver: str, **copies: tuple[int, int]) -> None:
+    """Check numbers of GFlowNets, each beside the least one, which trains none more."""
+    for name, (value, least) in copies.items():
         require_at_least(name, value, least)
         if value != least and solver != "train":
             raise ValueError(
                 f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "
                 f"expected {name}={least}, or solver='train'."
             )
-    if n_control == 1:
+    if copies["n_control"][0] == 1:
         raise ValueError(
             "n_control is 1, but one member has no spread; expected 0 or at least 2."
         )
-    return Copies(n_replicates, n_control)
 
 
 def _refuse_nothing_to_explain(study: object, task: Task) -> None:

@@ -16,7 +16,7 @@ from gflownet_envs.exact.trajectories import policies_everywhere
 from gflownet_envs.exact.whole_space import WholeSpace
 from gflownet_envs.experiments.task import NamedParts, Policies, Reasons, Study
 from skpce.inspection import Result, part_effects
-from skpce.plotting._style import UNEXPLAINED_COLOR, color
+from skpce.plotting._style import UNEXPLAINED_COLOR, color, ink_on
 
 #: Fragility that has a reason; below it members agree up to rounding.
 _LEAST_FRAGILITY = 1e-6
@@ -298,30 +298,28 @@ class _Map:
     ) -> Any:
         """Draw a row of boxes a decision, as wide as the share of walks through it."""
         from matplotlib.colors import to_rgb
-        from matplotlib.patches import Rectangle
 
         graph, ax = self.space.graph, part.subplots()
-        for i, (left, width) in enumerate(zip(*_places(self.space), strict=True)):
-            step = int(graph.steps[i])
-            look = {"facecolor": colors[i], "edgecolor": "white"}
-            line = 0.5 if width > 0.004 else 0.0
-            corner = left, step + 0.06
-            ax.add_patch(Rectangle(corner, width, 0.88, linewidth=line, **look))
-            if self.names is None or width < _LEAST_NAMED:
+        left, width = _places(self.space)
+        middle = graph.steps.numpy() + 0.5
+        lines = np.where(width > 0.004, 0.5, 0.0)
+        box = {"color": colors, "edgecolor": "white", "linewidth": lines}
+        ax.barh(middle, width, 0.88, left=left, **box)
+        for i, name in enumerate(self.names or ()):
+            if width[i] < _LEAST_NAMED:
                 continue
-            luminance = np.dot(to_rgb(colors[i]), (0.299, 0.587, 0.114))
-            name, wide = self.names[i], width > 0.12
-            limit = int(110 * width) if wide else 13
+            wide = width[i] > 0.12
+            limit = int(110 * width[i]) if wide else 13
             ax.text(
-                left + width / 2,
-                step + 0.5,
+                left[i] + width[i] / 2,
+                middle[i],
                 name if len(name) <= limit else name[: max(limit - 1, 1)] + "…",
                 rotation=0 if wide else 90,
                 ha="center",
                 va="center",
                 fontsize=7 if wide else 6,
                 clip_on=True,
-                color="black" if luminance > 0.5 else "white",
+                color=ink_on(to_rgb(colors[i])),
             )
         ax.set_yticks(np.arange(len(titles)) + 0.5, titles, fontsize=8)
         ax.set(xlim=(0, 1), ylim=(graph.n_layers, 0))
@@ -335,24 +333,24 @@ class _Map:
         self, part: Any, colors: Sequence[Any], titles: Sequence[str]
     ) -> Any:
         """Draw a board a decision, a disc a state."""
-        positions: Any = self.positions
         graph, visits = self.space.graph, self.space.visits.mean(axis=0)
+        rows, columns = np.asarray(self.positions).T
+        shape = rows.max() + 1, columns.max() + 1
         axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
-        n_rows, n_columns = positions.max(axis=0) + 1
         for step, ax in enumerate(np.atleast_1d(axes)):
-            for place in np.ndindex(n_rows, n_columns):
-                ax.plot(*place[::-1], ".", color="0.85", markersize=2)
-            for i in range(*graph.layer(step).indices(graph.n_states)):
-                ax.plot(
-                    *positions[i][::-1],
-                    "o",
-                    color=colors[i],
-                    markeredgecolor="0.4",
-                    markeredgewidth=0.4,
-                    markersize=3.0 + 22.0 * np.sqrt(visits[i]),
-                )
+            places = np.indices(shape)[::-1]
+            ax.plot(*places, ".", color="0.85", markersize=2, zorder=0)
+            own = graph.layer(step)
+            ax.scatter(
+                columns[own],
+                rows[own],
+                np.square(3.0 + 22.0 * np.sqrt(visits[own])),
+                colors[own],
+                edgecolors="0.4",
+                linewidths=0.4,
+            )
             ax.set_title(titles[step], fontsize=9)
-            ax.set(xlim=(-0.9, n_columns - 0.1), ylim=(n_rows - 0.1, -0.9))
+            ax.set(xlim=(-0.9, shape[1] - 0.1), ylim=(shape[0] - 0.1, -0.9))
             ax.set(xticks=[], yticks=[], aspect="equal")
         return axes
 

@@ -26,7 +26,6 @@ from skpce._report import (
 )
 from skpce._result import ResultRow
 from skpce.drivers import Answer, State
-from skpce.inspection import Result
 
 # Parts of a step that have a row of their own, the largest ones; pairs of parts.
 _MOST_PARTS, _MOST_PAIRS = 6, 3
@@ -68,7 +67,10 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
             if brief:
                 rows.append(named | {"alone": first, "total": total} | supported)
                 continue
-            alone, fall = _without_independence(row, int(part))
+            alone, fall = "–", "–"
+            if "left" in row.result.columns:
+                alone = f"{row.alone[part]:.0%}"
+                fall = f"{round(1.0 - row.left[part], 2) + 0.0:.0%}"
             ratio, error = row.variance_ratio, row.variance_ratio_error
             of_step = {
                 "variance ratio": f"{ratio:.2f} ± {error:.2f}",
@@ -93,13 +95,6 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
         f"{' '.join(effects.notes)}",
         rows,
     )
-
-
-def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
-    """Return the figures that need no independent parts."""
-    if "left" not in row.result.columns:
-        return "–", "–"
-    return f"{row.alone[part]:.0%}", f"{round(1.0 - row.left[part], 2) + 0.0:.0%}"
 
 
 def pairs_table(found: PartFindings) -> Table:
@@ -143,9 +138,12 @@ def entries_table(found: PartFindings) -> Table | None:
         for rank in range(len(row.entry))
         if row.entry[rank]
     ]
+    members = f"{found.entries.n_members} members"
+    if found.entries.n_verifying < found.entries.n_members:
+        members = f"{found.entries.n_verifying} of {members}"
     caption = (
         "What matters most in the leading part of each decision, verified by solving "
-        f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}"
+        f"again ({members}), ± standard error: {found.named.title}"
     )
     if any(np.nanmax(np.hstack([row.alone, row.left])) > _APART for row in each):
         caption += (
@@ -153,14 +151,6 @@ def entries_table(found: PartFindings) -> Table | None:
             "makes rewards unlike those of any member"
         )
     return Table.of_rows(caption, rows)
-
-
-def _verifying(entries: Result) -> str:
-    """Say how many members were solved again."""
-    n_members, n_verifying = entries.n_members, entries.n_verifying
-    if n_verifying == n_members:
-        return f"{n_members} members"
-    return f"{n_verifying} of {n_members} members"
 
 
 def verdict_table(results: RunResults) -> Table:
@@ -410,18 +400,17 @@ def level_table(source: SourceResults, component: str) -> Table:
     ranked = sorted(
         shares, key=lambda level: -float(np.nansum(shares[level][supported]))
     )
-    steps = [step.step + _support_note(step) for step in main.verdict.steps]
+    answers = [_answer(step) for step in main.verdict.steps]
+    steps = [
+        step.step if answer == "driven" else f"{step.step} ({answer})"
+        for step, answer in zip(main.verdict.steps, answers, strict=True)
+    ]
     return Table(
         f"Original coordinates: {component} ({source.dataset.source} policies, degree "
         f"{main.degree})" + ("" if supported.any() else "; NO STEP IS ATTRIBUTABLE"),
         (component, *steps),
         tuple((level, *without_rounding(shares[level]).tolist()) for level in ranked),
     )
-
-
-def _support_note(step: ResultRow) -> str:
-    answer = _answer(step)
-    return "" if answer == "driven" else f" ({answer})"
 
 
 def training_table(results: RunResults) -> Table | None:
@@ -515,29 +504,14 @@ def _split_texts(split: ResultRow) -> list[str]:
     ]
 
 
-#: The preset with the paper's settings.
-PAPER_PRESET = "paper"
-
-
 def paper_table(results: RunResults) -> Table | None:
-    """The paper's figures beside ours; None for a task without claims.
+    """The paper's figures beside ours; None where there are none.
 
-    No word says whether they agree: a run has one draw of the members to fit, and the
-    page of the paper has many. Like is beside like: there is none
-    for presets with other settings, whose figures neither confirm nor refute the
-    paper's.
+    No word says whether they agree: these are of one draw of the members to fit, and
+    the page of the paper has many.
     """
-    if results.preset_name != PAPER_PRESET:
-        return None
-    claims = results.task.claims(results.preset)
-    if not claims:
-        return None
-    rows = tuple(
-        (claim.text, claim.paper, *map(claim.measure, results.sources.values()))
-        for claim in claims
-    )
-    columns = ("claim", "paper", *results.sources)
-    return Table("The paper's figures and ours", columns, rows)
+    rows = results.beside_the_paper
+    return Table.of_rows("The paper's figures and ours", rows) if rows else None
 
 
 def cost_table(results: RunResults) -> Table:

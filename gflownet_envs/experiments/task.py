@@ -151,10 +151,12 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
-    def of_rows(cls, caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """Make a table of rows by the names of columns; what a row lacks is empty."""
+    def of_rows(
+        cls, caption: str, rows: Sequence[Mapping[str, Any]], missing: str = ""
+    ) -> Table:
+        """Make a table of rows by the names of columns."""
         columns = tuple(dict.fromkeys(name for row in rows for name in row))
-        cells = [[row.get(name, "") for name in columns] for row in rows]
+        cells = [[row.get(name, missing) for name in columns] for row in rows]
         return cls(caption, columns, tuple(map(tuple, cells)))
 
 
@@ -520,14 +522,6 @@ class Reasons:
 
 
 @dataclass(frozen=True)
-class Copies:
-    """How many GFlowNets are trained beside the one a reward."""
-
-    n_replicates: int = 1  # trained on each reward
-    n_control: int = 0  # trained on the mean reward
-
-
-@dataclass(frozen=True)
 class RunResults:
     """Everything that a run found.
 
@@ -537,7 +531,8 @@ class RunResults:
     preset_name : str
     preset : Preset
     seed : int
-    copies : Copies
+    n_replicates, n_control : int
+        GFlowNets trained on each reward, and on the mean reward.
     study : Study
     policies : Policies
     noise : TrainingNoise or None
@@ -549,6 +544,10 @@ class RunResults:
         One for each way to split the rewards into named parts.
     space : tuple of WholeSpace and Reasons, or None
         Where the members go by exact policies, where they disagree, and why.
+    beside_the_paper : tuple of dict of str to str
+        What the paper claims, its figure, and ours of the first draw of the members by
+        the kind of policies. Empty for presets with other settings, whose figures
+        neither confirm nor refute the paper's.
     cpu_seconds : dict of str to float
         Proxies, training, exact solution, surrogate, verdict, and
         what else preparing the study ("rest of the study"), the findings of the task
@@ -563,13 +562,15 @@ class RunResults:
     preset_name: str
     preset: Preset
     seed: int
-    copies: Copies
+    n_replicates: int
+    n_control: int
     study: Study
     policies: Policies
     noise: TrainingNoise | None
     sources: dict[str, SourceResults]
     parts: tuple[PartFindings, ...]
     space: tuple[WholeSpace, Reasons] | None
+    beside_the_paper: tuple[dict[str, str], ...]
     cpu_seconds: dict[str, float]
     wall_seconds: float
     peak_memory: int
@@ -578,15 +579,6 @@ class RunResults:
     def headline(self) -> SourceResults:
         """Trained policies where there are some: they are what one would use."""
         return next(iter(self.sources.values()))
-
-
-@dataclass(frozen=True)
-class PaperClaim:
-    """One claim."""
-
-    text: str  # what is claimed
-    paper: str  # the paper's figure
-    measure: Callable[[SourceResults], str]  # our figure, on one data set
 
 
 class RunSettings(TypedDict):
@@ -607,7 +599,6 @@ class Task(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
-    paper_claims: ClassVar[tuple[PaperClaim, ...]] = ()
     presets: ClassVar[Mapping[str, Preset]]
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
@@ -627,10 +618,6 @@ class Task(ABC):
         ]
         ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
         ax.set_axis_off()
-
-    def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
-        """Return the paper's claims that a preset can test; all by default."""
-        return self.paper_claims
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
         """Return figures beside those of every task, as ``make_figures`` does.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -186,7 +188,8 @@ def _of_draw(
     inputs = pipeline[:-1].transform(train.X)
     fit_seconds = None
     if timed:
-        fit_seconds = _seconds_of(lambda: pipeline[-1].fit(inputs, train.y))
+        fit = partial(pipeline[-1].fit, inputs, train.y)
+        fit_seconds = min(repeat(fit, timer=time.process_time, repeat=3, number=1))
     started = time.process_time()
     samples = pipeline[-1].sample(
         N_SAMPLES if timed else _N_TESTED, residual=None, random_state=seed
@@ -245,16 +248,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(f"{float(value):.4g}") if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _seconds_of(call: Any) -> float:
-    """Return the CPU-seconds of the fastest of three calls."""
-    seconds = []
-    for _ in range(3):
-        started = time.process_time()
-        call()
-        seconds.append(time.process_time() - started)
-    return min(seconds)
 
 
 def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import (
     columns_of_levels,
     factorial_parts,
@@ -57,7 +56,6 @@ class BuchwaldHartwigTask(Task):
 
     name = "buchwald-hartwig"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProxySpec(), PAPER_PROXY)
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:

@@ -15,7 +15,6 @@ from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
@@ -124,7 +123,6 @@ class ContinuousGridTask(FormulaTask):
 
     name = "continuous-grid"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
     input_names = ("upper bump", "left bump", "right bump")
     unit = "height of a bump of log R"
@@ -177,7 +175,6 @@ class SymbolicRegressionTask(FormulaTask):
 
     name = "symbolic-regression"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
     input_names = ("mode 1", "mode 2")
     unit = "score of a mode of the noise"

@@ -1,9 +1,9 @@
-r"""Named parts of Bayesian scores of graphs: of nodes, of edges, and of the data.
+r"""Named parts of Bayesian scores of graphs: of nodes, and of the data.
 
-The local scores of a node, and the effects of single edges in them, are what a reader
-asks about. They come from one sample of rows each member and depend on one another. The
-data have parts that do not: with :math:`L L^\top` the mean covariance of all members,
-nodes in a given order, a member's rows are
+The local scores of a node are what a reader asks about. They come from one sample of
+rows each member and depend on one another. The data have parts that do not: with
+:math:`L L^\top` the mean covariance of all members, nodes in a given order, a member's
+rows are
 
 .. math::
     X = 1 \mu^\top + Q A^\top L^\top, \qquad \mu = L b,
@@ -27,8 +27,6 @@ from gflownet_envs.rewards.source import RewardSource
 
 RewardOfScores = Callable[[np.ndarray], RewardSource]  # of scores (E, d, 2^d)
 
-OTHER_EDGES = "other edges"
-SETS_OF_PARENTS = "sets of parents"
 OTHER_PAIRS = "other pairs"
 RESIDUALS = "residual variances"
 MEANS = "means"
@@ -90,50 +88,6 @@ class GraphParts:
     def _set_name(self, number: int) -> str:
         chosen = [name for i, name in enumerate(self.names) if number >> i & 1]
         return ", ".join(chosen) or "no parents"
-
-    def edges(self, n_named: int = 6, **settings: Any) -> NamedParts:
-        """Split the local scores into effects of edges and what sets of parents add.
-
-        The edges whose effects vary most between the members are parts of their own.
-        """
-        names, d = self.names, len(self.names)
-        effects = main_effects_of_edges(self.scores)
-        has = ((np.arange(2**d)[:, np.newaxis] >> np.arange(d)) & 1).astype(np.float64)
-
-        def of_effects(values: np.ndarray) -> np.ndarray:  # (E, d, d) -> (E, d, 2^d)
-            return np.einsum("eij,si->ejs", values, has)
-
-        rest = np.nan_to_num(self.scores, nan=0.0) - of_effects(effects)
-        rest *= has.T == 0  # sets that hold the node itself are never looked up
-        spread = effects.var(axis=0)
-        largest = np.argsort(-spread.ravel(), kind="stable")[:n_named]
-        named = [divmod(int(place), d) for place in largest]
-        parts = {f"{names[i]} → {names[j]}": effects[:, i, j] for i, j in named}
-        others = effects.copy()
-        for i, j in named:
-            others[:, i, j] = 0.0
-        left = [p for p in np.ndindex(d, d) if p[0] != p[1] and p not in named]
-        titles = tuple(f"{names[i]} → {names[j]}" for i, j in left)
-        phrases = {part: f"the edge {part} by itself" for part in parts} | {
-            OTHER_EDGES: "all other edges by themselves",
-            SETS_OF_PARENTS: "what sets of parents have beyond single edges",
-        }
-        parts |= {OTHER_EDGES: others, SETS_OF_PARENTS: rest}
-
-        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardSource:
-            total = chosen[OTHER_EDGES].copy()
-            for i, j in named:
-                total[:, i, j] = chosen[f"{names[i]} → {names[j]}"]
-            return self._reward(chosen[SETS_OF_PARENTS] + of_effects(total))
-
-        return NamedParts(
-            "local scores by functional analysis of variance over the parents",
-            parts,
-            of_parts,
-            phrases,
-            {OTHER_EDGES: PartEntries("edges", titles, _numbered((d, d), left))},
-            **self._settings | settings,
-        )
 
     def regressions(
         self, blocks: Sequence[Sequence[str]] = (), **settings: Any
@@ -220,26 +174,6 @@ def _numbered(shape: tuple[int, ...], cells: Sequence[tuple[int, ...]]) -> np.nd
     for number, cell in enumerate(cells):
         labels[cell] = number
     return labels
-
-
-def main_effects_of_edges(
-    scores: np.ndarray,  # shape: (E, d, 2^d)
-) -> np.ndarray:  # shape: (E, d, d)
-    """Return how much the parent i adds to the score of node j, at [e, i, j].
-
-    The mean over all sets of the other possible parents: twice the main effect in the
-    functional analysis of variance of a score over the presence of each parent.
-    """
-    d, n_sets = scores.shape[1:]
-    has = (np.arange(n_sets)[:, np.newaxis] >> np.arange(d)) & 1 == 1
-    effects = np.zeros((len(scores), d, d))
-    for i in range(d):
-        for j in range(d):
-            if i != j:
-                with_i = scores[:, j, has[:, i] & ~has[:, j]].mean(axis=1)
-                without = scores[:, j, ~has[:, i] & ~has[:, j]].mean(axis=1)
-                effects[:, i, j] = with_i - without
-    return effects
 
 
 class TriangularSamples:

@@ -13,15 +13,12 @@ from torch import Tensor
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.trajectories import (
-    LOWEST_LOG,
     PolicySource,
     Trajectory,
     trajectory_of_actions,
 )
 from gflownet_envs.experiments.task import RunResults, Table, Task
-from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.graph_scores import bge_scores
-from skpce import LogRatioTransformer
 
 Edge = tuple[str, str]
 
@@ -231,40 +228,3 @@ def edges_in_preferred_order(
         left.remove(actions[-1])
         state = environment.step(state, torch.tensor(actions[-1]))
     return trajectory_of_actions(environment, [*actions, environment.n_actions - 1])
-
-
-def stopping_table(dataset: PolicyDataset) -> Table:
-    """Return what the variance D of additive log-ratios to `stop` is made of.
-
-    D, the sum of the variances of log P(action) / P(stop), is the Aitchison variance
-    plus K times the variance of the centred log-ratio of `stop`, with K possible
-    actions. Where log P(stop) would be below the least of a data set (`LOWEST_LOG`) it
-    is held there, and the variances are too small: the last column counts the members.
-    """
-    clr = LogRatioTransformer("clr", steps=dataset.steps, mask=dataset.mask)
-    values = clr.fit_transform(dataset.y)
-    rows = []
-    for step, columns in enumerate(dataset.step_slices):
-        variance = values[:, clr.coordinate_steps_ == step].var(axis=0)
-        if variance.size == 0:
-            continue
-        total, by_stop = float(variance.sum()), float(len(variance) * variance[-1])
-        log_stop = np.log(dataset.y[:, columns.stop - 1])
-        n_held = int((log_stop <= LOWEST_LOG + 1e-6).sum())
-        rows.append(
-            {
-                "step": dataset.step_names[step],
-                "possible actions": len(variance),
-                "D, reference stop": total + by_stop,
-                "share of D by the reference": by_stop / (total + by_stop),
-                "share of the Aitchison variance by stop": float(variance[-1]) / total,
-                "log P(stop), mean": float(log_stop.mean()),
-                "sd": float(log_stop.std()),
-                f"members held at {LOWEST_LOG:g}": n_held,
-            }
-        )
-    return Table.of_rows(
-        f"What stopping does to the variances ({dataset.source} policies, "
-        f"{dataset.n_members} training members)",
-        rows,
-    )

@@ -11,7 +11,6 @@ import torch
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
@@ -36,7 +35,6 @@ class GridTask(Task):
 
     name = "grid"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name)
 
     def draw_system(self, results: RunResults, ax: Any) -> None:

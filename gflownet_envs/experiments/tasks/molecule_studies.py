@@ -32,6 +32,7 @@ from gflownet_envs.experiments.named_parts import (
     factorial_parts,
     feature_parts,
     phrases_of_factors,
+    sequence_parts,
 )
 from gflownet_envs.experiments.task import (
     NamedParts,
@@ -44,7 +45,6 @@ from gflownet_envs.experiments.task import (
     mean_and_ends,
     stage,
 )
-from gflownet_envs.experiments.tasks.sequence_parts import sequence_parts
 from gflownet_envs.rewards.molecules import (
     DESCRIPTORS,
     POSITIONS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
@@ -10,9 +9,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from gflownet_envs.exact.solve import terminating_distribution
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
-    PaperClaim,
     Policies,
     Preset,
     RunResults,
@@ -149,16 +146,12 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
 
 
 def molecule_picture(smiles: str) -> np.ndarray:
-    # shape: -> (height, width, 3 or 4)
+    # shape: -> (height, width, 3)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
-    from matplotlib.image import imread
-    from rdkit import Chem
-    from rdkit.Chem.Draw import MolDraw2DCairo
+    from rdkit.Chem import Draw, MolFromSmiles
 
-    canvas = MolDraw2DCairo(400, 300)
-    canvas.DrawMolecule(Chem.MolFromSmiles(smiles))
-    canvas.FinishDrawing()
-    return imread(io.BytesIO(canvas.GetDrawingText()), format="png")
+    draw: Any = Draw.MolToImage
+    return np.asarray(draw(MolFromSmiles(smiles), size=(400, 300)))
 
 
 def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> None:
@@ -199,15 +192,9 @@ class MoleculesTask(Task):
 
     name = "molecules"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(
         name, MoleculeSettings(ProxySpec(), 5), MoleculeSettings(PAPER_PROXY, 5)
     )
-
-    def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
-        """Return the paper's claims, which are about five toy fragments."""
-        is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
-        return self.paper_claims if is_papers else ()
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":

@@ -15,9 +15,11 @@ from torch import Tensor
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.claims import claims_of
+from gflownet_envs.experiments.named_parts import sequence_parts
 from gflownet_envs.experiments.task import (
     GREEDY,
+    NamedParts,
+    PartEntries,
     Preset,
     RunResults,
     RunSettings,
@@ -29,11 +31,6 @@ from gflownet_envs.experiments.task import (
     walk_in_words,
     words_of,
 )
-from gflownet_envs.experiments.tasks.sequence_parts import (
-    SeenGroups,
-    seen_parts,
-    sequence_parts,
-)
 from gflownet_envs.rewards.problems import (
     OPERATIONS,
     arithmetic_environment,
@@ -42,11 +39,69 @@ from gflownet_envs.rewards.problems import (
     strategy_environment,
     strategy_problems,
 )
-from gflownet_envs.rewards.process_reward import ProcessRewardSpec, train_process_reward
+from gflownet_envs.rewards.process_reward import (
+    ProcessReward,
+    ProcessRewardSpec,
+    retrain_process_reward,
+    train_process_reward,
+)
 from gflownet_envs.rewards.source import mean_reward
 
 # Members whose parts are exchanged, and objects above which that is dear.
 _N_EXCHANGED, _N_LARGE = 40, 500_000
+
+
+@dataclass(frozen=True)
+class SeenGroups:
+    """Groups of labelled problems, each problem in one of them."""
+
+    title: str
+    groups: Mapping[str, np.ndarray]  # numbers of problems
+
+
+def seen_parts(
+    reward: ProcessReward,  # of at least n_members
+    problems: Tensor,  # shape: (n, S)
+    labels: Tensor,  # shape: (n,)
+    spec: ProcessRewardSpec,
+    seen_groups: SeenGroups,
+    names: Sequence[str],
+    *,
+    n_members: int,
+    seed: int,
+    **settings: Any,
+) -> NamedParts:
+    """Split what the reward models saw by groups of the labelled problems.
+
+    A part is 1 for each problem of the group that the member's model saw, else 0. The
+    models of recombined members are trained again; how many problems they saw differs
+    a little.
+    """
+    groups = seen_groups.groups
+    seen = np.zeros((n_members, len(problems)))
+    np.put_along_axis(seen, reward.seen[:n_members], 1.0, axis=1)
+
+    def of_parts(parts: Mapping[str, np.ndarray]) -> ProcessReward:
+        weights = np.zeros((len(next(iter(parts.values()))), len(problems)))
+        for name, own in parts.items():
+            weights[:, groups[name]] = own
+        return retrain_process_reward(
+            reward, problems, labels, spec, weights=weights, seed=seed
+        )
+
+    return NamedParts(
+        f"what each reward model saw: {seen_groups.title}",
+        {name: seen[:, own] for name, own in groups.items()},
+        of_parts,
+        {name: f"which of {name} the reward models had seen" for name in groups},
+        {
+            name: PartEntries(
+                "labelled problems", tuple(names[i] for i in own), np.arange(len(own))
+            )
+            for name, own in groups.items()
+        },
+        **settings,
+    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +259,6 @@ class LlmArithmeticTask(_ProcessRewardTask):
 
     name = "llm-arithmetic"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
@@ -226,7 +280,6 @@ class StrategyReasoningTask(_ProcessRewardTask):
 
     name = "strategy-reasoning"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, ProcessRewardSpec())
 
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:

@@ -18,7 +18,6 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
 from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -41,7 +40,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_of_trajectory,
     levels_of_nodes,
     scores_above_empty,
-    stopping_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
@@ -77,7 +75,7 @@ class SachsCells:
     pilot: str = "exact"
     proteins: tuple[str, ...] | None = None  # some of the eleven
     # into named parts: of the data by "regressions" or "pairs" of nodes, of the scores
-    # by "nodes" or "edges", which depend on one another
+    # by "nodes", which depend on one another
     splits: tuple[str, ...] = ("regressions",)
 
 
@@ -86,7 +84,6 @@ class SachsTask(GraphTask):
 
     name = "sachs"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SachsCells())
 
     known_name = "published"
@@ -147,27 +144,18 @@ class SachsTask(GraphTask):
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
-        """Return how far training came, edges, and what stopping does to D."""
+        """Return the probabilities of edges."""
         rows = slice(0, study.n_train)
         environment = cast(DagEnvironment, study.environment)
-        flows = GraphFlows(cast(LocalScoreReward, study.reward).select(rows))
-        exact = flows.edge_marginals()
-        ensemble, trained, tables = policies.ensemble, None, []
+        reward = cast(LocalScoreReward, study.reward).select(rows)
+        exact = GraphFlows(reward).edge_marginals()
+        ensemble, trained = policies.ensemble, None
         if ensemble is not None:
             first = [ensemble.rewards.index(row) for row in range(study.n_train)]
-            some = ensemble.subset([ensemble.members[place] for place in first])
-            trained = _sampled_marginals(some)
-            tables.append(_gap_table(some, flows.log_z().numpy()))
-        tables.append(
-            self.marginals_table(
-                environment, exact, trained, f"{_N_SAMPLED} sampled graphs a member"
-            )
-        )
-        sources = (policies.trained, policies.exact)
-        tables += [
-            stopping_table(found.train) for found in sources if found is not None
-        ]
-        return tuple(tables)
+            members = [ensemble.members[place] for place in first]
+            trained = _sampled_marginals(ensemble.subset(members))
+        how = f"{_N_SAMPLED} sampled graphs a member"
+        return (self.marginals_table(environment, exact, trained, how),)
 
     def _named_parts(
         self,
@@ -192,7 +180,6 @@ class SachsTask(GraphTask):
             "regressions": partial(parts.regressions, _BLOCKS),
             "pairs": partial(parts.pairs, pairs),
             "nodes": parts.nodes,
-            "edges": partial(parts.edges, 4),
         }
         unknown = sorted(set(chosen) - set(known))
         if unknown:
@@ -229,25 +216,6 @@ def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
         batch = sampler(ensemble.network, uniforms.expand(ensemble.n_members, -1, -1))
     assert batch.final_states is not None
     return adjacency(environment, batch.final_states).double().mean(dim=1)
-
-
-def _gap_table(ensemble: TrainedEnsemble, log_z: np.ndarray) -> Table:
-    """Return effective sample shares, and log Z that samples miss."""
-    found = ensemble.diagnostics
-    gap = log_z - found.log_z_estimate
-    return Table(
-        "Distance from convergence (training members)",
-        ("what", "smallest", "median", "largest"),
-        tuple(
-            (what, *(float(q) for q in np.quantile(values, (0, 0.5, 1))))
-            for what, values in (
-                ("effective sample size as a share", found.effective_sample_share),
-                ("log Z, exact", log_z),
-                ("log Z, exact less that of sampled graphs", gap),
-                ("loss, mean of the last 100 iterations", found.final_loss),
-            )
-        ),
-    )
 
 
 def _cells_table(cells: SachsCells, n_cells: int, covariances: np.ndarray) -> Table:

@@ -16,7 +16,6 @@ from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
-from gflownet_envs.experiments.claims import claims_of
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
@@ -37,7 +36,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
     levels_of_nodes,
     scores_above_empty,
-    stopping_table,
 )
 from gflownet_envs.rewards.graph_scores import (
     LocalScoreReward,
@@ -72,7 +70,6 @@ class StructureLearningTask(GraphTask):
 
     name = "structure-learning"
     title, summary = words_of(name)
-    paper_claims = claims_of(name)
     presets: ClassVar[Mapping[str, Preset]] = presets_of(name, SimulatedRows())
 
     known_name = "simulated"
@@ -151,12 +148,11 @@ class StructureLearningTask(GraphTask):
                 parts.regressions(),
                 parts.pairs(n_verified=0),
                 parts.nodes(n_verified=0),
-                parts.edges(n_verified=0),
             ),
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
-        """Return what stopping does to D, and the probabilities of edges."""
+        """Return the probabilities of edges."""
         solution = policies.solution
         assert solution is not None  # the space is listed
         graph = solution.graph
@@ -166,9 +162,7 @@ class StructureLearningTask(GraphTask):
             n_shown = study.n_train + study.n_test
             trained = _trained_marginals(graph, policies.ensemble, n_shown)
         law = solution.target_distribution()[:n_shown]
-        sources = (policies.trained, policies.exact)
         return (
-            *(stopping_table(found.train) for found in sources if found is not None),
             self.marginals_table(
                 cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),

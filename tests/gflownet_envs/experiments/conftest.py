@@ -59,7 +59,7 @@ def prepare_tiny(patch: pytest.MonkeyPatch) -> None:
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     """Let runs write figures that are not drawn."""
     patch.setattr(files, "make_figures", named_figures)
-    patch.setattr(files, "_png", lambda figure: b"\x89PNG")
+    patch.setattr(files, "png", lambda figure: b"\x89PNG")
 
 
 def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:

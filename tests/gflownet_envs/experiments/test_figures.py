@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmarks.task_pictures import copy_pictures
 from gflownet_envs.experiments import figures
-from gflownet_envs.experiments.files import _png
 from tests.shared import refuses
 from tests.skpce.test_displays_legible import assert_legible
 
@@ -116,7 +115,7 @@ def test_many_steps_are_shown_by_a_dozen(results, monkeypatch):
 
 def test_pictures_are_drawn_as_savefig_draws_them(results):
     figure = figures.coverage_figure(results)
-    drawn = np.asarray(image.open(io.BytesIO(_png(figure))).convert("RGB"))
+    drawn = np.asarray(image.open(io.BytesIO(figures.png(figure))).convert("RGB"))
     stream = io.BytesIO()
     figures.coverage_figure(results).savefig(stream, format="png", dpi=150)
     saved = np.asarray(image.open(stream).convert("RGB"))

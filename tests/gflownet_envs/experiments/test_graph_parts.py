@@ -8,12 +8,9 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.experiments.tasks.graph_parts import (
-    OTHER_EDGES,
     OTHER_PAIRS,
-    SETS_OF_PARENTS,
     GraphParts,
     TriangularSamples,
-    main_effects_of_edges,
     topological_order,
 )
 from gflownet_envs.experiments.tasks.graphs import scores_above_empty
@@ -43,14 +40,13 @@ def all_splits(samples):
     parts = parts_of(samples)
     return {
         "nodes": parts.nodes(),
-        "edges": parts.edges(n_named=3),
         "regressions": parts.regressions(),
         "blocks": parts.regressions([("a", "d"), ("gone", "b")]),
         "pairs": parts.pairs([("a", "b"), ("d", "c")]),
     }
 
 
-@pytest.mark.parametrize("name", ["nodes", "edges", "regressions", "blocks", "pairs"])
+@pytest.mark.parametrize("name", ["nodes", "regressions", "blocks", "pairs"])
 def test_the_parts_of_a_member_are_its_reward(samples, name):
     split = all_splits(samples)[name]
     found = split.reward({part: values[3:7] for part, values in split.parts.items()})
@@ -58,8 +54,6 @@ def test_the_parts_of_a_member_are_its_reward(samples, name):
     looked_up = (sets >> np.arange(4)[:, np.newaxis]) & 1 == 0
     expected = scores_above_empty(samples)[3:7]
     difference = found.scores.numpy() - expected
-    if name == "edges":  # less a constant of each node, which changes no policy
-        difference = difference - difference[:, :, :1]
     assert_allclose(difference[:, looked_up], 0.0, atol=1e-9)
     assert set(split.phrases) == set(split.parts)
     for part, entries in split.entries.items():
@@ -70,7 +64,6 @@ def test_the_parts_of_a_member_are_its_reward(samples, name):
 def test_names(samples):
     splits = all_splits(samples)
     assert list(splits["nodes"].parts) == [f"scores of {name}" for name in NAMES]
-    assert list(splits["edges"].parts)[-2:] == [OTHER_EDGES, SETS_OF_PARENTS]
     assert next(iter(splits["regressions"].parts)) == "regression of c"
     assert "regressions of a, d" in splits["blocks"].parts
     assert "regression of b" in splits["blocks"].parts
@@ -78,19 +71,6 @@ def test_names(samples):
     assert set(pairs.parts) > {"a – b", "c – d", OTHER_PAIRS}
     others = pairs.entries[OTHER_PAIRS]
     assert set(others.names) == {"c – a", "c – b", "a – d", "b – d"}
-
-
-def test_effects_of_edges_are_differences_of_means(samples):
-    """By hand for one edge; additive scores have nothing else."""
-    scores = scores_above_empty(samples)
-    found = main_effects_of_edges(scores)
-    with_a = scores[:, 2, [0b0001, 0b0011, 0b1001, 0b1011]].mean(axis=1)
-    without = scores[:, 2, [0b0000, 0b0010, 0b1000, 0b1010]].mean(axis=1)
-    assert_allclose(found[:, 0, 2], with_a - without)
-    effects = np.random.default_rng(2).normal(size=(5, 4, 4))
-    has = (np.arange(16)[:, np.newaxis] >> np.arange(4)) & 1
-    additive = parts_of(samples, np.einsum("eij,si->ejs", effects, has)).edges()
-    assert_allclose(additive.parts[SETS_OF_PARENTS], 0.0, atol=1e-12)
 
 
 def test_any_recombination_of_the_data_is_a_sample(samples):

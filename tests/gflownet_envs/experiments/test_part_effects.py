@@ -109,8 +109,8 @@ def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward
     difference = log_reward - again
     assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
     labels = named.entries["ligand"].labels
-    assert [named.entries["ligand"].names[i] for i in labels[1]] == ["p", "q", "r"]
-    assert named.entries[REST].names[labels.size - 1] == "b | r"
+    assert [named.entries["ligand"].names[i] for i in labels] == ["p", "q", "r"]
+    assert named.entries[REST].names[-1] == "b | r"
     named = level_parts(space, log_reward, FACTORS, "ligand")
     assert list(named.parts) == ["all levels of ligand alike", "p", "q", "r"]
     difference = log_reward - named.reward(named.parts).log_reward.numpy()

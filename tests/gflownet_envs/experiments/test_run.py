@@ -16,13 +16,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
 from gflownet_envs.exact.trajectories import Trajectory
 from gflownet_envs.experiments import analysis, run, tables
+from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
-from tests.gflownet_envs.experiments.conftest import never
+from tests.gflownet_envs.experiments.conftest import TINY, never
 from tests.shared import cases, refuses
 
 
@@ -81,6 +82,24 @@ def work_for(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
+
+
+def test_a_run_of_the_papers_settings_has_its_figures_beside_ours(
+    no_pictures, tmp_path, monkeypatch
+):
+    """Those of the page's first draw of the members."""
+    monkeypatch.setitem(GridTask.presets, "paper", replace(TINY, degrees=(2,)))
+    results = run.run_task("grid", preset="paper", solver="exact", out=tmp_path)
+    rows = json.loads(read_results(tmp_path))["beside_the_paper"]
+    assert tables.paper_table(results).columns == ("claim", "paper", "exact")
+    dataset = results.sources["exact"].dataset
+    found = measure(dataset, results.preset, 0, draws=(0,), whole=False)["draws"]
+    (first, *_, last) = found["total"][0][:-1]
+    (row,) = [row for row in rows if row["exact"].startswith("move 1: ")]
+    shown = re.findall(r"[\d.]+(?=,|$)", row["exact"])
+    assert shown == [f"{x:.3g}" for x in (*first, *last)]
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert all(row["claim"] in page for row in rows)
 
 
 # The exact solver.

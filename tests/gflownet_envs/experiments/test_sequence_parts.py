@@ -12,17 +12,16 @@ from gflownet_envs.environments import (
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
 )
-from gflownet_envs.experiments.named_parts import REST, feature_parts
-from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.experiments.tasks.sequence_parts import (
+from gflownet_envs.experiments.named_parts import (
     KINDS,
     LENGTH,
     OTHER_PAIRS,
-    SeenGroups,
-    SequenceParts,
-    seen_parts,
+    REST,
+    feature_parts,
     sequence_parts,
 )
+from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.experiments.tasks.process_rewards import SeenGroups, seen_parts
 from gflownet_envs.policies.networks import StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.problems import (
@@ -133,7 +132,8 @@ def test_the_kinds_are_means_of_what_is_left():
 
 def test_positions_with_different_levels_are_refused():
     environment = SequentialSelectionEnvironment({"x": ["a", "b"], "y": ["a"]})
-    refuses("the same levels everywhere", SequenceParts, environment)
+    log_reward = random_log_reward(environment)
+    refuses("the same levels everywhere", split, environment, log_reward)
 
 
 def test_equations_are_right_or_wrong():

@@ -81,10 +81,10 @@ def test_boards_have_a_disc_for_each_state():
     graph = space.graph
     positions = graph.states[:, :2].numpy()
     figure = space_map(space, [""] * graph.n_states, positions=positions, title="Grid")
-    lines = [line for ax in figure.axes for line in ax.lines]
-    discs = [line for line in lines if line.get_marker() == "o"]
-    assert len(discs) == 2 * graph.n_states
-    assert discs[0].get_markersize() == max(disc.get_markersize() for disc in discs)
+    discs = [own for ax in figure.axes for own in ax.collections if ax.get_title()]
+    sizes = np.concatenate([own.get_sizes() for own in discs])
+    assert len(sizes) == 2 * graph.n_states
+    assert sizes[0] == sizes.max()
 
 
 def test_a_tree_has_names_shares_and_one_reason_a_state(tree):

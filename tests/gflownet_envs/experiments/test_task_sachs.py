@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +16,10 @@ from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
-from gflownet_envs.exact.trajectories import LOWEST_LOG
 from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
     edges_of_trajectory,
-    stopping_table,
 )
 from gflownet_envs.experiments.tasks.sachs import SachsTask
 from gflownet_envs.rewards.graph_scores import (
@@ -107,27 +104,6 @@ def test_sampled_marginals_come_from_the_policies(run):
     expected = torch.zeros(6, 6, dtype=torch.float64)
     expected[0, 1] = 1.0
     assert torch.equal(found[1], expected)
-
-
-def test_the_variance_d_is_split_as_it_is_measured_elsewhere(run):
-    results, _ = run
-    for source in results.sources.values():
-        caption = f"What stopping does to the variances ({source.dataset.source} "
-        table = next(t for t in results.study.tables if t.caption.startswith(caption))
-        found = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
-        assert_allclose(found["D, reference stop"], source.fragility.alr_sum)
-        rest = 1 - np.array(found["share of D by the reference"])
-        expected = source.fragility.aitchison_variance
-        assert_allclose(rest * found["D, reference stop"], expected)
-
-
-def test_members_whose_stopping_is_too_rare_are_counted(run):
-    train = run[0].sources["exact"].dataset.train
-    y, stop = train.y.copy(), train.step_slices[0].stop - 1
-    y[:3, stop] = np.exp(LOWEST_LOG)
-    table = stopping_table(replace(train, y=y))
-    assert table.columns[-1] == "members held at -700"
-    assert [row[-1] for row in table.rows] == [3] + [0] * (len(table.rows) - 1)
 
 
 def test_the_picture_marks_published_edges(run):

@@ -1,19 +1,16 @@
-"""Tasks whose rewards are formulas or process reward models: runs and claims."""
+"""Tasks whose rewards are formulas or process reward models, and their runs."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.experiments import claims
 from gflownet_envs.experiments.files import verdict_words
-from gflownet_envs.experiments.tables import paper_table
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +33,6 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
             assert_allclose(dataset.y[:, columns].sum(axis=1), 1, atol=1e-6)
         assert len(source.main.verdict.steps) == len(results.study.trajectory)
     assert record["beside_the_paper"] == []  # the settings are not the paper's
-    rows = paper_table(replace(results, preset_name="paper")).rows
-    for row, claim in zip(rows, results.task.paper_claims, strict=True):
-        assert row[:2] == (claim.text, claim.paper)
 
 
 @pytest.mark.parametrize("name", ["continuous-grid", "symbolic-regression"])
@@ -85,18 +79,3 @@ def test_the_features_of_reward_models_are_scores_of_the_problems(smoke_runs):
     states = torch.tensor([[study.environment.action_names.index(t) for t in name]])
     scores = study.reward.scores(states)[:, 0]
     assert_allclose(study.reward_features[:, 0], scores, atol=1e-6)
-
-
-# Claims of the paper.
-
-
-def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
-    source = smoke_runs("llm-arithmetic")[0].sources["exact"]
-    found = source.main.calibration["push-forward alone"].coverage[-1]
-    figure = claims.mean_coverage(source)
-    assert figure == f"{np.nanmean(found):.2f}"
-    figure = claims.indistinguishable(source)
-    passed, n_pairs = map(int, figure.split(" of "))
-    assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
-    steps = set(claims.two_modes(source, "EOS").split(", "))
-    assert steps == {"at no step"} or steps <= set(source.dataset.step_names)

@@ -37,20 +37,24 @@ from gflownet_envs.experiments.paper.claims.answers import (
     over_draws,
     tolerance,
 )
-from gflownet_envs.experiments.paper.claims.claim_list import Claim
+from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
 from gflownet_envs.experiments.paper.claims.study_rules import STUDY_PIECES, STUDY_RULES
 from gflownet_envs.experiments.paper.claims.values import (
-    LISTS,
-    VALUES,
+    SECONDS,
     edges,
-    is_missing,
+    figures,
+    mean_coverage95,
+    speedup,
 )
+from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.studies import embeddings
 from gflownet_envs.experiments.paper.systems import FIRST, readings_of
+from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.experiments.tasks.grid import QUADRANTS
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
+from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.closed_form import SHIFTS
 from skpce import CompositionalPCESurrogate
 from skpce._solvers.ridge import PAPER_ALPHAS
@@ -77,6 +81,33 @@ def answer(claim: Claim, found: Found) -> Answer:
             for side in list(_sides(rule, found, task, reading).values())[-1:]
         },
     )
+
+
+def figures_beside(
+    task: str, preset: Preset, datasets: Mapping[str, PolicyDataset], seed: int
+) -> list[dict[str, str]]:
+    """Return claims about a task, the paper's figures, and ours of the first draw.
+
+    Seconds are left out: they differ between two runs.
+    """
+    claims = [
+        claim
+        for claim in claim_list().claims
+        if claim.task == task
+        and claim.rule in _PER_DRAW
+        and claim.values.get("measure") not in SECONDS
+    ]
+    sources = {
+        name: measure(dataset, preset, seed, draws=(0,), whole=False)
+        for name, dataset in datasets.items()
+        if claims
+    }
+    found = {f"{task}-{FIRST}": {"record": {}, "sources": sources}}
+    return [
+        {"claim": claim.text, "paper": claim.paper}
+        | {name: side.text for name, side in answer(claim, found).sides.items()}
+        for claim in claims
+    ]
 
 
 def _sides(
@@ -118,22 +149,16 @@ def draws_of(
 # ------------------------------------------------------ rules on one draw
 
 
-def _value(claim: Claim, measures: dict[str, Any]) -> float | None:
-    return VALUES[claim.values["measure"]](measures, claim.values)
-
-
-def _list(claim: Claim, measures: dict[str, Any]) -> list[float]:
-    found = LISTS[claim.values["measure"]](measures, claim.values)
-    return [value for value in found if not is_missing(value)]
-
-
 def _compared(
     claim: Claim, measures: dict[str, Any], agrees: Callable[[float, float], bool]
 ) -> Seen:
-    value = _value(claim, measures)
-    if value is None:
+    """Compare each figure with the paper's."""
+    values = figures(measures, claim.values)
+    wanted = claim.values.get("values") or [claim.values["value"]]
+    if len(values) != len(wanted):
         return Seen(text="–")
-    return Seen((("{}", value),), bool(agrees(value, claim.values["value"])))
+    agree = all(agrees(v, w) for v, w in zip(values, wanted, strict=True))
+    return Seen(tuple(("{}", value) for value in values), bool(agree))
 
 
 def _near(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -143,19 +168,18 @@ def _near(claim: Claim, measures: dict[str, Any]) -> Seen:
 
 def _beside(claim: Claim, measures: dict[str, Any]) -> Seen:
     """Show ours without a judgement: the claim says why."""
-    name = claim.values["measure"]
-    found = _list(claim, measures) if name in LISTS else [_value(claim, measures)]
-    if not found or found[0] is None:
+    values = figures(measures, claim.values)
+    if not values:
         return Seen(text="–")
-    words = ["{}"] * len(found)
+    words = ["{}"] * len(values)
     if "unit" in claim.values:
         words[-1] += f" {claim.values['unit']}"
-    return Seen(tuple(zip(words, found, strict=True)))
+    return Seen(tuple(zip(words, values, strict=True)))
 
 
 def _ends(claim: Claim, measures: dict[str, Any], *, inside: bool) -> Seen:
     """Compare the smallest and the largest figure, or that all lie between."""
-    values = _list(claim, measures)
+    values = figures(measures, claim.values)
     if not values:
         return Seen(text=claim.values.get("missing", "–"))
     low, high = min(values), max(values)
@@ -164,25 +188,15 @@ def _ends(claim: Claim, measures: dict[str, Any], *, inside: bool) -> Seen:
     off = wanted[0] - low, high - wanted[1]
     if not inside:
         off = abs(off[0]), abs(off[1])
-    figures = (("smallest {}", low), ("largest {}", high))
-    return Seen(figures, bool(off[0] <= slack[0] and off[1] <= slack[1]))
-
-
-def _each(claim: Claim, measures: dict[str, Any]) -> Seen:
-    values = _list(claim, measures)
-    wanted = claim.values["values"]
-    if len(values) != len(wanted):
-        return Seen(text="–")
-    limits = [tolerance(value, claim.values["within"]) for value in wanted]
-    gaps = np.abs(np.subtract(values, wanted))
-    figures = tuple(("{}", value) for value in values)
-    return Seen(figures, bool((gaps <= limits).all()))
+    shown = (("smallest {}", low), ("largest {}", high))
+    return Seen(shown, bool(off[0] <= slack[0] and off[1] <= slack[1]))
 
 
 def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Seen:
     name = claim.values["measure"]
-    is_sum = name == "mean_first_sum"
-    values = _mean_first_sums(measures) if is_sum else measures[name]
+    values = measures[name.removesuffix("_sum")]
+    if name == "mean_first_sum":
+        values = [np.nansum(np.array(row, float)) / len(row) for row in values]
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
     named = claim.values["step"]  # one step, or any of some
     named = [named] if isinstance(named, str) else named
@@ -197,17 +211,12 @@ def _spoken(step: str) -> str:
     return step.replace("_", " ")
 
 
-def _mean_first_sums(measures: dict[str, Any]) -> list[float]:
-    return [
-        sum(v for v in row if v is not None) / max(1, len(row))
-        for row in measures["mean_first"]
-    ]
+def _shift(claim: Claim, measures: dict[str, Any], *, relative: bool) -> Seen:
+    """Ask whether the first input leads early, and the second one gains later.
 
-
-def _ends_of_totals(
-    measures: dict[str, Any],
-) -> tuple[Any, Any, tuple[tuple[str, float | None], ...]]:
-    """Return total indices of the first and the last step with a choice."""
+    Total indices of the first and of the last step with a choice; the gain is that of
+    the index of the second input, or of its share of both.
+    """
     known = [
         (step, row)
         for step, row, n in zip(
@@ -216,24 +225,17 @@ def _ends_of_totals(
         if n > 1 and row[0] is not None and sum(row[:2]) > 0
     ]
     (early, before), (late, after) = known[0], known[-1]
-    figures = (
+    shown = (
         (f"{early}: {{}}", before[0]),
         ("{}", before[1]),
         (f"{late}: {{}}", after[0]),
         ("{}", after[1]),
     )
-    return before, after, figures
-
-
-def _shift(claim: Claim, measures: dict[str, Any]) -> Seen:
-    before, after, figures = _ends_of_totals(measures)
-    return Seen(figures, bool(before[0] > before[1] and after[1] > after[0]))
-
-
-def _gain(claim: Claim, measures: dict[str, Any]) -> Seen:
-    before, after, figures = _ends_of_totals(measures)
-    gains = after[1] / sum(after[:2]) > before[1] / sum(before[:2])
-    return Seen(figures, bool(before[0] > before[1] and gains))
+    if relative:
+        gains = after[1] / sum(after[:2]) > before[1] / sum(before[:2])
+    else:
+        gains = after[1] > after[0]
+    return Seen(shown, bool(before[0] > before[1] and gains))
 
 
 def _share(claim: Claim, measures: dict[str, Any]) -> Seen:
@@ -296,11 +298,10 @@ _PER_DRAW: Mapping[str, Rule] = {
     "beside": _beside,
     "range": partial(_ends, inside=True),
     "ends": partial(_ends, inside=False),
-    "each": _each,
     "lowest": partial(_extreme, pick=min),
     "highest": partial(_extreme, pick=max),
-    "shift": _shift,
-    "gain": _gain,
+    "shift": partial(_shift, relative=False),
+    "gain": partial(_shift, relative=True),
     "share": _share,
     "equal": _equal,
     "edge": _edge,
@@ -438,34 +439,32 @@ def architecture(task: str) -> tuple[str, int, int, int, int, int]:
 
 
 def _coverage_alike(claim: Claim, found: Found) -> Answer:
+    """Compare the mean coverage of several tasks, draw by draw."""
     tasks = claim.values["tasks"]
 
+    def alike(rows: Sequence[dict[str, Any]]) -> Seen:
+        values = [mean_coverage95(measures, {}) or 0.0 for measures in rows]
+        shown = tuple(zip((f"{task} {{}}" for task in tasks), values, strict=True))
+        return Seen(shown, max(values) - min(values) <= claim.values["within"])
+
     def sides(part: str) -> dict[str, Side]:
-        known = {}
-        for source in COLUMNS:
-            drawn = [list(draws_of(found, t, FIRST, source, part)) for t in tasks]
-            if all(drawn):
-                seen = [_alike(claim, tasks, row) for row in zip(*drawn, strict=True)]
-                known[source] = over_draws(seen)
-        return known
+        drawn = {
+            source: [[*draws_of(found, task, FIRST, source, part)] for task in tasks]
+            for source in COLUMNS
+        }
+        return {
+            source: over_draws([alike(row) for row in zip(*rows, strict=True)])
+            for source, rows in drawn.items()
+            if all(rows)
+        }
 
     return judged(claim, sides("draws"), sides("control"))
-
-
-def _alike(
-    claim: Claim, tasks: Sequence[str], measures: Sequence[dict[str, Any]]
-) -> Seen:
-    values = [VALUES["mean_coverage95"](m, {}) or 0.0 for m in measures]
-    figures = tuple(
-        (f"{task} {{}}", value) for task, value in zip(tasks, values, strict=True)
-    )
-    return Seen(figures, max(values) - min(values) <= claim.values["within"])
 
 
 def _speedups(claim: Claim, found: Found) -> Answer:
     """Show how many times training takes the surrogate's time, over all tasks."""
     measures = [next(draws_of(found, task, FIRST, "trained"), None) for task in TASKS]
-    ratios = [VALUES["speedup"](m, {}) for m in measures if m is not None]
+    ratios = [speedup(m, {}) for m in measures if m is not None]
     known = [ratio for ratio in ratios if ratio is not None]
     sides = {}
     if known:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-Measures = dict[str, Any]  # of one data set, see `measures.measure`
+Measures = dict[str, Any]  # of one data set in one draw, see `measures.measure`
 Options = Mapping[str, Any]  # of the claim
-Value = Callable[[Measures, Options], float | None]
 
 #: Edges with a claim of their own, and the nodes whose other edges have one together.
 _NAMED_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"), ("PKA", "Erk"))
@@ -22,61 +22,36 @@ def is_missing(value: Any) -> bool:
     return value is None or not np.isfinite(value)
 
 
-def _mean(values: Sequence[Any]) -> float | None:
+def figures(measures: Measures, options: Options) -> list[float]:
+    """Return the figures that a claim is about, without those that are missing."""
+    found = FIGURES[options["measure"]](measures, options)
+    listed = found if isinstance(found, list) else [found]
+    return [float(value) for value in listed if not is_missing(value)]
+
+
+def _mean(values: Iterable[Any]) -> float | None:
     known = [value for value in values if not is_missing(value)]
     return float(np.mean(known)) if known else None
 
 
-def _of_step(m: Measures, key: str, step: str) -> float | None:
-    if step not in m["steps"]:
-        return None
-    value: float | None = m[key][m["steps"].index(step)]
-    return value
-
-
-def _of_named_step(key: str) -> Value:
-    return lambda m, options: _of_step(m, key, options["step"])
-
-
-def _plain(key: str) -> Value:
-    return lambda m, options: m.get(key)
-
-
-def _d_of_steps(m: Measures, options: Options) -> list[Any]:
-    return [_of_step(m, "d_expansion", step) for step in options["steps"]]
+def _of_steps(m: Measures, options: Options, key: str = "d_expansion") -> list[Any]:
+    """Return a figure of the step of the claim, or of its steps."""
+    wanted = options.get("steps", [options.get("step")])
+    known = dict(zip(m["steps"], m[key], strict=True))
+    return [known.get(step) for step in wanted]
 
 
 def _d_ratio(m: Measures, options: Options) -> float | None:
     """Return D of a step over the mean of that of others."""
-    one = _of_step(m, "d_expansion", options["step"])
-    others = _mean(_d_of_steps(m, {"steps": options["others"]}))
+    (one,) = _of_steps(m, options)
+    others = _mean(_of_steps(m, {"steps": options["others"]}))
     return one / others if one is not None and others else None
-
-
-def _mean_first_of_pc1(m: Measures, options: Options) -> float | None:
-    row: list[Any] = m["mean_first"][m["steps"].index(options["step"])]
-    return row[0]
-
-
-def _coverage95(m: Measures, options: Options) -> float | None:
-    value: float | None = m["coverage"][-1][m["steps"].index(options["step"])]
-    return value
 
 
 def _explained(m: Measures, options: Options) -> float | None:
     """Return the share of some components, all inputs by default."""
     first, last = options.get("components", (1, len(m["total"][0])))
-    return float(sum(m["explained"][first - 1 : last])) if m["explained"] else None
-
-
-def _sum_of_totals(m: Measures, options: Options) -> float | None:
-    return _mean(
-        [sum(row) for row in m["total"] if row[0] is not None and sum(row) > 0]
-    )
-
-
-def _ks_fraction(m: Measures, options: Options) -> float | None:
-    return sum(m["ks_passed"]) / max(1, sum(m["ks_pairs"]))
+    return sum(m["explained"][first - 1 : last]) if m["explained"] else None
 
 
 def _training_seconds(m: Measures, options: Options) -> float | None:
@@ -92,7 +67,7 @@ def _surrogate_seconds(m: Measures, options: Options) -> float | None:
     return None if fitted is None else float(fitted + m["sample_seconds"])
 
 
-def _speedup(m: Measures, options: Options) -> float | None:
+def speedup(m: Measures, options: Options) -> float | None:
     """Return CPU-seconds to train the held-out members over those of the surrogate."""
     trained, seconds = _training_seconds(m, options), _surrogate_seconds(m, options)
     return trained and seconds and trained / seconds
@@ -101,28 +76,6 @@ def _speedup(m: Measures, options: Options) -> float | None:
 def _rank_of_d(m: Measures, options: Options) -> float | None:
     known = [v for v, n in zip(m["d_expansion"], m["n_possible"], strict=True) if n > 1]
     return float(spearmanr(range(len(known)), known).statistic)
-
-
-#: One figure of a data set.
-VALUES: Mapping[str, Value] = {
-    **{key: _of_named_step(key) for key in ("d_expansion", "total_variation")},
-    **{
-        key: _plain(key)
-        for key in ("max_rho", "pc1_uniform", "fit_seconds", "sample_seconds")
-    },
-    "d_ratio": _d_ratio,
-    "mean_first_of_pc1": _mean_first_of_pc1,
-    "coverage95": _coverage95,
-    "mean_coverage95": lambda m, options: _mean(m["coverage"][-1]),
-    "explained": _explained,
-    "mean_q2": lambda m, options: _mean(m["q2"]),
-    "sum_of_totals": _sum_of_totals,
-    "ks_fraction": _ks_fraction,
-    "surrogate_seconds": _surrogate_seconds,
-    "training_seconds": _training_seconds,
-    "speedup": _speedup,
-    "rank_of_d": _rank_of_d,
-}
 
 
 def edges(m: Measures) -> list[tuple[str, set[str], list[float], float]]:
@@ -141,11 +94,42 @@ def _hub_indices(m: Measures, options: Options) -> list[Any]:
     ]
 
 
-#: Several figures of a data set.
-LISTS: Mapping[str, Callable[[Measures, Options], list[Any]]] = {
-    "mean_coverage": lambda m, options: [_mean(row) for row in m["coverage"]],
-    "coverage95_all": lambda m, options: m["coverage"][-1],
+def mean_coverage95(m: Measures, options: Options) -> float | None:
+    """Return the coverage of 95 % intervals, mean over the steps."""
+    return _mean(m["coverage"][-1])
+
+
+#: Figures that differ between two runs.
+SECONDS: Mapping[str, Callable[[Measures, Options], Any]] = {
+    "fit_seconds": lambda m, options: m["fit_seconds"],
+    "sample_seconds": lambda m, options: m["sample_seconds"],
+    "surrogate_seconds": _surrogate_seconds,
+    "training_seconds": _training_seconds,
+    "speedup": speedup,
+}
+#: A figure of a data set, or several of them.
+FIGURES: Mapping[str, Callable[[Measures, Options], Any]] = {
+    **SECONDS,
+    "d_expansion": _of_steps,
+    "d_of_steps": _of_steps,
+    "total_variation": partial(_of_steps, key="total_variation"),
+    "d_ratio": _d_ratio,
     "d_of_edges": lambda m, options: [d for *_, d in edges(m)],
-    "d_of_steps": _d_of_steps,
+    "rank_of_d": _rank_of_d,
+    "mean_first_of_pc1": lambda m, options: _of_steps(m, options, "mean_first")[0][0],
     "hub_indices": _hub_indices,
+    "sum_of_totals": lambda m, options: _mean(
+        sum(row) for row in m["total"] if row[0] is not None and sum(row) > 0
+    ),
+    "coverage95": lambda m, options: _of_steps(
+        m | {"last": m["coverage"][-1]}, options, "last"
+    ),
+    "coverage95_all": lambda m, options: m["coverage"][-1],
+    "mean_coverage": lambda m, options: [_mean(row) for row in m["coverage"]],
+    "mean_coverage95": mean_coverage95,
+    "explained": _explained,
+    "mean_q2": lambda m, options: _mean(m["q2"]),
+    "max_rho": lambda m, options: m["max_rho"],
+    "pc1_uniform": lambda m, options: m["pc1_uniform"],
+    "ks_fraction": lambda m, options: sum(m["ks_passed"]) / max(1, sum(m["ks_pairs"])),
 }

@@ -12,6 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Any
 
+from gflownet_envs.experiments.figures import png
 from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
@@ -39,13 +40,12 @@ from gflownet_envs.experiments.paper.measures import (
     N_STUDY_DRAWS,
     n_draws_of_preset,
 )
-from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
 from gflownet_envs.experiments.paper.systems import FIRST, READINGS
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.storage import environment_versions
-from skpce._checks import format_cell
+from skpce._checks import html_table
 
 TITLE = "The paper on one page"
 
@@ -243,21 +243,10 @@ def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:
 def _tables(items: tuple[Item, ...], tables: Mapping[str, Table]) -> list[str]:
     return [
         f'<h3 id="{_anchor(item.label)}">{escape(item.name)}</h3>'
-        f"<p>{escape(tables[item.label].caption)}.</p>"
-        f"<div class=scroll>{_table(tables[item.label])}</div>"
-        for item in items
+        f"<p>{escape(table.caption)}.</p>"
+        f"<div class=scroll>{html_table(table.columns, table.rows)}</div>"
+        for item, table in ((item, tables[item.label]) for item in items)
     ]
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td>{escape(format_cell(cell))}</td>" for cell in row)
-        + "</tr>"
-        for row in table.rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _anchor(label: str) -> str:

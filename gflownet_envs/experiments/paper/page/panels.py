@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skpce._fonts import choose_fonts
 from skpce.plotting._style import COLORS, MARKERS, UNEXPLAINED_COLOR
 
 #: Of the paper's figures, exact and trained policies.
@@ -21,7 +18,6 @@ MEMBERS_COLOR, SURROGATE_COLOR = "#C0392B", "#2E6DA4"
 #: figures alone. None leaves a gap.
 Drawn = Any
 
-_DPI = 130
 _WIDTH = 4.6  # inches: as wide as a column of the page, and as a telephone
 _LETTERS = 22  # of a name
 
@@ -31,14 +27,6 @@ def new_figure(height: float = 3.4, width: float = _WIDTH) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
-
-
-def png(figure: Any) -> bytes:
-    """Return the bytes of a picture."""
-    choose_fonts(figure)
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
-    return stream.getvalue()
 
 
 def short(name: str, letters: int = _LETTERS) -> str:
@@ -200,23 +188,6 @@ def policies(panels: Sequence[Mapping[str, Any]]) -> Any:
         ax.set_title(panel["step"], fontsize=9, loc="left")
     axes[-1].set_xlabel("probability, ± standard deviation")
     _legend(figure, axes[0])
-    return figure
-
-
-def chain(names: Sequence[str], texts: Sequence[str]) -> Any:
-    """Draw the steps of a construction, one below another, each with a line."""
-    figure = new_figure(0.6 + 0.62 * len(names))
-    ax = figure.subplots()
-    for row, (name, text) in enumerate(zip(names, texts, strict=True)):
-        y = len(names) - row
-        box = {"boxstyle": "round,pad=0.35", "fc": "#EAF2F8", "ec": COLORS[0]}
-        ax.text(0.18, y, textwrap.fill(name, 16), ha="center", va="center", bbox=box)
-        ax.text(0.4, y, text, va="center", fontsize=8.5)
-        if row:
-            style = {"arrowstyle": "-|>", "color": "0.4"}
-            ax.annotate("", (0.18, y + 0.28), (0.18, y + 0.72), arrowprops=style)
-    ax.set(xlim=(0, 1), ylim=(0.5, len(names) + 0.5))
-    ax.set_axis_off()
     return figure
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.experiments.paper.claims.answers import median_and_range
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.measures import (
     EXTREMES_AND_MEDIAN,
@@ -73,31 +72,22 @@ def _inputs(measures: Mapping[str, Any], task: str) -> list[str]:
     return [f"{noun}{i + 1}" for i in range(len(measures["total"][0]))]
 
 
-def _total(found: Found, task: str) -> Panels:
-    """Total indices per step, as the paper draws them: means over the actions."""
-    picture = _shares_of_steps(found, task, "mean_total", "total index")
-    return [
-        (f"Total-order indices per step, mean over the actions{_WHISKERS}", picture)
-    ]
-
-
-def _first(found: Found, task: str) -> Panels:
-    """First-order indices per step, in the same form."""
-    picture = _shares_of_steps(found, task, "mean_first", "first-order index")
-    text = f"First-order indices per step, mean over the actions{_WHISKERS}"
-    return [(text, picture)]
-
-
-def _shares_of_steps(found: Found, task: str, measure: str, label: str) -> Any:
+def _indices(found: Found, task: str, *, order: str) -> Panels:
+    """Indices per step, as the paper draws them: means over the actions."""
     some = next(iter(_sources(found, task).values()))
     rows = _steps_with_choice(some)
-    return panels.shares(
+    picture = panels.shares(
         [_step_name(some, row) for row in rows],
-        _drawn(found, task, lambda m: [m[measure][row] for row in rows]),
+        _drawn(found, task, lambda m: [m[f"mean_{order}"][row] for row in rows]),
         _inputs(some, task),
-        label,
-        stacked=measure == "mean_first",
+        "total index" if order == "total" else "first-order index",
+        stacked=order == "first",
     )
+    text = f"{order.capitalize()}-order indices per step, mean over the actions"
+    return [(text + _WHISKERS, picture)]
+
+
+_total, _first = partial(_indices, order="total"), partial(_indices, order="first")
 
 
 def _steps_with_choice(measures: Mapping[str, Any]) -> list[int]:
@@ -163,63 +153,6 @@ def _calibration(found: Found, task: str) -> Panels:
 
 
 # ------------------------------------------------------------- figures 1 to 7
-
-
-def _prism(found: Found, task: str) -> Panels:
-    """The prism with our shares, at the step that the paper calls the most fragile."""
-    pictures: Panels = []
-    sources = found[f"{task}-{FIRST}"]["sources"]
-    for name, measures in sources.items():
-        draws = measures["draws"]
-        shares = [[row[-1][i] for row in draws["mean_first"]] for i in range(5)]
-        text = f"Indices of the additive as the rays of the prism, {name} policies"
-        picture = _rays(shares, [row[-1] for row in draws["q2"]])
-        pictures.append((text + _WHISKERS, picture))
-    return pictures
-
-
-def _rays(shares: list[list[float]], q2: list[float]) -> Any:
-    """Draw a prism: variance enters, indices leave as rays of their width."""
-    from matplotlib.patches import Polygon
-
-    figure = panels.new_figure(3.4)
-    ax = figure.subplots()
-    ax.add_patch(
-        Polygon([(0, -1), (1, 1), (2, -1)], fc="#F2F4F4", ec="0.4", joinstyle="round")
-    )
-    ax.plot([-1.6, 0.55], [-0.3, 0.0], color="0.25", linewidth=4)
-    ax.text(-1.6, 0.05, "variance of\nthe policy", fontsize=8.5)
-    n = len(shares)
-    for number, drawn in enumerate(shares):
-        share = float(np.median(drawn))
-        y = 0.85 - 1.7 * number / max(1, n - 1)
-        color = COLORS[number % len(COLORS)]
-        width = 0.6 + 12 * max(share, 0.0)
-        ax.plot([1.45, 3.1], [0.0, y], color=color, linewidth=width, alpha=0.85)
-        text = f"$S_{number + 1}$ = {share:.2f}\n({min(drawn):.2f} to {max(drawn):.2f})"
-        ax.text(3.18, y, text, va="center", fontsize=8)
-    value = median_and_range(q2)
-    ax.text(1.0, -0.8, f"held-out Q²\n{value}", ha="center", fontsize=8)
-    ax.set(xlim=(-1.7, 4.6), ylim=(-1.15, 1.15))
-    ax.set_axis_off()
-    return figure
-
-
-def _construction(found: Found, task: str) -> Panels:
-    """The steps of the reference trajectory, one below another."""
-    sources = _sources(found, task)
-    some = next(iter(sources.values()))
-    texts = [
-        "\n".join(
-            f"{name}: D {measures['d_expansion'][row]:.3g}, members "
-            f"{measures['d_members'][row]:.3g}"
-            for name, measures in sources.items()
-        )
-        + f"\nreference: {panels.short(some['trajectory'][row], 26)}"
-        for row in range(len(some["steps"]))
-    ]
-    names = [step.replace("_", " ") for step in some["steps"]]
-    return [("Construction of the conditions, with D.", panels.chain(names, texts))]
 
 
 def _network(found: Found, task: str) -> Panels:
@@ -433,10 +366,8 @@ def _of(task: str, *makers: Callable[[Found, str], Panels]) -> _Figure:
 
 #: Of each figure the pieces that it cannot do without, and what draws it.
 _FIGURES: Mapping[str, _Figure] = {
-    "fig:framework": _of("buchwald-hartwig", _prism, _variances),
-    "fig:buchwald": _of(
-        "buchwald-hartwig", _construction, _variances, _first, _calibration
-    ),
+    "fig:framework": _of("buchwald-hartwig", _first, _variances),
+    "fig:buchwald": _of("buchwald-hartwig", _variances, _first, _calibration),
     "fig:sachs": _of("sachs", _network, _total, _policies),
     "fig:gridworld": _of("grid", _board, _total, _policies),
     "fig:symreg": _of("symbolic-regression", _target, _total, _policies),
