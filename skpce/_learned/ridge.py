@@ -155,7 +155,7 @@ def likely_penalties(
     near: float,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the most likely penalty of each group, for targets of any variance."""
-    _, centred = decomposition.center_targets(targets)
+    centred = targets - decomposition.target_mean(targets)
     squares = np.square(decomposition.project(centred))
     rest = decomposition.weights @ np.square(centred) - squares.sum(axis=0)
     labels, group_of = np.unique(groups, return_inverse=True)

@@ -8,7 +8,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,6 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import FloatArray, IndexArray
 from .problem import (
-    FEWEST_ROWS,
     CoefficientSolver,
     DesignDecomposition,
     DesignMoments,
@@ -27,7 +25,6 @@ from .problem import (
     LinearFit,
     LinearProblem,
     best_penalties,
-    blocks_of_rows,
     weighted_squares,
 )
 
@@ -208,21 +205,8 @@ class PaperSolver(RidgePathSolver):
 #: How a penalty is chosen: closed-form leave-one-out, generalised cross-validation.
 CRITERIA = ("loo", "gcv")
 
-# Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
-_LARGEST_PATH_BLOCK = 65_536
-
-# With more residuals than this on a path none of them is formed.
-_LARGE_PATH = 16_777_216
-
-# More than scores that tie differ by, and than rounding.
-_MARGIN = 1e-5
-
-# Combinations of the factors below this share of them change no score's first 11
-# digits.
-_SMALLEST_SHARE = 1e-13
-
-# Below this share of what the sums are made of they lose too many digits.
-_SMALLEST_SUM = 1e-4
+# Residuals of a path that are held at once, but for so many rows: 512 KiB.
+_LARGEST_BLOCK, _FEWEST_ROWS = 262144, 256
 
 
 def _fit_of(
@@ -238,12 +222,9 @@ def _fit_of(
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
-    loo, scaled = np.empty_like(targets), np.empty_like(targets)
-    for rows in blocks_of_rows(targets.shape):
-        residuals = decomposition.residuals(targets[rows] - mean, loadings, alpha, rows)
-        own = root[rows].take(value_of, axis=1)
-        np.divide(residuals, own, out=scaled[rows])
-        np.divide(scaled[rows], own, out=loo[rows])
+    own = root.take(value_of, axis=1)
+    scaled = decomposition.residuals(targets - mean, loadings, alpha) / own
+    loo = scaled / own
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
     return LinearFit(
@@ -267,8 +248,6 @@ def solve_path(
 ) -> LinearFit:
     """Fit every penalty and select the best of each group by the criterion."""
     mean, loadings = _project(decomposition, targets)
-    if criterion == "loo" and len(alphas) * targets.size > _LARGE_PATH:
-        alphas = _in_question(decomposition, targets, loadings, alphas, mean)
     scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
     best, least = best_penalties(scores, groups)
     return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
@@ -292,28 +271,6 @@ def _project(
     return mean, decomposition.project(targets, mean)
 
 
-def _in_question(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,), ascending
-    center: FloatArray,  # shape: (n_targets,)
-) -> FloatArray:  # shape: (n_alphas or fewer,)
-    """Leave out the largest penalties that are worse than the smallest one anyway.
-
-    Leaving samples out enlarges residuals, and by no more than the largest leverage
-    does. Fewer penalties differ less, and need fewer products.
-    """
-    spread = weighted_squares(targets, decomposition.weights, center)
-    inside = _inside_squares(decomposition, loadings, alphas)
-    squares = spread - np.square(loadings).sum(axis=0) + inside
-    least = decomposition.path_complement(alphas[:1]).min()
-    with np.errstate(divide="ignore"):
-        most = (1.0 + _MARGIN) * (squares[0] + _MARGIN * spread) / np.square(least)
-    possible = np.flatnonzero((squares <= most).any(axis=1))
-    return alphas[: possible.max(initial=0) + 1]
-
-
 def path_scores(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
@@ -324,107 +281,33 @@ def path_scores(
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
     total = decomposition.weights.sum()
+    outside = decomposition.outside(targets - center, loadings)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)
         factors = 1.0 / np.square(np.where(mean > 0.0, mean, np.nan))
-        squares = _inside_squares(decomposition, loadings, alphas)
-        for rows, outside in _outside(decomposition, targets, loadings, center):
-            squares += decomposition.weights[rows] @ np.square(outside, out=outside)
+        inside = np.square(decomposition.kept(alphas)).T @ np.square(loadings)
+        squares = inside + decomposition.weights @ np.square(outside)
         return factors[:, np.newaxis] * squares / total
     complement = decomposition.path_complement(alphas)
-    defined = bool(complement.min(initial=np.inf) > 0.0)
-    if len(alphas) * targets.size > _LARGE_PATH and defined:
-        scores, size = _scores_of_sums(
-            decomposition, targets, loadings, alphas, complement, center
-        )
-        if (scores > _SMALLEST_SUM * size).all():
-            return scores / total
-    if not defined:
-        complement = np.where(complement > 0.0, complement, np.nan)
+    complement[complement <= 0.0] = np.nan
     n_samples, n_targets = targets.shape
-    scores = np.empty((len(alphas), n_targets))
-    outside = decomposition.outside(targets - center, loadings)[:, np.newaxis]
-    has_outside = bool(outside.any())  # not where terms reach every sample
-    step = max(1, _LARGEST_PATH_BLOCK // max(n_targets, 1))
+    scores = np.zeros((len(alphas), n_targets))
+    step = max(1, _LARGEST_BLOCK // max(n_targets, 1))
     for start in range(0, len(alphas), step):
         some = slice(start, start + step)
         kept = decomposition.kept(alphas[some])[:, :, np.newaxis]
         size = kept.shape[1] * n_targets
         shrunk = (kept * loadings[:, np.newaxis]).reshape(len(kept), size)
-        sums = np.zeros(size)
-        for rows in blocks_of_rows((n_samples, size), FEWEST_ROWS):
+        n_rows = max(_FEWEST_ROWS, _LARGEST_BLOCK // max(size, 1))
+        for first in range(0, n_samples, n_rows):
+            rows = slice(first, first + n_rows)
             flat = decomposition.left[rows] @ shrunk
-            errors = flat.reshape(len(flat), kept.shape[1], n_targets)
-            if has_outside:
-                errors += outside[rows]
+            errors = flat.reshape(len(flat), -1, n_targets)
+            errors += outside[rows, np.newaxis]
             errors /= complement[rows, some, np.newaxis]
-            sums += decomposition.weights[rows] @ np.square(flat, out=flat)
-        scores[some] = sums.reshape(scores[some].shape)
+            sums = decomposition.weights[rows] @ np.square(flat, out=flat)
+            scores[some] += sums.reshape(-1, n_targets)
     return scores / total
-
-
-def _outside(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,
-    loadings: FloatArray,
-    center: FloatArray | float,
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield rows, and what no penalty changes in their residuals."""
-    for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
-        yield rows, decomposition.outside(targets[rows] - center, loadings, rows)
-
-
-def _inside_squares(
-    decomposition: DesignDecomposition, loadings: FloatArray, alphas: FloatArray
-) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Return the sums of squares that penalties add to the residuals."""
-    return np.asarray(np.square(decomposition.kept(alphas)).T @ np.square(loadings))
-
-
-def _scores_of_sums(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,)
-    complement: FloatArray,  # shape: (n_samples, n_alphas), positive
-    center: FloatArray | float,  # shape: (n_targets,)
-) -> tuple[FloatArray, FloatArray]:  # each of shape (n_alphas, n_targets)
-    """Expand the squares of the residuals, so that products of matrices do the work.
-
-    The factor of a sample is a smooth function of the penalty: the smallest one of all
-    samples, which needs no products, and a few combinations for all penalties together.
-    Beside the sums of squares the size of what they are made of is returned.
-    """
-    left, weights = decomposition.left, decomposition.weights
-    factors = weights[:, np.newaxis] / np.square(complement)
-    sizes = np.linalg.norm(factors, axis=0)
-    common = 1.0 / np.square(complement.max(axis=0))
-    rest = (factors - weights[:, np.newaxis] * common) / sizes
-    basis, lengths, shares = np.linalg.svd(rest, full_matrices=False)
-    basis = basis[:, lengths > _SMALLEST_SHARE]
-    n_forms, (rank, n_targets) = basis.shape[1], loadings.shape
-    shares = (lengths[:, np.newaxis] * shares * sizes)[:n_forms]
-    squares = np.zeros((n_forms + 1, n_targets))
-    products = np.zeros((n_forms * rank, n_targets))
-    grams = np.zeros((n_forms * rank, rank))
-    columns = np.column_stack([weights, basis]).T
-    for rows, outside in _outside(decomposition, targets, loadings, center):
-        scaled = basis[rows, :, np.newaxis] * left[rows, np.newaxis]
-        scaled = scaled.reshape(len(outside), -1).T
-        products += scaled @ outside
-        grams += scaled @ left[rows]
-        squares += columns[:, rows] @ np.square(outside, out=outside)
-    kept = decomposition.kept(alphas)  # (rank, n_alphas)
-    total = squares[0] + _inside_squares(decomposition, loadings, alphas)
-    scores = common[:, np.newaxis] * total + shares.T @ squares[1:]
-    products = products.reshape(n_forms, rank, n_targets) * loadings
-    forms = shares.T[:, :, np.newaxis] * kept.T[:, np.newaxis]
-    scores += 2.0 * (forms.reshape(len(alphas), -1) @ products.reshape(-1, n_targets))
-    grams = grams.reshape(n_forms, rank, rank)
-    for row, (share, own) in enumerate(zip(shares.T, kept.T, strict=True)):
-        gram = np.tensordot(share, grams, 1) * np.outer(own, own)
-        scores[row] += np.einsum("kt,kt->t", loadings, gram @ loadings)
-    return scores, sizes[:, np.newaxis] * total
 
 
 def solve_moments(
