@@ -187,8 +187,8 @@ class ContinuousLaw(GeneralFrozenLaw):
 
         return standardised(1), standardised(3)
 
-    def for_any_degree(self) -> InputLaw:
-        if of_logarithm(self.frozen) is None:
+    def for_degree(self, degree: int | None) -> InputLaw:
+        if degree is not None or of_logarithm(self.frozen) is None:
             return self
         kind = LogNormalLaw if family_name(self.frozen) == "lognorm" else LogUniformLaw
         return kind.from_frozen(self.frozen)
@@ -200,9 +200,6 @@ class ContinuousLaw(GeneralFrozenLaw):
             f"Lower the degree, {logarithm}map the input to a normal one, "
             f"{MAP_TO_NORMAL}"
         )
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return np.asarray(self.frozen.rvs(size=size, random_state=generator))
 
     def to_scipy(self) -> Any:
         return self.frozen
@@ -403,8 +400,8 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
         table = measure_of_sample(column, weights).without_rounding()
         return cls(*table.mean_and_deviation(), table=table)
 
-    def for_degree(self, degree: int) -> EmpiricalLaw:
-        degree = int(min(degree, self.largest_degree))
+    def for_degree(self, degree: int | None) -> EmpiricalLaw:
+        degree = int(min(degree or 0, self.largest_degree))
         if degree < 2:  # a straight line
             return self
         points = self.table.points

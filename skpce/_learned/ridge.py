@@ -199,7 +199,7 @@ def learn_from(
         basis = parameters.learn(samples.inputs, samples.weights, names)
         return learn_terms(basis.laws, samples, groups, basis.multi_indices)
     found = parameters.learn_laws(samples.inputs, samples.weights, names)
-    laws = [law.for_any_degree() for law in found]
+    laws = [law.for_degree(None) for law in found]
     order = parameters.interaction_order
     return learn_terms(
         laws, samples, groups, None, None if order is None else int(order)
