@@ -329,7 +329,7 @@ def of_logarithm(frozen: Any) -> Any:
 def describe(frozen: Any) -> str:
     """Return the distribution as code, such as ``scipy.stats.t(df=3)``."""
     if hasattr(frozen.dist, "given"):  # of another library
-        return str(frozen.dist.given.given)
+        return str(frozen.dist.given)
     defaults = {"loc": 0.0, "scale": 1.0}
     shown = ", ".join(
         f"{name}={value:.6g}"
