@@ -100,7 +100,10 @@ def check_distribution(
     if labels:
         one_for_all = isinstance(distribution, str)
         specifications = _of_labels(owner, specifications, names, labels, one_for_all)
-    found = {id(s): _read_specification(owner, s) for s in _distinct(specifications)}
+    found: dict[int, Any] = {}  # scipy takes long to evaluate a frozen one
+    for given in specifications:
+        if id(given) not in found:
+            found[id(given)] = _read_specification(owner, given)
     return [found[id(given)] for given in specifications]
 
 
@@ -167,11 +170,6 @@ def _in_order(
     return [distribution[name] for name in names]
 
 
-def _distinct(specifications: Sequence[Any]) -> list[Any]:
-    """Return each object once, because scipy takes long to evaluate a frozen one."""
-    return list({id(given): given for given in specifications}.values())
-
-
 def _read_specification(owner: str, specification: Any) -> Any:
     """Return a name or a frozen distribution; bounds become a uniform one."""
     if _are_bounds(specification):
@@ -224,43 +222,35 @@ def _call_of(family: Any) -> str:
 
 
 def learn_input_laws(
-    specifications: Sequence[Any],  # one per feature, checked
+    given_laws: Sequence[Any],  # one per feature, checked
     X: FloatArray,  # shape: (n_samples, n_features)
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
     """Return the distribution of each column: frozen as it is, or learned by name."""
-    _refuse_no_logarithm(specifications, X, weights)
-    frozen = {
-        id(given): FROZEN_LAWS.get(
-            family_name(given),
-            DiscreteLaw if isinstance(given.dist, stats.rv_discrete) else ContinuousLaw,
-        ).from_frozen(given)
-        for given in _distinct(specifications)
-        if not isinstance(given, str)
-    }
-    auto = [isinstance(given, str) and given == AUTO for given in specifications]
-    columns = X if all(auto) else X[:, auto]
-    chosen = iter(choose_laws(columns, weights) if any(auto) else [])
-    return [
-        next(chosen)
-        if isinstance(given, str) and given == AUTO
-        else NAMED_LAWS[given].learn(column, weights)
-        if isinstance(given, str)
-        else frozen[id(given)]
-        for given, column in zip(specifications, X.T, strict=True)
-    ]
+    auto = np.array([isinstance(given, str) and given == AUTO for given in given_laws])
+    chosen = iter(choose_laws(X[:, auto], weights) if auto.any() else ())
+    laws: list[InputLaw] = []
+    frozen: dict[int, InputLaw] = {}
+    for i, (given, column) in enumerate(zip(given_laws, X.T, strict=True)):
+        if auto[i]:
+            laws.append(next(chosen))
+        elif isinstance(given, str):
+            _refuse_no_logarithm(given, i, column[weights > 0])
+            laws.append(NAMED_LAWS[given].learn(column, weights))
+        else:
+            if id(given) not in frozen:
+                is_discrete = isinstance(given.dist, stats.rv_discrete)
+                other = DiscreteLaw if is_discrete else ContinuousLaw
+                kind = FROZEN_LAWS.get(family_name(given), other)
+                frozen[id(given)] = kind.from_frozen(given)
+            laws.append(frozen[id(given)])
+    return laws
 
 
-def _refuse_no_logarithm(
-    specifications: Sequence[Any], X: FloatArray, weights: FloatArray
-) -> None:
+def _refuse_no_logarithm(name: str, i: int, present: FloatArray) -> None:
     """Refuse values without a logarithm in an input whose logarithm is asked for."""
-    for i, given in enumerate(specifications):
-        if not isinstance(given, str) or given not in ("lognormal", "loguniform"):
-            continue
-        smallest = np.min(X[weights > 0, i], initial=np.inf)
-        if smallest <= 0:
-            raise ValueError(
-                f"distribution is {given!r} for column {i} of X, which has the value "
-                f"{smallest:g}; expected positive values."
-            )
+    if name in ("lognormal", "loguniform") and present.min() <= 0:
+        raise ValueError(
+            f"distribution is {name!r} for column {i} of X, which has the value "
+            f"{present.min():g}; expected positive values."
+        )
