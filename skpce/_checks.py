@@ -56,7 +56,6 @@ from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
@@ -1688,24 +1687,19 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-# Callbacks of scikit-learn, which it has since 1.9, and the progress of functions.
-#
-# A callback such as ``ProgressBar`` belongs to the fit of one estimator. A function
-# that refits estimators hundreds of times stands as a task of its own, and its refits
-# have no callbacks.
+# The progress of functions that refit, and callbacks of scikit-learn, since 1.9.
 
 
 try:
-    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
 except ImportError:  # before 1.9
-    CallbackSupportMixin = FitCallback = with_callbacks = None
+    CallbackSupportMixin = None
 
 
 def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
-        expected = "a callback of scikit-learn, a callable or None"
-        raise fail(owner, "progress", expected, progress)
+        raise fail(owner, "progress", "a callable or None", progress)
 
 
 def counted(
@@ -1730,58 +1724,3 @@ def without_callbacks(estimator: Any) -> Any:
             if isinstance(part, CallbackSupportMixin):
                 part.set_callbacks()
     return estimator
-
-
-def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
-    """Let the argument ``progress`` of a function also be a callback."""
-
-    @wraps(function)
-    def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
-        callback = kwargs.get("progress")
-        is_class = isinstance(callback, type)  # of callbacks
-        if FitCallback is None or is_class or not isinstance(callback, FitCallback):
-            return function(*args, **kwargs)
-
-        @with_callbacks
-        def work(task: Any) -> R:
-            report = _Report(task)
-            options: Any = kwargs | {"progress": report}
-            found = function(*args, **options)
-            report.finish()
-            return found
-
-        kind = type(function.__name__, (CallbackSupportMixin, BaseEstimator), {})
-        task: Any = kind()
-        return work(task.set_callbacks(callback))
-
-    return with_progress
-
-
-class _Report:
-    """Passes on to callbacks of a task what ``progress(done, total)`` receives."""
-
-    def __init__(self, task: Any) -> None:
-        self.task, self.n_done = task, 0
-        self.part: Any = None
-        self.root = task._init_callback_context(task_name="all", max_subtasks=None)
-        self.root.call_on_fit_task_begin(estimator=task)
-
-    def __call__(self, done: int, total: int) -> None:
-        if self.part is None or done <= self.n_done:  # another round has begun
-            self._end_part()
-            self.part = self.root.subcontext(task_name="refits", max_subtasks=total)
-            self.part.call_on_fit_task_begin(estimator=self.task)
-        for _ in range(self.n_done, done):
-            step = self.part.subcontext(task_name="refit")
-            step.call_on_fit_task_begin(estimator=self.task)
-            step.call_on_fit_task_end(estimator=self.task)
-        self.n_done = done
-
-    def finish(self) -> None:
-        self._end_part()
-        self.root.call_on_fit_task_end(estimator=self.task)
-
-    def _end_part(self) -> None:
-        if self.part is not None:
-            self.part.call_on_fit_task_end(estimator=self.task)
-        self.part, self.n_done = None, 0
