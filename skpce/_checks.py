@@ -33,7 +33,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from errno import ENOENT
 from functools import cache, cached_property, wraps
@@ -404,16 +404,11 @@ def refuse_memory(owner: str, needed: float, what: str) -> None:
 
 
 def available_memory() -> float:
-    """Return the bytes that a fit may use."""
-    return _SHARE * physical_memory()
-
-
-def physical_memory() -> float:
-    """Return the bytes of the machine, 8 GiB where the system reports none."""
+    """Return the bytes that a fit may use, of 8 GiB where the system reports none."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+        return _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        return 8.0 * 2**30
+        return _SHARE * 8.0 * 2**30
 
 
 # Whether a fit or a prediction is one of the many of a cross-validation.
@@ -1288,11 +1283,6 @@ class Samples:
         """Return samples that no caller can change."""
         return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
 
-    def at_least_one_copy(self) -> Samples:
-        """Scale weights that add up to less than the number of samples up to it."""
-        weights = at_least_one_copy(self.weights)
-        return self if weights is self.weights else replace(self, weights=weights)
-
 
 def at_least_one_copy(weights: FloatArray) -> FloatArray:
     """Scale frequencies that were normalised so that a row counts once on average."""
@@ -1336,7 +1326,7 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
     """Return the names of the inputs of a fitted estimator."""
     seen = getattr(estimator, "feature_names_in_", None)
     names = numbered_names(estimator.n_features_in_) if seen is None else list(seen)
-    return chosen_names(input_features, names)
+    return names if input_features is None else chosen_names(input_features, names)
 
 
 def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[str]:
@@ -1380,7 +1370,7 @@ def refuse_other_names(
 
 def numbered_names(n_features: int) -> list[str]:
     """Return the names of inputs that have none."""
-    return [f"x{i}" for i in range(n_features)]
+    return list(map("x{}".format, range(n_features)))
 
 
 def names_of_inputs(columns: Sequence[Any]) -> list[str]:

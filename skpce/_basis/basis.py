@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -152,22 +152,18 @@ class Truncation(NamedTuple):
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        alike = np.all(self.largest >= self.degree) and not self.categorical.any()
-        if alike and self.q == 1.0:
-            return self._count_total_degree(stop_above)
         n_univariate = self.function_numbers().sum()
+        alike = np.all(self.largest >= self.degree) and not self.categorical.any()
+        if alike and self.q == 1.0:  # by the number of inputs in a term
+            n_features, total = len(self.largest), 1
+            for size in range(1, min(self.degree, self.order or n_features) + 1):
+                total += math.comb(n_features, size) * math.comb(self.degree, size)
+                if total > max(stop_above, _LARGEST_COUNT):
+                    break
+            return total
         if n_univariate > min(stop_above, _LARGEST_UNIVARIATE):
             return int(min(n_univariate, _LARGEST_COUNT))
         return self._grown(stop_above)[0]
-
-    def _count_total_degree(self, stop_above: float) -> int:
-        """Count by the number of inputs in a term."""
-        n_features, total = len(self.largest), 1
-        for size in range(1, min(self.degree, self.order or n_features) + 1):
-            total += math.comb(n_features, size) * math.comb(self.degree, size)
-            if total > max(stop_above, _LARGEST_COUNT):
-                break
-        return total
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -278,6 +274,15 @@ def check_design_fits(
 # make all columns.
 
 
+class Products(NamedTuple):
+    """What fills the columns of a basis, and what its terms are made of."""
+
+    n_columns: int  # those of the terms, then those of their tails
+    runs: list[Run]  # in order
+    most_factors: int  # number of inputs in the largest product of a term, at least 1
+    largest: list[int]  # exponent of each input
+
+
 class Run(NamedTuple):
     """Consecutive columns that are one function times consecutive columns."""
 
@@ -289,18 +294,15 @@ class Run(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def _products_of_small(multi_indices: bytes, n_features: int) -> tuple[int, list[Run]]:
+def _products_of_small(multi_indices: bytes, n_features: int) -> Products:
     rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, n_features)
     return products_of(rows)
 
 
 def products_of(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> tuple[int, list[Run]]:
-    """Return the number of columns and what fills them.
-
-    Tails that are no terms get columns after the terms.
-    """
+) -> Products:
+    """Make the products; tails that are no terms get columns after the terms."""
     rows = multi_indices
     # Rows are told apart by a sum of large random numbers, which wraps around.
     random = np.random.default_rng(0).integers(2**62, size=rows.shape[1])
@@ -320,7 +322,8 @@ def products_of(
         added = rows[some]
         added[np.arange(len(some)), features[some]] = 0
         rows = np.vstack([rows, added])
-    order = np.argsort(np.count_nonzero(rows, axis=1), kind="stable")
+    n_factors = np.count_nonzero(rows, axis=1)
+    order = np.argsort(n_factors, kind="stable")
     order = order[exponents[order] > 0]  # without the constant
     heads = np.column_stack([features, exponents])[order]
     parents = parents[order]
@@ -330,7 +333,9 @@ def products_of(
     sizes = np.diff(np.append(starts, len(order)))
     parts = order[starts], order[starts] + sizes, parents[starts], *heads[starts].T
     runs = zip(*(part.tolist() for part in parts), strict=True)
-    return len(rows), [Run(*run) for run in runs]
+    largest = multi_indices.max(axis=0, initial=0).tolist()
+    most_factors = max(int(n_factors.max()), 1)
+    return Products(len(rows), [Run(*run) for run in runs], most_factors, largest)
 
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
@@ -484,22 +489,12 @@ class PolynomialBasis(Functions):
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
     @cached_property
-    def _products(self) -> tuple[int, list[Run]]:
-        """Number of columns, and what fills them."""
+    def _products(self) -> Products:
+        """How to make the columns."""
         rows = self.multi_indices
         if rows.size > LARGEST_KEPT:
             return products_of(rows)
         return _products_of_small(rows.tobytes(), rows.shape[1])
-
-    @cached_property
-    def _largest(self) -> list[int]:
-        """Largest exponent of each input."""
-        return self.multi_indices.max(axis=0, initial=0).tolist()
-
-    @cached_property
-    def _most_inputs(self) -> int:
-        """Number of inputs in the largest product of a term, at least 1."""
-        return max(int(np.count_nonzero(self.multi_indices, axis=1).max()), 1)
 
     def _fill(
         self,
@@ -509,17 +504,20 @@ class PolynomialBasis(Functions):
         largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        highest = largest_product ** (1.0 / self._most_inputs)
+        highest = largest_product ** (1.0 / self._products.most_factors)
         tables = {}
         with np.errstate(over="ignore", invalid="ignore"):
-            for i, degree in enumerate(self._largest):
+            for i, degree in enumerate(self._products.largest):
                 if degree:
                     ends = None if self.reach is None else self.reach[:, i]
                     given = self.laws[i], X[:, i], degree, ends
                     tables[i] = evaluate_within(*given, slope=slope_of == i)
-                    self._refuse_overflow(tables[i], X, i, highest)
+                    table = tables[i]
+                    low, high = table.min(initial=0.0), table.max(initial=0.0)
+                    if not -highest <= low <= high <= highest:  # or NaN
+                        self._refuse_overflow(table, X, i, highest)
         columns[0] = 1.0
-        for start, stop, parent, feature, exponent in self._products[1]:
+        for start, stop, parent, feature, exponent in self._products.runs:
             factor = tables[feature][exponent]
             if parent == 0:
                 columns[start] = factor
@@ -531,9 +529,6 @@ class PolynomialBasis(Functions):
         self, table: FloatArray, X: FloatArray, i: int, highest: float
     ) -> None:
         """Refuse inputs at which the functions of an input, or products, overflow."""
-        low, high = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
-        if -highest <= low <= high <= highest:
-            return
         height = np.abs(table).max(axis=0, initial=0.0)
         beyond = ~(height <= highest) & np.isfinite(X[:, i])
         if beyond.any():
@@ -564,7 +559,7 @@ class PolynomialBasis(Functions):
     ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
         columns = np.empty((len(self.multi_indices), len(X)))
-        if self._products[0] == len(columns):
+        if self._products.n_columns == len(columns):
             self._fill(X, columns, slope_of, largest_product)
         else:  # by blocks, so that columns that are no terms stay small
             for rows, design in self.blocks(
@@ -585,7 +580,7 @@ class PolynomialBasis(Functions):
 
         The columns of a block are contiguous. The next block overwrites it.
         """
-        n_columns, n_terms = self._products[0], len(self.multi_indices)
+        n_columns, n_terms = self._products.n_columns, len(self.multi_indices)
         size = max(max_entries // n_columns, _SMALLEST_BLOCK)
         buffer = np.empty(n_columns * min(size, len(X)))
         for start in range(0, len(X), size):
@@ -628,19 +623,18 @@ class BasisParameters:
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
         """Read the parameters of an estimator, which need not have them all."""
-        given = {
-            entry.name: getattr(estimator, entry.name)
-            for entry in fields(cls)
-            if hasattr(estimator, entry.name)
-        }
-        has_degree = given["degree"] is not None
-        if not has_degree and hasattr(estimator, "solver"):  # for a solver
-            given["degree"] = 2
+        degree = estimator.degree
+        if degree is None and hasattr(estimator, "solver"):  # for a solver
+            degree = 2
         return cls(
             type(estimator).__name__,
+            degree,
+            estimator.distribution,
+            estimator.interaction_order,
+            getattr(estimator, "truncation", "total_degree"),
+            getattr(estimator, "q", 1.0),
+            has_degree=estimator.degree is not None,
             levels=getattr(estimator, "levels_", {}),
-            has_degree=has_degree,
-            **given,
         )
 
     @property
@@ -679,9 +673,9 @@ class BasisParameters:
             n_rows = min(n_rows, most)
         multi_indices = self._index_set(laws, n_rows)
         needed = multi_indices.max(axis=0).tolist()
-        for law, name, degree in zip(laws, names, needed, strict=True):
-            law.check_degree(self.owner, name, degree)
-        laws = [law.for_degree(n) for law, n in zip(laws, needed, strict=True)]
+        for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
+            laws[i].check_degree(self.owner, name, degree)
+            laws[i] = laws[i].for_degree(degree)
         used = weights > 0
         reach = reach_of_held(laws, X if used.all() else X[used])
         return PolynomialBasis(laws, multi_indices, reach)
@@ -699,12 +693,10 @@ class BasisParameters:
         check_columns(self.owner, laws, X, weights, names)
         used = weights > 0
         warn_of_narrow(laws, X if used.all() else X[used], names)
-        return [
-            replace(law, levels=self.levels.get(name, ()))
-            if isinstance(law, CategoricalLaw)
-            else law
-            for name, law in zip(names, laws, strict=True)
-        ]
+        for i, (name, law) in enumerate(zip(names, laws, strict=True)):
+            if isinstance(law, CategoricalLaw):
+                laws[i] = replace(law, levels=self.levels.get(name, ()))
+        return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
@@ -830,9 +822,9 @@ def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
 
 def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
     """Return the outermost samples of inputs whose functions are held there."""
-    held = np.array([law.held for law in laws])
-    if not held.any():
+    if not any(law.held for law in laws):
         return None
+    held = np.array([law.held for law in laws])
     return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 

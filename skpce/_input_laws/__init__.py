@@ -85,7 +85,9 @@ def check_distribution(
     n_features = len(names)
     if not isinstance(distribution, str):
         distribution = all_in_scipy(distribution, names)
-    if isinstance(distribution, Mapping):
+    if isinstance(distribution, str):
+        specifications = [distribution] * n_features
+    elif isinstance(distribution, Mapping):
         specifications = _in_order(owner, distribution, names)
     elif _is_listed(distribution) and not _are_bounds(distribution):
         specifications = list(distribution)
@@ -100,11 +102,13 @@ def check_distribution(
     if labels:
         one_for_all = isinstance(distribution, str)
         specifications = _of_labels(owner, specifications, names, labels, one_for_all)
-    found: dict[int, Any] = {}  # scipy takes long to evaluate a frozen one
+    read: dict[int, Any] = {}  # scipy takes long to evaluate a frozen one
+    found = []
     for given in specifications:
-        if id(given) not in found:
-            found[id(given)] = _read_specification(owner, given)
-    return [found[id(given)] for given in specifications]
+        if id(given) not in read:
+            read[id(given)] = _read_specification(owner, given)
+        found.append(read[id(given)])
+    return found
 
 
 def _of_labels(
@@ -172,6 +176,8 @@ def _in_order(
 
 def _read_specification(owner: str, specification: Any) -> Any:
     """Return a name or a frozen distribution; bounds become a uniform one."""
+    if isinstance(specification, str) and specification in NAMES:
+        return specification
     if _are_bounds(specification):
         low, high = (
             float(bound) if abs(bound) <= LARGEST_NUMBER else np.inf
@@ -194,7 +200,7 @@ def _read_specification(owner: str, specification: Any) -> Any:
             f"{specification.name} without its parameters; expected the frozen "
             f"distribution, {_call_of(specification)}."
         )
-    elif not isinstance(specification, str) or specification not in NAMES:
+    else:
         named = ", ".join(repr(name) for name in NAMES)
         raise ValueError(
             f"The 'distribution' parameter of {owner} must be one of {named}, bounds "

@@ -35,6 +35,7 @@ from .._solvers.problem import (
     LinearProblem,
     join_fits,
     sum_rows,
+    weighted_squares,
 )
 from .._solvers.ridge import (
     GeneralizedRidgeSolver,
@@ -155,9 +156,9 @@ def likely_penalties(
     near: float,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the most likely penalty of each group, for targets of any variance."""
-    centred = targets - decomposition.target_mean(targets)
-    squares = np.square(decomposition.project(centred))
-    rest = decomposition.weights @ np.square(centred) - squares.sum(axis=0)
+    mean, loadings = decomposition.project(targets)
+    squares = np.square(loadings)
+    rest = weighted_squares(targets, decomposition.weights, mean) - squares.sum(axis=0)
     labels, group_of = np.unique(groups, return_inverse=True)
     squares = sum_rows(squares.T, group_of, len(labels)).T
     rest = sum_rows(np.maximum(rest, 0.0), group_of, len(labels))

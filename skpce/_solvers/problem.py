@@ -473,39 +473,32 @@ class DesignDecomposition:
         factor = LeverageFactor(right, values, center, used, given[used], base)
         return cls(left / root, factor, weights)
 
-    def target_mean(self, targets: FloatArray) -> FloatArray:
-        """Return the weighted mean of the targets; 0 without a free intercept."""
-        if self.factor.base > 0:
-            return weighted_mean(targets, self.weights)
-        return np.zeros(targets.shape[1])
-
     def project(
-        self, targets: FloatArray, center: FloatArray | float = 0.0
-    ) -> FloatArray:
-        """Return the loadings of targets about a center; shape (rank, n_targets)."""
-        return self.left.T @ ((targets - center) * self.weights[:, np.newaxis])
-
-    @cached_property
-    def _left_out(self) -> FloatArray:
-        """The weight that is left out: one copy, or the sample if it has less."""
-        return np.minimum(self.weights, 1.0)
+        self, targets: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:  # shapes: (n_targets,), (rank, n_targets)
+        """Return means of targets, 0 for a penalised intercept, and loadings."""
+        mean = np.zeros(targets.shape[1])
+        if self.factor.base > 0:
+            mean = weighted_mean(targets, self.weights)
+        return mean, self.left.T @ ((targets - mean) * self.weights[:, np.newaxis])
 
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
         """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
         leverage = np.einsum("ik,ik->i", self.left, self.left) + self.factor.base
-        base = 1.0 - self._left_out * leverage
+        base = 1.0 - np.minimum(self.weights, 1.0) * leverage
         return np.where(base > SMALLEST_FREEDOM, base, 0.0)
 
     def path_complement(self, alphas: FloatArray) -> FloatArray:
         """Return ``1 - leverage`` of one copy of each; (n_samples, n_alphas)."""
         # In this form nothing cancels when the penalty is small.
-        shrunk = self._left_out[:, np.newaxis] * np.square(self.left)
+        # Left out is one copy, or the sample if it has less weight.
+        shrunk = np.minimum(self.weights, 1.0)[:, np.newaxis] * np.square(self.left)
         return shrunk @ self.kept(alphas) + self._unpenalized_complement[:, np.newaxis]
 
     def mean_complement(self, alphas: FloatArray) -> FloatArray:  # (n_alphas,)
         """Return the weighted mean of ``path_complement`` over the samples."""
-        copies = self.weights * self._left_out
+        copies = self.weights * np.minimum(self.weights, 1.0)
         sums = np.square(self.left).T @ copies  # (rank,)
         base = self.weights @ self._unpenalized_complement
         return np.asarray(base + sums @ self.kept(alphas)) / self.weights.sum()

@@ -143,7 +143,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
             free_intercept=self.free_intercept,
             scale=scale,
         )
-        mean, loadings = _project(decomposition, problem.targets[:, targets])
+        mean, loadings = decomposition.project(problem.targets[:, targets])
         return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
@@ -247,7 +247,7 @@ def solve_path(
     criterion: str = "loo",
 ) -> LinearFit:
     """Fit every penalty and select the best of each group by the criterion."""
-    mean, loadings = _project(decomposition, targets)
+    mean, loadings = decomposition.project(targets)
     scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
     best, least = best_penalties(scores, groups)
     return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
@@ -259,16 +259,8 @@ def fit_penalties(
     alpha: FloatArray,  # shape: (n_targets,)
 ) -> LinearFit:
     """Fit targets with given penalties; the criterion is leave-one-out."""
-    mean, loadings = _project(decomposition, targets)
+    mean, loadings = decomposition.project(targets)
     return _fit_of(decomposition, targets, mean, loadings, alpha)
-
-
-def _project(
-    decomposition: DesignDecomposition, targets: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the means of the targets, and their loadings about these."""
-    mean = decomposition.target_mean(targets)
-    return mean, decomposition.project(targets, mean)
 
 
 def path_scores(

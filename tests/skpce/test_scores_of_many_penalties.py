@@ -21,8 +21,7 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, rng):
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
     decomposition = DesignDecomposition.from_design(design, weights)
     targets = design[:, 1:2] + rng.normal(size=(n, 50))
-    mean = decomposition.target_mean(targets)
-    loadings = decomposition.project(targets, mean)
+    mean, loadings = decomposition.project(targets)
     given = targets, loadings, ALPHAS, criterion, mean
     found = ridge.path_scores(decomposition, *given)
     for row, alpha in zip(found, ALPHAS, strict=True):
