@@ -11,7 +11,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 from scipy.interpolate import CubicHermiteSpline
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, state_of_fields
 from .families import positive_scale
 from .measures import FiniteMeasure, measure_of_sample
 from .tabulated import TabulatedLaw
@@ -162,6 +162,8 @@ class _Curve:
     points: FloatArray  # shape: (n_points,), increasing
     below: FloatArray  # shape: (n_points,), the distribution function
     slopes: FloatArray  # shape: (n_points,), its derivative
+
+    __getstate__ = state_of_fields
 
     @classmethod
     def through(cls, table: FiniteMeasure) -> _Curve:
