@@ -37,14 +37,12 @@ from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from errno import ENOENT
 from functools import cache, cached_property, wraps
-from glob import escape as escape_glob
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import current_process, parent_process
 from numbers import Integral, Real
 from pathlib import Path
-from socket import gethostname
 from threading import Thread
 from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -1512,9 +1510,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         target = Path(os.path.realpath(target))
     if not target.parent.is_dir():  # else the message would name the temporary file
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
-    here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
-    _remove_leftovers(target.parent, here)
-    temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
@@ -1524,21 +1520,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _remove_leftovers(folder: Path, prefix: str) -> None:
-    """Remove what writers of a file left which were killed on this machine."""
-    if os.name != "posix":  # signal 0 is a real one elsewhere
-        return
-    for path in folder.glob(f"{escape_glob(prefix)}*.tmp"):
-        number = path.name.removeprefix(prefix).partition("-")[0]
-        if number.isdecimal():
-            try:
-                os.kill(int(number), 0)
-            except ProcessLookupError:
-                path.unlink(missing_ok=True)
-            except (OSError, OverflowError):
-                continue
 
 
 def format_cell(value: Any, digits: int = 3) -> str:

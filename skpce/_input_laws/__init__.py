@@ -216,15 +216,11 @@ def _read_specification(owner: str, specification: Any) -> Any:
 
 def _call_of(family: Any) -> str:
     """Return the call that freezes a family of ``scipy.stats``."""
-    shapes = [name.strip() for name in (family.shapes or "").split(",")]
-    given = [f"{name}=..." for name in shapes if name]
-    given += ["loc=..."]
+    names = [*(family.shapes or "").replace(",", " ").split(), "loc"]
     if isinstance(family, stats.rv_continuous):
-        given += ["scale=..."]
-    call = f"scipy.stats.{family.name}({', '.join(given)})"
-    if family.name == "uniform":
-        call += ", or the bounds (low, high)"
-    return call
+        names.append("scale")
+    call = f"scipy.stats.{family.name}({'=..., '.join(names)}=...)"
+    return f"{call}, or the bounds (low, high)" if family.name == "uniform" else call
 
 
 def learn_input_laws(
