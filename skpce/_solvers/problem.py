@@ -281,14 +281,14 @@ class CoefficientSolver(ABC):
         None is chosen anew: copies of a sample would leak into its leave-one-out error.
         """
 
-    @abstractmethod
     def resample(
         self,
         problem: LinearProblem,
         fit: LinearFit,
         counts: IndexArray,  # shape: (n_resamples, n_samples)
     ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms)
-        """Refit on many resamples."""
+        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
+        return np.array([self.refit(problem.resampled(row), fit) for row in counts])
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ References
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import FloatArray, IndexArray
@@ -33,6 +31,8 @@ def distinct_scales(
     scales: FloatArray,  # shape: (n_targets, n_terms)
 ) -> list[tuple[FloatArray, IndexArray]]:
     """Return each distinct row with the targets that have it."""
+    if (scales == scales[0]).all():
+        return [(scales[0], np.arange(len(scales)))]
     rows, row_of = np.unique(scales, axis=0, return_inverse=True)
     row_of = row_of.ravel()
     return [(row, np.flatnonzero(row_of == k)) for k, row in enumerate(rows)]
@@ -42,7 +42,7 @@ def distinct_scales(
 _SMALLEST_RATIO = 1e-7
 
 
-def resampled_slopes(
+def slopes_by_normal_equations(
     columns: FloatArray,  # shape: (n_samples, n_columns)
     targets: FloatArray,  # shape: (n_samples, n_targets)
     weights: FloatArray,  # shape: (n_samples,)
@@ -86,65 +86,39 @@ class GeneralizedRidgeSolver(CoefficientSolver):
     free_intercept: bool = True
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        coefficients = np.empty_like(fit.scales)
+        coefficients = np.zeros_like(fit.scales)
         for scale, targets in distinct_scales(fit.scales):
-            coefficients[targets] = self._refit_group(problem, fit, scale, targets)
+            some, alpha = problem.targets[:, targets], fit.alpha[targets]
+            coefficients[targets] = self._refitted(problem, some, scale, alpha)
         return coefficients
 
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
-    ) -> FloatArray:
-        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
-        found = np.empty((len(counts), *fit.scales.shape))
-        for scale, targets in distinct_scales(fit.scales):
-            for coefficients, row in zip(found, counts, strict=True):
-                own = problem.resampled(row)
-                coefficients[targets] = self._resampled(own, fit, scale, targets)
-        return found
-
-    def _resampled(
+    def _refitted(
         self,
         problem: LinearProblem,
-        fit: LinearFit,
-        scale: FloatArray,
-        targets: IndexArray,
-    ) -> FloatArray:
-        """Refit by the normal equations, where these lose no digits."""
-        center, mean = np.zeros(len(scale)), np.zeros(len(targets))
-        values = problem.targets[:, targets]
-        used = np.flatnonzero(scale)
+        targets: FloatArray,  # shape: (n_samples, n_chosen)
+        scale: FloatArray,  # shape: (n_terms,)
+        alpha: FloatArray,  # shape: (n_chosen,)
+    ) -> FloatArray:  # shape: (n_chosen, n_terms)
+        """Refit by the normal equations, unless digits would be lost."""
+        design, weights, used = problem.design, problem.weights, np.flatnonzero(scale)
+        center, mean = np.zeros(len(scale)), np.zeros(len(alpha))
         if self.free_intercept:
             used = used[used > 0]
-            share = problem.weights / problem.weights.sum()
-            center, mean = share @ problem.design, share @ values
-        columns = (problem.design[:, used] - center[used]) * scale[used]
-        slopes = resampled_slopes(
-            columns, values - mean, problem.weights, fit.alpha[targets]
-        )
+            share = weights / weights.sum()
+            center, mean = share @ design, share @ targets
+        columns = (design[:, used] - center[used]) * scale[used]
+        slopes = slopes_by_normal_equations(columns, targets - mean, weights, alpha)
         if slopes is None:
-            return self._refit_group(problem, fit, scale, targets)
-        coefficients = np.zeros((len(targets), len(scale)))
+            free = self.free_intercept
+            decomposition = DesignDecomposition.from_design(
+                design, weights, free_intercept=free, scale=scale
+            )
+            return decomposition.coefficients(*decomposition.project(targets), alpha)
+        coefficients = np.zeros((len(alpha), len(scale)))
         coefficients[:, used] = slopes.T * scale[used]
         if self.free_intercept:
             coefficients[:, 0] = mean - coefficients @ center
         return coefficients
-
-    def _refit_group(
-        self,
-        problem: LinearProblem,
-        fit: LinearFit,
-        scale: FloatArray,
-        targets: IndexArray,
-    ) -> FloatArray:
-        """Refit the targets of one scale; shape (n_chosen, n_terms)."""
-        decomposition = DesignDecomposition.from_design(
-            problem.design,
-            problem.weights,
-            free_intercept=self.free_intercept,
-            scale=scale,
-        )
-        mean, loadings = decomposition.project(problem.targets[:, targets])
-        return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
 class RidgePathSolver(GeneralizedRidgeSolver):
