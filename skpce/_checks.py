@@ -1272,9 +1272,11 @@ class Samples:
         """Whether some samples lack a target (NaN)."""
         return bool(np.isnan(self.targets).any())
 
-    def of(self, rows: IndexArray, targets: IndexArray) -> Samples:
-        """Select rows and targets."""
-        chosen = self.targets[np.ix_(rows, targets)]
+    def of(self, rows: IndexArray, targets: IndexArray | None = None) -> Samples:
+        """Select rows and targets, all targets for None."""
+        chosen = self.targets[rows]
+        if targets is not None:
+            chosen = chosen[:, targets]
         return Samples(self.inputs[rows], chosen, self.weights[rows])
 
     def copy(self) -> Samples:

@@ -305,7 +305,8 @@ def products_of(
     """Make the products; tails that are no terms get columns after the terms."""
     rows = multi_indices
     # Rows are told apart by a sum of large random numbers, which wraps around.
-    random = np.random.default_rng(0).integers(2**62, size=rows.shape[1])
+    generator = np.random.default_rng(0)
+    random: IndexArray = generator.integers(2**62, size=(rows.shape[1],))
     while True:
         every = np.arange(len(rows))
         features = (rows > 0).argmax(axis=1)
@@ -409,6 +410,18 @@ class Functions(ABC):
         self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of rows of the values of the functions."""
+
+    @property
+    @abstractmethod
+    def n_functions(self) -> int:
+        """Number of coefficients of an output."""
+
+    def evaluate(self, X: FloatArray, **options: Any) -> FloatArray:
+        """Return the design matrix of shape (n_samples, n_functions)."""
+        columns = np.empty((self.n_functions, len(X)))
+        for rows, design in self.blocks(X, **options):
+            columns[:, rows] = design.T
+        return columns.T
 
     def combine(
         self,
@@ -550,23 +563,6 @@ class PolynomialBasis(Functions):
         some = PolynomialBasis(self.laws, self.multi_indices[rows], self.reach)
         slopes[:, own] = some.evaluate(X, slope_of=feature)[:, 1:]
         return slopes
-
-    def evaluate(
-        self,
-        X: FloatArray,
-        slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
-    ) -> FloatArray:
-        """Return the design matrix of shape (n_samples, n_terms)."""
-        columns = np.empty((len(self.multi_indices), len(X)))
-        if self._products.n_columns == len(columns):
-            self._fill(X, columns, slope_of, largest_product)
-        else:  # by blocks, so that columns that are no terms stay small
-            for rows, design in self.blocks(
-                X, slope_of=slope_of, largest_product=largest_product
-            ):
-                columns[:, rows] = design.T
-        return columns.T
 
     def blocks(
         self,

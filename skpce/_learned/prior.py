@@ -519,15 +519,6 @@ class Observations:
         number = total**2 / float(np.square(gram).sum())
         return cls(rows, factor / np.sqrt(total), weights, max(number, 1.0))
 
-    def subset(self, most: int) -> Observations:
-        """Return some of the rows, evenly spread, or all."""
-        if len(self.rows) <= most:
-            return self
-        at = np.linspace(0, len(self.rows) - 1, most).round().astype(np.int64)
-        return Observations(
-            self.rows[at], self.factor[at], self.weights[at], self.number
-        )
-
     def solved(
         self, kernel: FloatArray, noise: float
     ) -> tuple[FloatArray, FloatArray, float] | None:
