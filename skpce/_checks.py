@@ -1250,9 +1250,7 @@ def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None
 
 
 def check_alphas(owner: str, value: Any) -> None:
-    """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
-    if value is None:
-        return
+    """Raise ``ValueError`` unless ``value`` is positive finite numbers."""
     expected = "None or an array-like of positive finite floats"
     alphas = finite_floats(owner, "alphas", value, expected)
     if alphas.ndim != 1 or np.any(alphas <= 0):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,9 +77,11 @@ def warn_of_narrow(
     """Warn once of inputs whose stated distribution is narrower than their data."""
     found = []
     for law, column, name in zip(laws, X.T, names, strict=True):
-        if not law.learned and law.outside(column).any():
-            data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
-            found.append(law.outside_in_words(column, data))
+        if law.learned:
+            continue
+        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+        if text := law.outside_in_words(column, data):
+            found.append(text)
     _warn(
         found,
         " The indices hold for the stated distributions. State wider ones, such as "
@@ -112,12 +113,11 @@ def _check_levels(
             "distribution."
         )
     if len(levels) > _MANY_LEVELS:
-        warnings.warn(
+        warn_outside_folds(
             f"{name} is 'categorical' with {len(levels)} levels in {len(column)} "
             "samples: the basis has a function for each of them, and one for each "
             "product with other inputs.",
             UserWarning,
-            stacklevel=7,
         )
 
 

@@ -61,6 +61,7 @@ class SmoothedLaw(TabulatedLaw):
     table: FiniteMeasure = field(kw_only=True)  # means and masses of the groups
 
     polynomial = "S"
+    advice = "Lower the degree, or name a family."
     learns_bounds = False
     same_function = False
 
@@ -119,9 +120,6 @@ class SmoothedLaw(TabulatedLaw):
 
     def _describe(self) -> str:
         return f"the smoothed distribution of {len(self.table)} groups of values"
-
-    def _advice(self) -> str:
-        return "Lower the degree, or name a family."
 
     def to_scipy(self) -> Any:
         return _Smoothed(self._curve)()

@@ -47,7 +47,8 @@ def make_solver(
 ) -> CoefficientSolver:
     """Check ``solver``, ``alphas`` and ``regressor`` and return the solver."""
     check_option(owner, "solver", name, SOLVERS)
-    check_alphas(owner, alphas)
+    if alphas is not None:
+        check_alphas(owner, alphas)
     if regressor is not None:
         check_regressor(owner, regressor)
     if alphas is not None and (regressor is not None or not _MADE[name].takes_alphas):
