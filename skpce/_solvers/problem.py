@@ -309,12 +309,19 @@ class LeverageFactor:
         center, used = np.zeros(n_terms), np.zeros(0, dtype=np.int64)
         return cls(np.zeros((0, 0)), nothing, center, used, nothing, base)
 
+    def kept(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
+        """Return the share of each loading that a penalty leaves in the residuals."""
+        return alphas / (self.singular_values[:, np.newaxis] ** 2 + alphas)
+
     def coefficients(
         self,
         mean: FloatArray,  # shape: (n_targets,), of the targets
-        slopes: FloatArray,  # shape: (rank, n_targets), along the singular vectors
+        loadings: FloatArray,  # shape: (rank, n_targets), on the left singular vectors
+        alpha: FloatArray,  # shape: (n_targets,)
     ) -> FloatArray:  # shape: (n_targets, n_terms)
         """Return the coefficients of the terms, with the intercept where it is free."""
+        values = self.singular_values[:, np.newaxis]
+        slopes = (values / (values**2 + alpha)) * loadings
         coefficients = np.zeros((len(mean), len(self.center)))
         coefficients[:, self.used] = (slopes.T @ self.right) * self.scale
         if self.base > 0:
@@ -494,14 +501,17 @@ class DesignDecomposition:
         # In this form nothing cancels when the penalty is small.
         # Left out is one copy, or the sample if it has less weight.
         shrunk = np.minimum(self.weights, 1.0)[:, np.newaxis] * np.square(self.left)
-        return shrunk @ self.kept(alphas) + self._unpenalized_complement[:, np.newaxis]
+        return (
+            shrunk @ self.factor.kept(alphas)
+            + self._unpenalized_complement[:, np.newaxis]
+        )
 
     def mean_complement(self, alphas: FloatArray) -> FloatArray:  # (n_alphas,)
         """Return the weighted mean of ``path_complement`` over the samples."""
         copies = self.weights * np.minimum(self.weights, 1.0)
         sums = np.square(self.left).T @ copies  # (rank,)
         base = self.weights @ self._unpenalized_complement
-        return np.asarray(base + sums @ self.kept(alphas)) / self.weights.sum()
+        return np.asarray(base + sums @ self.factor.kept(alphas)) / self.weights.sum()
 
     def residuals(
         self,
@@ -510,7 +520,7 @@ class DesignDecomposition:
         alpha: float | FloatArray,  # of all targets, or of each
     ) -> FloatArray:  # shape: (n_samples, n_targets)
         """Return the residuals of one penalty a target."""
-        inside = self.left @ (self.kept(np.atleast_1d(alpha)) * loadings)
+        inside = self.left @ (self.factor.kept(np.atleast_1d(alpha)) * loadings)
         return inside + self.outside(centred, loadings)
 
     def outside(
@@ -522,18 +532,6 @@ class DesignDecomposition:
         outside = centred - self.left @ loadings
         outside[self._unpenalized_complement == 0.0] = 0.0
         return outside
-
-    def coefficients(
-        self, mean: FloatArray, loadings: FloatArray, alpha: FloatArray
-    ) -> FloatArray:
-        """Return coefficients of shape (n_targets, n_terms); one alpha per target."""
-        values = self.factor.singular_values[:, np.newaxis]
-        slopes = (values / (values**2 + alpha)) * loadings
-        return self.factor.coefficients(mean, slopes)
-
-    def kept(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
-        """Return the share of each loading that a penalty leaves in the residuals."""
-        return alphas / (self.factor.singular_values[:, np.newaxis] ** 2 + alphas)
 
 
 def sum_rows(

@@ -113,7 +113,8 @@ class GeneralizedRidgeSolver(CoefficientSolver):
             decomposition = DesignDecomposition.from_design(
                 design, weights, free_intercept=free, scale=scale
             )
-            return decomposition.coefficients(*decomposition.project(targets), alpha)
+            known = decomposition.project(targets)
+            return decomposition.factor.coefficients(*known, alpha)
         coefficients = np.zeros((len(alpha), len(scale)))
         coefficients[:, used] = slopes.T * scale[used]
         if self.free_intercept:
@@ -202,7 +203,7 @@ def _fit_of(
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
     return LinearFit(
-        decomposition.coefficients(mean, loadings, alpha),
+        factor.coefficients(mean, loadings, alpha),
         alpha,
         factor.scales(len(alpha)),
         Leverage.shared(factor, alpha),
@@ -246,14 +247,13 @@ def path_scores(
     center: FloatArray | float = 0.0,  # shape: (n_targets,)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
-    total = decomposition.weights.sum()
+    factor, total = decomposition.factor, decomposition.weights.sum()
     outside = decomposition.outside(targets - center, loadings)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)
-        factors = 1.0 / np.square(np.where(mean > 0.0, mean, np.nan))
-        inside = np.square(decomposition.kept(alphas)).T @ np.square(loadings)
-        squares = inside + decomposition.weights @ np.square(outside)
-        return factors[:, np.newaxis] * squares / total
+        freedom = np.where(mean > 0.0, mean, np.nan)
+        squares = decomposition.weights @ np.square(outside)
+        return _gcv(factor, loadings, alphas, squares / total, freedom, total)
     complement = decomposition.path_complement(alphas)
     complement[complement <= 0.0] = np.nan
     n_samples, n_targets = targets.shape
@@ -261,7 +261,7 @@ def path_scores(
     step = max(1, _LARGEST_BLOCK // max(n_targets, 1))
     for start in range(0, len(alphas), step):
         some = slice(start, start + step)
-        kept = decomposition.kept(alphas[some])[:, :, np.newaxis]
+        kept = factor.kept(alphas[some])[:, :, np.newaxis]
         size = kept.shape[1] * n_targets
         shrunk = (kept * loadings[:, np.newaxis]).reshape(len(kept), size)
         n_rows = max(_FEWEST_ROWS, _LARGEST_BLOCK // max(size, 1))
@@ -294,18 +294,27 @@ def solve_moments(
     used = used[used > 0]
     scale = scale[used]
     gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
-    squares, vectors = _eigen(gram)
-    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
-    scores, freedom = _gcv_scores(moments, squares, loadings, alphas)
+    squares, vectors = np.linalg.eigh(gram)
+    rounding = len(gram) * np.finfo(float).eps * squares.max(initial=0.0)
+    vectors, values = (
+        vectors[:, squares > rounding],
+        np.sqrt(squares[squares > rounding]),
+    )
+    total = moments.total_weight
+    given = vectors.T, values, moments.mean, used, scale, 1.0 / total
+    factor = LeverageFactor(*given)
+    cross = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    loadings = cross / values[:, np.newaxis]
+    outside = moments.target_square - np.square(loadings).sum(axis=0)
+    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
+    free = max(total - 1.0 - len(values), 0.0)  # without a penalty
+    freedom = (free + factor.kept(alphas).sum(axis=0)) / total
+    freedom = np.where(freedom > 1e-12, freedom, np.nan)
+    scores = _gcv(factor, loadings, alphas, outside / total, freedom, total)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]
-    base = 1.0 / moments.total_weight
-    factor = LeverageFactor(
-        vectors.T, np.sqrt(squares), moments.mean, used, scale, base
-    )
-    slopes = loadings / (squares[:, np.newaxis] + alpha)
     return LinearFit(
-        factor.coefficients(moments.target_mean, slopes),
+        factor.coefficients(moments.target_mean, loadings, alpha),
         alpha,
         factor.scales(len(alpha)),
         Leverage.shared(factor, alpha),
@@ -316,32 +325,18 @@ def solve_moments(
     )
 
 
-def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues above rounding and their vectors."""
-    if len(gram) == 0:
-        return np.zeros(0), np.zeros((0, 0))
-    squares, vectors = np.linalg.eigh(gram)
-    large = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
-    return squares[large], vectors[:, large]
-
-
-def _gcv_scores(
-    moments: DesignMoments,
-    squares: FloatArray,  # shape: (rank,)
+def _gcv(
+    factor: LeverageFactor,
     loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # (n_alphas, n_targets), (n_alphas,)
-    r"""Return GCV and the share of degrees of freedom left, NaN where none is.
+    alphas: FloatArray,  # shape: (n_alphas,)
+    outside: FloatArray,  # shape: (n_targets,), mean square that no penalty changes
+    freedom: FloatArray,  # shape: (n_alphas,), share that is left
+    total: float,
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    r"""Return the scores of generalised cross-validation, of all penalties.
 
     :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
     """
-    kept = alphas / (squares[:, np.newaxis] + alphas)
-    inside = np.square(loadings) / squares[:, np.newaxis]
-    outside = moments.target_square - inside.sum(axis=0)  # what no penalty changes
-    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
-    rest = (outside + np.square(kept).T @ inside) / moments.total_weight
-    free = max(moments.total_weight - 1.0 - len(squares), 0.0)  # without a penalty
-    freedom = (free + kept.sum(axis=0)) / moments.total_weight
-    safe = np.where(freedom > 1e-12, freedom, np.nan)
-    return rest / np.square(safe)[:, np.newaxis], safe
+    inside = np.square(factor.kept(alphas)).T @ np.square(loadings) / total
+    return (outside + inside) / np.square(freedom)[:, np.newaxis]
