@@ -119,17 +119,18 @@ def _of_labels(
     one_for_all: bool,
 ) -> list[Any]:
     """Return specifications in which inputs that are labels are categorical."""
-    for name, given in zip(names, specifications, strict=True):
+    found = list(specifications)
+    for i, (name, given) in enumerate(zip(names, specifications, strict=True)):
+        if name not in labels:
+            continue
+        found[i] = "categorical"
         may_be = isinstance(given, str) and given in (AUTO, "categorical")
-        if name in labels and not may_be and not one_for_all:
+        if not may_be and not one_for_all:
             raise ValueError(
                 f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
                 "whose column of X holds labels; expected 'categorical', or numbers."
             )
-    return [
-        "categorical" if name in labels else given
-        for name, given in zip(names, specifications, strict=True)
-    ]
+    return found
 
 
 def by_position(

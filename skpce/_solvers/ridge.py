@@ -295,11 +295,8 @@ def solve_moments(
     scale = scale[used]
     gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
     squares, vectors = np.linalg.eigh(gram)
-    rounding = len(gram) * np.finfo(float).eps * squares.max(initial=0.0)
-    vectors, values = (
-        vectors[:, squares > rounding],
-        np.sqrt(squares[squares > rounding]),
-    )
+    large = squares > len(gram) * np.finfo(float).eps * squares.max(initial=0.0)
+    vectors, values = vectors[:, large], np.sqrt(squares[large])
     total = moments.total_weight
     given = vectors.T, values, moments.mean, used, scale, 1.0 / total
     factor = LeverageFactor(*given)
