@@ -506,11 +506,12 @@ class PolynomialChaosRegressor(
         """Whether a fit can be continued with other samples, exactly."""
         if self.solver is None or self.criterion != "gcv":
             return False
-        given = self.distribution
-        several = isinstance(given, (list, tuple, np.ndarray))
-        laws = given.values() if isinstance(given, Mapping) else given
-        listed = laws if several or laws is not given else [given]
-        learned = any(isinstance(law, str) for law in listed)
+        laws = self.distribution
+        if isinstance(laws, Mapping):
+            laws = list(laws.values())
+        elif not isinstance(laws, (list, tuple, np.ndarray)):
+            laws = [laws]
+        learned = any(isinstance(law, str) for law in laws)
         return self._may_fit_from_sums() and not learned
 
     def predict(
