@@ -31,7 +31,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
-from .._checks import FloatArray, IndexArray, at_least_one_copy
+from .._checks import FloatArray, at_least_one_copy
 from .families import InputLaw, LogNormalLaw, LogUniformLaw, NormalLaw, UniformLaw
 from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
@@ -65,7 +65,7 @@ def choose_laws(
     """Return the distribution that each column seems to have."""
     present = weights > 0
     columns, weights = columns[present], weights[present]
-    settings = columns[_first_of_settings(columns)]
+    settings = np.unique(columns, axis=0)
     found = []
     for column, setting in zip(columns.T, settings.T, strict=True):
         kind = _kind_of(column, weights, setting)
@@ -73,14 +73,6 @@ def choose_laws(
         learn = kind.learn if kind is SmoothedLaw else kind.learn_held
         found.append(learn(column, weights))
     return found
-
-
-def _first_of_settings(columns: FloatArray) -> IndexArray:
-    """Return a row of each setting: of rows that are equal in all columns."""
-    # As bytes: for ``axis=0`` numpy makes a field of each column, which is slow.
-    rows = np.ascontiguousarray(columns + 0.0)  # no -0.0
-    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    return np.unique(whole, return_index=True)[1]
 
 
 def _kind_of(
