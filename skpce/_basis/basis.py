@@ -199,6 +199,8 @@ class Truncation(NamedTuple):
             reach = np.searchsorted(costs, limit - spent, side="right")
             after = places[:, -1:] + 1
             reach = np.maximum(reach, after[:, 0])
+            # Of later functions within reach, those of inputs that a term has do not
+            # count.
             until, since = (
                 np.searchsorted(by_input, first[places] + place)
                 for place in (reach[:, np.newaxis], after)
