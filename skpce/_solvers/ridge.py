@@ -31,7 +31,7 @@ def distinct_scales(
     scales: FloatArray,  # shape: (n_targets, n_terms)
 ) -> list[tuple[FloatArray, IndexArray]]:
     """Return each distinct row with the targets that have it."""
-    if (scales == scales[0]).all():
+    if len(scales) and (scales == scales[0]).all():
         return [(scales[0], np.arange(len(scales)))]
     rows, row_of = np.unique(scales, axis=0, return_inverse=True)
     row_of = row_of.ravel()
@@ -268,11 +268,11 @@ def path_scores(
         for first in range(0, n_samples, n_rows):
             rows = slice(first, first + n_rows)
             flat = decomposition.left[rows] @ shrunk
-            errors = flat.reshape(len(flat), -1, n_targets)
+            errors = flat.reshape(len(flat), kept.shape[1], n_targets)
             errors += outside[rows, np.newaxis]
             errors /= complement[rows, some, np.newaxis]
             sums = decomposition.weights[rows] @ np.square(flat, out=flat)
-            scores[some] += sums.reshape(-1, n_targets)
+            scores[some] += sums.reshape(scores[some].shape)
     return scores / total
 
 
