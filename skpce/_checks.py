@@ -33,18 +33,16 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from errno import ENOENT
 from functools import cache, cached_property, wraps
-from glob import escape as escape_glob
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from multiprocessing import current_process, parent_process
 from numbers import Integral, Real
 from pathlib import Path
-from socket import gethostname
 from threading import Thread
 from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -56,7 +54,6 @@ from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
@@ -405,16 +402,11 @@ def refuse_memory(owner: str, needed: float, what: str) -> None:
 
 
 def available_memory() -> float:
-    """Return the bytes that a fit may use."""
-    return _SHARE * physical_memory()
-
-
-def physical_memory() -> float:
-    """Return the bytes of the machine, 8 GiB where the system reports none."""
+    """Return the bytes that a fit may use, of 8 GiB where the system reports none."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+        return _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        return 8.0 * 2**30
+        return _SHARE * 8.0 * 2**30
 
 
 # Whether a fit or a prediction is one of the many of a cross-validation.
@@ -1258,9 +1250,7 @@ def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None
 
 
 def check_alphas(owner: str, value: Any) -> None:
-    """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
-    if value is None:
-        return
+    """Raise ``ValueError`` unless ``value`` is positive finite numbers."""
     expected = "None or an array-like of positive finite floats"
     alphas = finite_floats(owner, "alphas", value, expected)
     if alphas.ndim != 1 or np.any(alphas <= 0):
@@ -1280,19 +1270,16 @@ class Samples:
         """Whether some samples lack a target (NaN)."""
         return bool(np.isnan(self.targets).any())
 
-    def of(self, rows: IndexArray, targets: IndexArray) -> Samples:
-        """Select rows and targets."""
-        chosen = self.targets[np.ix_(rows, targets)]
+    def of(self, rows: IndexArray, targets: IndexArray | None = None) -> Samples:
+        """Select rows and targets, all targets for None."""
+        chosen = self.targets[rows]
+        if targets is not None:
+            chosen = chosen[:, targets]
         return Samples(self.inputs[rows], chosen, self.weights[rows])
 
     def copy(self) -> Samples:
         """Return samples that no caller can change."""
         return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
-
-    def at_least_one_copy(self) -> Samples:
-        """Scale weights that add up to less than the number of samples up to it."""
-        weights = at_least_one_copy(self.weights)
-        return self if weights is self.weights else replace(self, weights=weights)
 
 
 def at_least_one_copy(weights: FloatArray) -> FloatArray:
@@ -1337,7 +1324,7 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
     """Return the names of the inputs of a fitted estimator."""
     seen = getattr(estimator, "feature_names_in_", None)
     names = numbered_names(estimator.n_features_in_) if seen is None else list(seen)
-    return chosen_names(input_features, names)
+    return names if input_features is None else chosen_names(input_features, names)
 
 
 def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[str]:
@@ -1381,7 +1368,7 @@ def refuse_other_names(
 
 def numbered_names(n_features: int) -> list[str]:
     """Return the names of inputs that have none."""
-    return [f"x{i}" for i in range(n_features)]
+    return list(map("x{}".format, range(n_features)))
 
 
 def names_of_inputs(columns: Sequence[Any]) -> list[str]:
@@ -1523,9 +1510,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         target = Path(os.path.realpath(target))
     if not target.parent.is_dir():  # else the message would name the temporary file
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
-    here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
-    _remove_leftovers(target.parent, here)
-    temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
@@ -1535,21 +1520,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _remove_leftovers(folder: Path, prefix: str) -> None:
-    """Remove what writers of a file left which were killed on this machine."""
-    if os.name != "posix":  # signal 0 is a real one elsewhere
-        return
-    for path in folder.glob(f"{escape_glob(prefix)}*.tmp"):
-        number = path.name.removeprefix(prefix).partition("-")[0]
-        if number.isdecimal():
-            try:
-                os.kill(int(number), 0)
-            except ProcessLookupError:
-                path.unlink(missing_ok=True)
-            except (OSError, OverflowError):
-                continue
 
 
 def format_cell(value: Any, digits: int = 3) -> str:
@@ -1688,24 +1658,19 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-# Callbacks of scikit-learn, which it has since 1.9, and the progress of functions.
-#
-# A callback such as ``ProgressBar`` belongs to the fit of one estimator. A function
-# that refits estimators hundreds of times stands as a task of its own, and its refits
-# have no callbacks.
+# The progress of functions that refit, and callbacks of scikit-learn, since 1.9.
 
 
 try:
-    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
 except ImportError:  # before 1.9
-    CallbackSupportMixin = FitCallback = with_callbacks = None
+    CallbackSupportMixin = None
 
 
 def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
-        expected = "a callback of scikit-learn, a callable or None"
-        raise fail(owner, "progress", expected, progress)
+        raise fail(owner, "progress", "a callable or None", progress)
 
 
 def counted(
@@ -1730,58 +1695,3 @@ def without_callbacks(estimator: Any) -> Any:
             if isinstance(part, CallbackSupportMixin):
                 part.set_callbacks()
     return estimator
-
-
-def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
-    """Let the argument ``progress`` of a function also be a callback."""
-
-    @wraps(function)
-    def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
-        callback = kwargs.get("progress")
-        is_class = isinstance(callback, type)  # of callbacks
-        if FitCallback is None or is_class or not isinstance(callback, FitCallback):
-            return function(*args, **kwargs)
-
-        @with_callbacks
-        def work(task: Any) -> R:
-            report = _Report(task)
-            options: Any = kwargs | {"progress": report}
-            found = function(*args, **options)
-            report.finish()
-            return found
-
-        kind = type(function.__name__, (CallbackSupportMixin, BaseEstimator), {})
-        task: Any = kind()
-        return work(task.set_callbacks(callback))
-
-    return with_progress
-
-
-class _Report:
-    """Passes on to callbacks of a task what ``progress(done, total)`` receives."""
-
-    def __init__(self, task: Any) -> None:
-        self.task, self.n_done = task, 0
-        self.part: Any = None
-        self.root = task._init_callback_context(task_name="all", max_subtasks=None)
-        self.root.call_on_fit_task_begin(estimator=task)
-
-    def __call__(self, done: int, total: int) -> None:
-        if self.part is None or done <= self.n_done:  # another round has begun
-            self._end_part()
-            self.part = self.root.subcontext(task_name="refits", max_subtasks=total)
-            self.part.call_on_fit_task_begin(estimator=self.task)
-        for _ in range(self.n_done, done):
-            step = self.part.subcontext(task_name="refit")
-            step.call_on_fit_task_begin(estimator=self.task)
-            step.call_on_fit_task_end(estimator=self.task)
-        self.n_done = done
-
-    def finish(self) -> None:
-        self._end_part()
-        self.root.call_on_fit_task_end(estimator=self.task)
-
-    def _end_part(self) -> None:
-        if self.part is not None:
-            self.part.call_on_fit_task_end(estimator=self.task)
-        self.part, self.n_done = None, 0

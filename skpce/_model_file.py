@@ -20,6 +20,7 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -231,9 +232,10 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         },
         "model": model["object"],
     }
-    members = {_JSON: _json_bytes(head, writer.records)}
-    members |= {f"{name}.npy": _array_bytes(a) for name, a in writer.arrays.items()}
-    write_file(path, _archive(members))
+    as_json = partial(json.dumps, allow_nan=False, ensure_ascii=False)
+    objects = ",\n".join(map(as_json, writer.records))  # each on a line of its own
+    text = f'{as_json(head)[:-1]}, "objects": [\n{objects}\n]}}\n'
+    write_file(path, _archive(text.encode(), writer.arrays))
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -296,34 +298,21 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 # The file
 
 
-def _json_bytes(head: dict[str, Any], records: list[dict[str, Any]]) -> bytes:
-    """Return the description as JSON, each object on a line of its own."""
-    lines = [json.dumps(one, allow_nan=False, ensure_ascii=False) for one in records]
-    entries = [f"{json.dumps(name)}: {json.dumps(head[name])}" for name in head]
-    entries.append('"objects": [\n' + ",\n".join(lines) + "\n]")
-    return ("{" + ",\n".join(entries) + "}\n").encode()
-
-
-def _array_bytes(array: Any) -> bytes:
-    """Return an array as a file of numpy."""
-    buffer = io.BytesIO()
-    npy.write_array(buffer, array, version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _archive(members: dict[str, bytes]) -> bytes:
+def _archive(description: bytes, arrays: Mapping[str, Any]) -> bytes:
     """Return a zip archive that ends in the digest of what is before."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name), content)  # of no date
+        archive.writestr(zipfile.ZipInfo(_JSON), description)  # of no date
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as part:
+                npy.write_array(part, array, version=(1, 0), allow_pickle=False)
         archive.comment = b"0" * _DIGITS
     content = buffer.getvalue()[:-_DIGITS]
     return content + hashlib.sha256(content).hexdigest().encode()
 
 
-def _members(content: bytes) -> dict[str, bytes]:
-    """Return the parts of an archive that is as it was written."""
+def _members(content: bytes) -> dict[str, Any]:
+    """Return the arrays, and the bytes of other parts, of an archive as written."""
     body, digest = content[:-_DIGITS], content[-_DIGITS:]
     if not content.startswith(b"PK"):
         raise ValueError("it is no zip archive, or its beginning is missing")
@@ -332,40 +321,28 @@ def _members(content: bytes) -> dict[str, bytes]:
             "it does not end in the SHA-256 of its content. It is another archive, or "
             "it was cut off, damaged or edited after it was written"
         )
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        entries = archive.infolist()
+    options: Any = {"allow_pickle": False, "max_header_size": _LONGEST_HEADER}
+    with np.load(io.BytesIO(content), **options) as parts:
+        entries = parts.zip.infolist()
         if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise ValueError("its parts are compressed")
         if sum(entry.file_size for entry in entries) > len(content):
             raise ValueError("its parts are larger than the file")
-        members = {entry.filename: archive.read(entry) for entry in entries}
+        members = {name: parts[name] for name in parts.files}
     if _JSON not in members:
         raise ValueError(f"it has no part {_JSON}")
+    for name, array in members.items():
+        if name != _JSON and not isinstance(array, np.ndarray):
+            raise ValueError(f"its part {name!r} is no array")
+        if name != _JSON and array.dtype.kind not in _DTYPES:
+            raise ValueError(f"its part {name!r} is an array of {array.dtype}")
     return members
-
-
-def _array_of(name: str, content: bytes) -> Any:
-    """Return an array of a file of numpy, whose header says no more than it holds."""
-    if content[:8] != npy.magic(1, 0):
-        raise ValueError(f"its part {name!r} is no array")
-    buffer = io.BytesIO(content)
-    buffer.seek(8)
-    shape, fortran, dtype = npy.read_array_header_1_0(
-        buffer, max_header_size=_LONGEST_HEADER
-    )
-    data = content[buffer.tell() :]
-    if dtype.hasobject or dtype.kind not in _DTYPES or not dtype.itemsize:
-        raise ValueError(f"its part {name!r} is an array of {dtype}")
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
-        raise ValueError(f"its part {name!r} has {len(data)} bytes for shape {shape}")
-    stored = np.ndarray(shape, dtype, data, order="F" if fortran else "C")
-    return stored.copy(order="K")
 
 
 def _model_of(content: bytes) -> Any:
     """Return the estimator of the bytes of a file."""
-    members = _members(content)
-    description = json.loads(members.pop(_JSON))
+    arrays = _members(content)
+    description = json.loads(arrays.pop(_JSON))
     if type(description) is not dict or description.get("format") != FORMAT:
         raise ValueError(f"its {_JSON} does not say that the format is {FORMAT!r}")
     if description.get("version") != VERSION:
@@ -373,7 +350,6 @@ def _model_of(content: bytes) -> Any:
             f"its format has version {_shown(description.get('version'))}, and skpce "
             f"{__version__} reads version {VERSION}. Install the skpce that wrote it"
         )
-    arrays = {n.removesuffix(".npy"): _array_of(n, part) for n, part in members.items()}
     reader = _Reader(arrays)
     for record in description["objects"]:
         reader.made.append(_object_of(record, reader))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from ._checks import (
     FloatArray,
     IndexArray,
     Samples,
+    at_least_one_copy,
     check_integer,
     check_option,
     checked_sample_weight,
@@ -352,7 +354,7 @@ class PolynomialChaosRegressor(
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
-            if samples.at_least_one_copy() is not samples:
+            if at_least_one_copy(samples.weights) is not samples.weights:
                 raise ValueError(
                     "sample_weight of partial_fit must add up to at least the number "
                     f"of samples, {len(samples.weights)}: weights are frequencies. Got "
@@ -377,7 +379,7 @@ class PolynomialChaosRegressor(
         solver = self._make_solver()
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
-            samples = samples.at_least_one_copy()
+            samples = replace(samples, weights=at_least_one_copy(samples.weights))
             groups = None
             basis: Basis
             if solver is None:
@@ -502,14 +504,15 @@ class PolynomialChaosRegressor(
 
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
-        given = self.distribution
-        several = isinstance(given, (list, tuple, np.ndarray))
-        laws = given.values() if isinstance(given, Mapping) else given
-        listed = laws if several or laws is not given else [given]
-        learned = any(isinstance(law, str) for law in listed)
-        if self.solver is None or self.criterion != "gcv" or learned:
+        if self.solver is None or self.criterion != "gcv":
             return False
-        return self._may_fit_from_sums()
+        laws = self.distribution
+        if isinstance(laws, Mapping):
+            laws = list(laws.values())
+        elif not isinstance(laws, (list, tuple, np.ndarray)):
+            laws = [laws]
+        learned = any(isinstance(law, str) for law in laws)
+        return self._may_fit_from_sums() and not learned
 
     def predict(
         self, X: ArrayLike, return_std: bool = False

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -54,28 +54,8 @@ from .._input_laws.tabulated import CategoricalLaw
 # Multi-index sets: which products of univariate functions enter the expansion.
 
 
-#: Sets of up to so many exponents are kept, to be listed once: a verdict or a search
-#: asks for the same one in every fit.
-LARGEST_KEPT = 20_000
-
-
 def sort_graded(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    categorical: BoolArray,  # shape: (n_features,)
-) -> IndexArray:  # shape: (n_terms, n_features)
-    """Sort a set as a truncation lists it."""
-    terms, features = np.nonzero(multi_indices)
-    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
-    shape = len(multi_indices), slot.max(initial=-1) + 1
-    active, exponents = np.full(shape, -1), np.zeros(shape, dtype=np.int64)
-    active[terms, slot] = features
-    exponents[terms, slot] = multi_indices[terms, features]
-    return _dense(active, exponents, categorical)
-
-
-def _dense(
-    active: IndexArray,  # shape: (n_terms, widest), the inputs, padded with -1
-    exponents: IndexArray,  # shape: (n_terms, widest), padded with 0
     categorical: BoolArray,  # shape: (n_features,)
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Sort by total degree, then by first input, its exponent, second input, ...
@@ -84,15 +64,30 @@ def _dense(
     contrasts of a category come in their own order. There are as many sort keys as
     inputs in the largest term, not as features.
     """
-    contrast = categorical[active] & (exponents > 0)
-    degree = np.where(contrast, 1, exponents).sum(axis=1)
-    keys = np.stack([active, np.where(contrast, exponents, -exponents)], axis=-1)
-    order = np.lexsort((*keys.reshape(len(keys), -1).T[::-1], degree))
-    active, exponents = active[order], exponents[order]
-    rows = np.zeros((len(order), len(categorical)), dtype=np.int64)
-    terms, slot = np.nonzero(exponents)
-    rows[terms, active[terms, slot]] = exponents[terms, slot]
-    return rows
+    terms, features = np.nonzero(multi_indices)
+    exponents = multi_indices[terms, features]
+    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
+    keys = np.full((2 * slot.max(initial=-1) + 2, len(multi_indices)), -1)
+    contrast = categorical[features]
+    keys[2 * slot, terms] = features
+    keys[2 * slot + 1, terms] = np.where(contrast, exponents, -exponents)
+    degrees = np.where(contrast, 1, exponents)
+    total = np.bincount(terms, degrees, minlength=len(multi_indices))
+    return multi_indices[np.lexsort((*keys[::-1], total))]
+
+
+def longer_sets(
+    places: IndexArray,  # shape: (n_sets, n_factors), each ascending
+    reach: IndexArray,  # shape: (n_sets,), before which the next factor is
+    inputs: IndexArray,  # shape: (n_all_factors,), of which each is a function
+) -> tuple[IndexArray, IndexArray]:
+    """Return sets and a later factor of another input for each, in all ways."""
+    counts = np.maximum(reach - places[:, -1] - 1, 0)
+    which = np.repeat(np.arange(len(places)), counts)
+    step = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    factor = places[which, -1] + 1 + step
+    apart = (inputs[places[which]] != inputs[factor][:, np.newaxis]).all(axis=1)
+    return which[apart], factor[apart]
 
 
 def with_terms_below(multi_indices: IndexArray, inputs: Iterable[int]) -> IndexArray:
@@ -117,6 +112,17 @@ def lines_along(multi_indices: IndexArray, feature: int) -> IndexArray:
     positions = np.full(shape, -1)
     positions[line.ravel(), exponents] = np.arange(len(exponents))
     return positions[(positions[:, 1:] >= 0).any(axis=1)]
+
+
+#: Sets of up to so many exponents are kept: a verdict or a search asks for the same
+#: one in every fit.
+LARGEST_KEPT = 20_000
+
+# Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
+_TOLERANCE = 1e-9
+
+# Functions of single inputs, and terms, that are counted one by one at most.
+_LARGEST_UNIVARIATE, _LARGEST_COUNT = 1e8, 1e18
 
 
 class Truncation(NamedTuple):
@@ -144,73 +150,80 @@ class Truncation(NamedTuple):
         ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
         return cls(degree, q, order, ends, categorical_inputs(laws))
 
-    @property
-    def budget(self) -> float:
-        """The largest sum of the costs of a term."""
-        return float(self.degree) ** self.q * (1.0 + _TOLERANCE)
-
-    @property
-    def most_inputs(self) -> int:
-        """Largest number of inputs in a term."""
-        n_features = len(self.largest)
-        return n_features if self.order is None else min(self.order, n_features)
-
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        numbers = self.function_numbers()
+        n_univariate = self.function_numbers().sum()
         alike = np.all(self.largest >= self.degree) and not self.categorical.any()
-        if alike and self.q == 1.0:
-            return _count_total_degree(
-                len(numbers), self.degree, self.most_inputs, stop_above
-            )
-        if numbers.sum() > min(stop_above, _LARGEST_UNIVARIATE):
-            return int(min(numbers.sum(), _LARGEST_COUNT))
+        if alike and self.q == 1.0:  # by the number of inputs in a term
+            n_features, total = len(self.largest), 1
+            for size in range(1, min(self.degree, self.order or n_features) + 1):
+                total += math.comb(n_features, size) * math.comb(self.degree, size)
+                if total > max(stop_above, _LARGEST_COUNT):
+                    break
+            return total
+        if n_univariate > min(stop_above, _LARGEST_UNIVARIATE):
+            return int(min(n_univariate, _LARGEST_COUNT))
         return self._grown(stop_above)[0]
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
         if self.count(LARGEST_KEPT) * len(self.largest) > LARGEST_KEPT:
             return self.made()
-        arrays = self.largest.tobytes(), self.categorical.tobytes()
-        return _kept(*self[:3], *arrays).copy()
+        return _listed(*self[:3], *map(tuple, self[3:])).copy()
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
-        return _dense(*_write_out(*self._grown()), self.categorical)
+        n_terms, parts = self._grown()
+        inputs, numbers, _ = self._functions()
+        rows = np.zeros((n_terms, len(self.largest)), dtype=np.int64)
+        start = 1
+        for places in parts:
+            own = rows[start : start + len(places)]
+            np.put_along_axis(own, inputs[places], numbers[places], axis=1)
+            start += len(places)
+        return sort_graded(rows, self.categorical)
 
-    def _grown(self, stop_above: float = math.inf) -> tuple[int, int, list[Block]]:
-        """Return the number of terms, the widest, and the blocks in which they grow.
+    def _grown(self, stop_above: float = math.inf) -> tuple[int, list[IndexArray]]:
+        """Return the number of terms, and those of one input, of two, ...
 
-        Only the terms that a later input can still extend are visited again.
+        A term is given by the places of its functions among those of all inputs.
         """
-        costs, limit, order = self.univariate_costs(), self.budget, self.most_inputs
-        n_terms, widest = 1, 0
-        blocks: list[Block] = []
-        ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
-        for feature, (cost, later) in enumerate(
-            zip(costs, _cheapest_later(costs), strict=True)
-        ):
-            cheap_first = np.argsort(spent, kind="stable")
-            ids, spent, active = (
-                ids[cheap_first],
-                spent[cheap_first],
-                active[cheap_first],
+        inputs, _, costs = self._functions()
+        limit = float(self.degree) ** self.q * (1.0 + _TOLERANCE)
+        places, spent = np.arange(len(costs))[:, np.newaxis], costs
+        n_terms, parts = 1 + len(places), [places]
+        first = inputs * len(inputs)
+        by_input = np.sort(first + np.arange(len(inputs)))
+        n_features = len(self.largest)
+        for _ in range(1, min(self.order or n_features, n_features)):
+            reach = np.searchsorted(costs, limit - spent, side="right")
+            after = places[:, -1:] + 1
+            reach = np.maximum(reach, after[:, 0])
+            # Of later functions within reach, those of inputs that a term has do not
+            # count.
+            until, since = (
+                np.searchsorted(by_input, first[places] + place)
+                for place in (reach[:, np.newaxis], after)
             )
-            fitting = np.searchsorted(spent, limit - cost, side="right")
-            n_new = int(fitting.sum())
-            if n_terms + n_new > stop_above:
-                return n_terms + n_new, widest, blocks
-            number = np.repeat(np.arange(len(cost)), fitting)
-            place = np.arange(n_new) - (np.cumsum(fitting) - fitting)[number]
-            blocks.append((ids[place], feature, number + 1))
-            ids = np.concatenate([ids, np.arange(n_terms, n_terms + n_new)])
-            spent = np.concatenate([spent, spent[place] + cost[number]])
-            active = np.concatenate([active, active[place] + 1])
-            n_terms += n_new
-            widest = max(widest, int(active.max(initial=0)))
-            still = (spent + later <= limit) & (active < order)
-            ids, spent, active = ids[still], spent[still], active[still]
-        return n_terms, widest, blocks
+            n_new = (reach - after[:, 0]).sum() - (until - since).sum()
+            n_terms += int(n_new)
+            if not n_new or n_terms > stop_above:
+                break
+            which, factor = longer_sets(places, reach, inputs)
+            places = np.column_stack([places[which], factor])
+            spent = spent[which] + costs[factor]
+            parts.append(places)
+        return n_terms, parts
+
+    def _functions(self) -> tuple[IndexArray, IndexArray, FloatArray]:
+        """Return the input, the number and the cost of functions, cheapest first."""
+        sizes = self.function_numbers().astype(np.int64)
+        inputs = np.repeat(np.arange(len(sizes)), sizes)
+        numbers = 1 + np.arange(len(inputs)) - (np.cumsum(sizes) - sizes)[inputs]
+        contrasts = self.categorical[inputs]
+        costs = np.where(contrasts, 1.0, numbers.astype(np.float64) ** self.q)
+        order = np.argsort(costs, kind="stable")
+        return inputs[order], numbers[order], costs[order]
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""
@@ -218,108 +231,26 @@ class Truncation(NamedTuple):
         polynomials = np.minimum(self.degree, self.largest)
         return np.where(self.categorical, contrasts, polynomials)
 
-    def univariate_costs(self) -> list[FloatArray]:
-        """Return, for each input, the costs of its functions."""
-        numbers = self.function_numbers().astype(np.int64).tolist()
-        degrees = np.arange(1.0, max(numbers, default=0) + 1.0) ** self.q
-        return [
-            np.ones(number) if contrasts else degrees[:number]
-            for number, contrasts in zip(numbers, self.categorical, strict=True)
-        ]
-
 
 @lru_cache(maxsize=32)
-def _kept(
-    degree: int, q: float, order: int | None, largest: bytes, categorical: bytes
+def _listed(
+    degree: int, q: float, order: int | None, largest: Any, categorical: Any
 ) -> IndexArray:  # shape: (n_terms, n_features)
-    """List the terms of a small set once; the arrays are given by their bytes."""
-    kinds = np.frombuffer(categorical, dtype=bool)
-    return Truncation(degree, q, order, np.frombuffer(largest), kinds).made()
-
-
-#: Parent terms, and the input and exponents by which new ones differ from them.
-Block = tuple[IndexArray, int, IndexArray]
-
-# Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
-_TOLERANCE = 1e-9
-
-# More functions of single inputs than this are counted as a lower bound.
-_LARGEST_UNIVARIATE = 1e8
-
-# Counts up to here are exact where there is a closed form.
-_LARGEST_COUNT = 1e18
-
-
-def _count_total_degree(
-    n_features: int, degree: int, order: int, stop_above: float
-) -> int:
-    """Count by the number of inputs in a term."""
-    total = 1
-    for size in range(1, min(degree, order) + 1):
-        total += math.comb(n_features, size) * math.comb(degree, size)
-        if total > max(stop_above, _LARGEST_COUNT):
-            break
-    return total
-
-
-def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
-    """Return the smallest cost of the inputs that come after each input."""
-    cheapest = np.array([cost.min(initial=np.inf) for cost in costs] + [np.inf])
-    return np.minimum.accumulate(cheapest[::-1])[::-1][1:]
-
-
-def _write_out(
-    n_terms: int, widest: int, blocks: list[Block]
-) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
-    """Return the inputs and exponents of terms that grow out of their parents."""
-    inputs = np.full((n_terms, widest), -1, dtype=np.int64)
-    exponents = np.zeros((n_terms, widest), dtype=np.int64)
-    size = np.zeros(n_terms, dtype=np.int64)
-    start = 1
-    for parents, feature, new in blocks:
-        rows = np.arange(start, start + len(parents))
-        inputs[rows], exponents[rows] = inputs[parents], exponents[parents]
-        inputs[rows, size[parents]] = feature
-        exponents[rows, size[parents]] = new
-        size[rows] = size[parents] + 1
-        start += len(parents)
-    return inputs, exponents
+    ends, kinds = np.array(largest), np.array(categorical)
+    return Truncation(degree, q, order, ends, kinds).made()
 
 
 # More functions of one input than this are refused; no number of samples tells them
 # apart.
 _MOST_FUNCTIONS = 10_000
 
-
-def check_degrees(owner: str, name: str, degrees: Any) -> None:
-    """Refuse more functions of one input than any number of samples can distinguish."""
-    if np.max(degrees, initial=0) > _MOST_FUNCTIONS:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
-            f"in one input; expected at most {_MOST_FUNCTIONS}."
-        )
-
-
 # A fit needs about three arrays of the size of the design matrix, of 8 bytes each.
 _BYTES_PER_ENTRY = 3 * 8
-
-
-#: How to make a truncation set smaller.
-BASIS_ADVICE = (
-    "Lower 'degree', set 'interaction_order' (2 or 3), or use truncation='hyperbolic' "
-    "with q < 1."
-)
 
 
 def terms_that_fit(n_samples: int) -> float:
     """Return the largest number of terms that :func:`check_design_fits` accepts."""
     return available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
-
-
-def rows_held_in_blocks(n_samples: int) -> int:
-    """Return the number of rows in memory when the design matrix is never whole."""
-    # Sums over blocks are matrices as high as wide: no saving with fewer rows.
-    return min(n_samples, math.isqrt(int(available_memory() / _BYTES_PER_ENTRY)))
 
 
 def check_design_fits(
@@ -333,7 +264,8 @@ def check_design_fits(
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
         f"{needed / 2**30:.3g} GiB, more than the "
-        f"{available_memory() / 2**30:.3g} GiB that it may use here. {BASIS_ADVICE}"
+        f"{available_memory() / 2**30:.3g} GiB that it may use here. Lower 'degree', "
+        "set 'interaction_order' (2 or 3), or use truncation='hyperbolic' with q < 1."
     )
 
 
@@ -344,7 +276,13 @@ def check_design_fits(
 # make all columns.
 
 
-_LARGEST_CODE = 2**62
+class Products(NamedTuple):
+    """What fills the columns of a basis, and what its terms are made of."""
+
+    n_columns: int  # those of the terms, then those of their tails
+    runs: list[Run]  # in order
+    most_factors: int  # number of inputs in the largest product of a term, at least 1
+    largest: list[int]  # exponent of each input
 
 
 class Run(NamedTuple):
@@ -357,100 +295,50 @@ class Run(NamedTuple):
     exponent: int
 
 
-class Products(NamedTuple):
-    """What fills the columns of a basis, and what its terms are made of."""
-
-    n_columns: int  # those of the terms, then those of their tails
-    runs: list[Run]  # in order
-    most_factors: int  # number of inputs in the largest product of a term, at least 1
-    largest: list[int]  # exponent of each input
+@lru_cache(maxsize=32)
+def _products_of_small(multi_indices: bytes, n_features: int) -> Products:
+    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, n_features)
+    return products_of(rows)
 
 
 def products_of(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    polynomial: BoolArray,  # shape: (n_features,)
-) -> Products:
-    """Return the products that fill the columns; those of a small set are made once."""
-    if multi_indices.size > LARGEST_KEPT:
-        return _made(multi_indices, polynomial)
-    rows = np.ascontiguousarray(multi_indices, dtype=np.int64)
-    return _kept_products(rows.tobytes(), polynomial.tobytes())
-
-
-def _made(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    polynomial: BoolArray,  # shape: (n_features,)
 ) -> Products:
     """Make the products; tails that are no terms get columns after the terms."""
-    terms, features = np.nonzero(multi_indices)
-    factors = np.column_stack([features, multi_indices[terms, features]])
-    base = int(multi_indices.max(initial=0)) + 1
-    codes, number = np.unique(factors @ [base, 1], return_inverse=True)
-    distinct = np.column_stack(np.divmod(codes, base))
-    counts = np.bincount(terms, minlength=len(multi_indices))
-    most = max(int(counts.max(initial=0)), 1)
-    keys = np.zeros((len(multi_indices), most), dtype=np.int64)  # 0 after the last one
-    slots = np.arange(len(terms)) - (np.cumsum(counts) - counts)[terms]
-    keys[terms, slots] = number.ravel() + 1
-    keys, parents = _with_tails(keys)
-    order = np.argsort((keys > 0).sum(axis=1), kind="stable")
-    order = order[keys[order, 0] > 0]  # without the constant
-    heads, tails = keys[order, 0] - 1, parents[order]
-    follows = np.zeros(len(order), dtype=bool)
-    follows[1:] = (
-        (np.diff(order) == 1)
-        & (np.diff(heads) == 0)
-        & (np.diff(tails) == 1)
-        & (tails[:-1] > 0)
-    )
-    starts = np.flatnonzero(~follows)
-    ends = np.append(starts[1:], len(order))
-    columns = order[starts]
-    runs = zip(
-        columns.tolist(),
-        (columns + ends - starts).tolist(),
-        tails[starts].tolist(),
-        *distinct[heads[starts]].T.tolist(),
-        strict=True,
-    )
-    largest = multi_indices.max(axis=0, initial=0).tolist()
-    return Products(len(keys), [Run(*run) for run in runs], most, largest)
-
-
-def _with_tails(
-    keys: IndexArray,  # shape: (n_columns, most_factors), 0 after the last factor
-) -> tuple[IndexArray, IndexArray]:
-    """Append the tails that are no columns; return all, and where each tail is."""
+    rows = multi_indices
+    # Rows are told apart by a sum of large random numbers, which wraps around.
+    generator = np.random.default_rng(0)
+    random: IndexArray = generator.integers(2**62, size=(rows.shape[1],))
     while True:
-        tails = np.pad(keys[:, 1:], ((0, 0), (0, 1)))
-        codes = _codes(np.vstack([keys, tails]))
-        _, first, number = np.unique(codes, return_index=True, return_inverse=True)
-        places = first[number[len(keys) :]]  # of each tail
-        missing = np.unique(places[places >= len(keys)])
-        if not len(missing):
-            return keys, places
-        keys = np.vstack([keys, tails[missing - len(keys)]])
-
-
-def _codes(rows: IndexArray) -> IndexArray:  # shape: (n_rows,)
-    """Return one number for each row, equal for equal rows."""
-    base = int(rows.max(initial=0)) + 1
-    codes, largest = np.zeros(len(rows), dtype=np.int64), 0
-    for column in rows.T:
-        if largest > (_LARGEST_CODE - base) // base:
-            codes = np.unique(codes, return_inverse=True)[1]
-            largest = int(codes.max(initial=0))
-        codes = codes * base + column
-        largest = largest * base + base - 1
-    return codes
-
-
-@lru_cache(maxsize=32)
-def _kept_products(multi_indices: bytes, polynomial: bytes) -> Products:
-    """Return the products of a small set; arrays are given by their bytes."""
-    inputs = np.frombuffer(polynomial, dtype=bool)
-    rows = np.frombuffer(multi_indices, dtype=np.int64).reshape(-1, len(inputs))
-    return _made(rows, inputs)
+        every = np.arange(len(rows))
+        features = (rows > 0).argmax(axis=1)
+        exponents = rows[every, features]
+        codes = rows @ random
+        tails = codes - exponents * random[features]
+        order = np.argsort(codes)
+        place = np.searchsorted(codes, tails, sorter=order)
+        parents = order[np.minimum(place, len(order) - 1)]
+        missing = codes[parents] != tails
+        if not missing.any():
+            break
+        some = every[missing][np.unique(tails[missing], return_index=True)[1]]
+        added = rows[some]
+        added[np.arange(len(some)), features[some]] = 0
+        rows = np.vstack([rows, added])
+    n_factors = np.count_nonzero(rows, axis=1)
+    order = np.argsort(n_factors, kind="stable")
+    order = order[exponents[order] > 0]  # without the constant
+    heads = np.column_stack([features, exponents])[order]
+    parents = parents[order]
+    follows = (np.diff(order) == 1) & (np.diff(parents) == 1) & (parents[:-1] > 0)
+    follows &= (heads[1:] == heads[:-1]).all(axis=1)
+    starts = np.flatnonzero(np.append(True, ~follows)[: len(order)])
+    sizes = np.diff(np.append(starts, len(order)))
+    parts = order[starts], order[starts] + sizes, parents[starts], *heads[starts].T
+    runs = zip(*(part.tolist() for part in parts), strict=True)
+    largest = multi_indices.max(axis=0, initial=0).tolist()
+    most_factors = max(int(n_factors.max()), 1)
+    return Products(len(rows), [Run(*run) for run in runs], most_factors, largest)
 
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
@@ -524,6 +412,18 @@ class Functions(ABC):
         self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of rows of the values of the functions."""
+
+    @property
+    @abstractmethod
+    def n_functions(self) -> int:
+        """Number of coefficients of an output."""
+
+    def evaluate(self, X: FloatArray, **options: Any) -> FloatArray:
+        """Return the design matrix of shape (n_samples, n_functions)."""
+        columns = np.empty((self.n_functions, len(X)))
+        for rows, design in self.blocks(X, **options):
+            columns[:, rows] = design.T
+        return columns.T
 
     def combine(
         self,
@@ -606,7 +506,10 @@ class PolynomialBasis(Functions):
     @cached_property
     def _products(self) -> Products:
         """How to make the columns."""
-        return products_of(self.multi_indices, ~categorical_inputs(self.laws))
+        rows = self.multi_indices
+        if rows.size > LARGEST_KEPT:
+            return products_of(rows)
+        return _products_of_small(rows.tobytes(), rows.shape[1])
 
     def _fill(
         self,
@@ -616,84 +519,41 @@ class PolynomialBasis(Functions):
         largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        tables = self._tables(X, slope_of)
         highest = largest_product ** (1.0 / self._products.most_factors)
-        for table in tables.values():
-            ends = table.min(initial=0.0), table.max(initial=0.0)  # NaN for overflow
-            if not -highest <= ends[0] <= ends[1] <= highest:
-                self._refuse_overflow(tables, X, highest)
-        functions = {
-            i: table[:, position]
-            for alike, table in tables.items()
-            for position, i in enumerate(alike)
-        }
+        tables = {}
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, degree in enumerate(self._products.largest):
+                if degree:
+                    ends = None if self.reach is None else self.reach[:, i]
+                    given = self.laws[i], X[:, i], degree, ends
+                    tables[i] = evaluate_within(*given, slope=slope_of == i)
+                    table = tables[i]
+                    low, high = table.min(initial=0.0), table.max(initial=0.0)
+                    if not -highest <= low <= high <= highest:  # or NaN
+                        self._refuse_overflow(table, X, i, highest)
         columns[0] = 1.0
         for start, stop, parent, feature, exponent in self._products.runs:
-            factor = functions[feature][exponent]
+            factor = tables[feature][exponent]
             if parent == 0:
                 columns[start] = factor
             else:
                 parents = columns[parent : parent + stop - start]
                 np.multiply(parents, factor, out=columns[start:stop])
 
-    def _tables(
-        self, X: FloatArray, slope_of: int | None
-    ) -> dict[tuple[int, ...], FloatArray]:  # (1 + degree, n_inputs, n_samples)
-        """Evaluate the functions of the inputs that are used, alike ones together."""
-        tables = {}
-        with np.errstate(over="ignore", invalid="ignore"):
-            for alike, degree in self._inputs_alike:
-                law, parts = self.laws[alike[0]], [alike]
-                if slope_of in alike:
-                    parts = [(i,) for i in alike]
-                for part in parts:
-                    alone = len(part) == 1
-                    column = X[:, part[0]] if alone else X.T[list(part)].ravel()
-                    ends: Any = self._ends and self._ends[part[0]]
-                    if self.reach is not None and not alone:
-                        ends = np.repeat(self.reach[:, list(part)], len(X), axis=1)
-                    slope = slope_of in part
-                    values = evaluate_within(law, column, degree, ends, slope=slope)
-                    tables[part] = values.reshape(degree + 1, len(part), len(X))
-        return tables
-
-    @cached_property
-    def _ends(self) -> list[list[float]] | None:
-        """The reach of each input."""
-        return None if self.reach is None else self.reach.T.tolist()
-
-    @cached_property
-    def _inputs_alike(self) -> list[tuple[tuple[int, ...], int]]:
-        """Inputs that have functions, together those of one distribution and degree."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for i, degree in enumerate(self._products.largest):
-            if degree:
-                found.setdefault((id(self.laws[i]), degree), []).append(i)
-        return [(tuple(alike), degree) for (_, degree), alike in found.items()]
-
     def _refuse_overflow(
-        self,
-        tables: dict[tuple[int, ...], FloatArray],
-        X: FloatArray,
-        highest: float,
+        self, table: FloatArray, X: FloatArray, i: int, highest: float
     ) -> None:
-        """Refuse inputs at which the functions of one input, or products, overflow."""
-        places = {
-            i: (alike, position) for alike in tables for position, i in enumerate(alike)
-        }
-        for i, (alike, position) in sorted(places.items()):
-            table = tables[alike][:, position]
-            height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
-            high = ~(height <= highest) & np.isfinite(X[:, i])
-            if high.any():
-                value = X[np.argmax(high), i]
-                law = self.laws[i]
-                raise ValueError(
-                    f"X has {float(value)!r} in column {i}, where polynomials of "
-                    f"degree {len(table) - 1} overflow; expected values nearer to its "
-                    f"distribution, which is about {law.location:.6g} with the scale "
-                    f"{law.scale:.6g}."
-                )
+        """Refuse inputs at which the functions of an input, or products, overflow."""
+        height = np.abs(table).max(axis=0, initial=0.0)
+        beyond = ~(height <= highest) & np.isfinite(X[:, i])
+        if beyond.any():
+            law = self.laws[i]
+            raise ValueError(
+                f"X has {float(X[np.argmax(beyond), i])!r} in column {i}, where "
+                f"polynomials of degree {len(table) - 1} overflow; expected values "
+                f"nearer to its distribution, which is about {law.location:.6g} with "
+                f"the scale {law.scale:.6g}."
+            )
 
     def differentiate(
         self, X: FloatArray, feature: int
@@ -705,23 +565,6 @@ class PolynomialBasis(Functions):
         some = PolynomialBasis(self.laws, self.multi_indices[rows], self.reach)
         slopes[:, own] = some.evaluate(X, slope_of=feature)[:, 1:]
         return slopes
-
-    def evaluate(
-        self,
-        X: FloatArray,
-        slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
-    ) -> FloatArray:
-        """Return the design matrix of shape (n_samples, n_terms)."""
-        columns = np.empty((len(self.multi_indices), len(X)))
-        if self._products.n_columns == len(columns):
-            self._fill(X, columns, slope_of, largest_product)
-        else:  # by blocks, so that columns that are no terms stay small
-            for rows, design in self.blocks(
-                X, slope_of=slope_of, largest_product=largest_product
-            ):
-                columns[:, rows] = design.T
-        return columns.T
 
     def blocks(
         self,
@@ -778,19 +621,18 @@ class BasisParameters:
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
         """Read the parameters of an estimator, which need not have them all."""
-        given = {
-            entry.name: getattr(estimator, entry.name)
-            for entry in fields(cls)
-            if hasattr(estimator, entry.name)
-        }
-        has_degree = given["degree"] is not None
-        if not has_degree and hasattr(estimator, "solver"):  # for a solver
-            given["degree"] = 2
+        degree = estimator.degree
+        if degree is None and hasattr(estimator, "solver"):  # for a solver
+            degree = 2
         return cls(
             type(estimator).__name__,
+            degree,
+            estimator.distribution,
+            estimator.interaction_order,
+            getattr(estimator, "truncation", "total_degree"),
+            getattr(estimator, "q", 1.0),
+            has_degree=estimator.degree is not None,
             levels=getattr(estimator, "levels_", {}),
-            has_degree=has_degree,
-            **given,
         )
 
     @property
@@ -823,12 +665,15 @@ class BasisParameters:
     ) -> PolynomialBasis:
         """Learn the input distributions and build the index set that they can carry."""
         laws = self.learn_laws(X, weights, names)
-        n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
+        n_rows = len(X)
+        if in_blocks:  # sums are matrices as high as wide: no saving with fewer rows
+            most = math.isqrt(int(available_memory() / _BYTES_PER_ENTRY))
+            n_rows = min(n_rows, most)
         multi_indices = self._index_set(laws, n_rows)
         needed = multi_indices.max(axis=0).tolist()
-        for law, name, degree in zip(laws, names, needed, strict=True):
-            law.check_degree(self.owner, name, degree)
-        laws = [law.for_degree(n) for law, n in zip(laws, needed, strict=True)]
+        for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
+            laws[i].check_degree(self.owner, name, degree)
+            laws[i] = laws[i].for_degree(degree)
         used = weights > 0
         reach = reach_of_held(laws, X if used.all() else X[used])
         return PolynomialBasis(laws, multi_indices, reach)
@@ -846,12 +691,10 @@ class BasisParameters:
         check_columns(self.owner, laws, X, weights, names)
         used = weights > 0
         warn_of_narrow(laws, X if used.all() else X[used], names)
-        return [
-            replace(law, levels=self.levels.get(name, ()))
-            if isinstance(law, CategoricalLaw)
-            else law
-            for name, law in zip(names, laws, strict=True)
-        ]
+        for i, (name, law) in enumerate(zip(names, laws, strict=True)):
+            if isinstance(law, CategoricalLaw):
+                laws[i] = replace(law, levels=self.levels.get(name, ()))
+        return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
@@ -869,12 +712,14 @@ class BasisParameters:
         """Return the terms, or raise ``ValueError`` for more than the memory holds."""
         owner, degree, order = self.owner, int(self.degree), self.interaction_order
         cut = Truncation.of_laws(laws, degree, float(self.q), order)
-        check_degrees(owner, "degree", np.minimum(degree, cut.largest))
         n_rows = max(n_samples, len(laws))
-        n_terms = cut.count(terms_that_fit(n_rows))
-        check_design_fits(owner, n_rows, n_terms)
-        if cut.categorical.any():  # of others the degrees are checked
-            check_degrees(owner, "degree", cut.function_numbers())
+        most = np.max(cut.function_numbers(), initial=0)
+        if most > _MOST_FUNCTIONS:
+            raise ValueError(
+                f"The 'degree' parameter of {owner} asks for degree {most:.0f} in one "
+                f"input; expected at most {_MOST_FUNCTIONS}."
+            )
+        check_design_fits(owner, n_rows, cut.count(terms_that_fit(n_rows)))
         return cut.listed()
 
 
@@ -935,12 +780,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     design : ndarray of shape (n_samples, n_terms)
         Values of the basis functions; column 0 is one.
     """
-    check_is_fitted(self)
-    values = validated(self, X, reset=False)
-    # Not by ``checked_inputs``, for the warning is to name the line of the caller.
-    laws, reach = self.basis_.laws, self.basis_.reach
-    warn_outside(laws, values, input_names(self), reach)
-    basis = self.basis_.with_terms
+    values, basis = checked_inputs(self, X), self.basis_.with_terms
     return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
 
 
@@ -980,9 +820,9 @@ def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
 
 def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
     """Return the outermost samples of inputs whose functions are held there."""
-    held = np.array([law.held for law in laws])
-    if not held.any():
+    if not any(law.held for law in laws):
         return None
+    held = np.array([law.held for law in laws])
     return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 

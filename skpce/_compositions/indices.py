@@ -24,7 +24,6 @@ from .._checks import (
     chosen_names,
     counted,
     make_frame,
-    takes_callbacks,
 )
 from .._expansion.expansion import (
     SobolIndices,
@@ -255,7 +254,6 @@ def shapley_effects(
     return indices_at(fitted, rows).shapley
 
 
-@takes_callbacks
 def sobol_interval(
     fitted: FittedCompositions,
     level: str = "step",
@@ -294,8 +292,8 @@ def sobol_interval(
         Number of draws.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
-    progress : callable, callback or None, default=None
-        As in :func:`~skpce.inspection.verdict`, of the resamples of the bootstrap.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` after some resamples of the bootstrap.
 
     Returns
     -------

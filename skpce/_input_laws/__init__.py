@@ -85,7 +85,9 @@ def check_distribution(
     n_features = len(names)
     if not isinstance(distribution, str):
         distribution = all_in_scipy(distribution, names)
-    if isinstance(distribution, Mapping):
+    if isinstance(distribution, str):
+        specifications = [distribution] * n_features
+    elif isinstance(distribution, Mapping):
         specifications = _in_order(owner, distribution, names)
     elif _is_listed(distribution) and not _are_bounds(distribution):
         specifications = list(distribution)
@@ -100,8 +102,13 @@ def check_distribution(
     if labels:
         one_for_all = isinstance(distribution, str)
         specifications = _of_labels(owner, specifications, names, labels, one_for_all)
-    found = {id(s): _read_specification(owner, s) for s in _distinct(specifications)}
-    return [found[id(given)] for given in specifications]
+    read: dict[int, Any] = {}  # scipy takes long to evaluate a frozen one
+    found = []
+    for given in specifications:
+        if id(given) not in read:
+            read[id(given)] = _read_specification(owner, given)
+        found.append(read[id(given)])
+    return found
 
 
 def _of_labels(
@@ -112,17 +119,18 @@ def _of_labels(
     one_for_all: bool,
 ) -> list[Any]:
     """Return specifications in which inputs that are labels are categorical."""
-    for name, given in zip(names, specifications, strict=True):
+    found = list(specifications)
+    for i, (name, given) in enumerate(zip(names, specifications, strict=True)):
+        if name not in labels:
+            continue
+        found[i] = "categorical"
         may_be = isinstance(given, str) and given in (AUTO, "categorical")
-        if name in labels and not may_be and not one_for_all:
+        if not may_be and not one_for_all:
             raise ValueError(
                 f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
                 "whose column of X holds labels; expected 'categorical', or numbers."
             )
-    return [
-        "categorical" if name in labels else given
-        for name, given in zip(names, specifications, strict=True)
-    ]
+    return found
 
 
 def by_position(
@@ -167,13 +175,10 @@ def _in_order(
     return [distribution[name] for name in names]
 
 
-def _distinct(specifications: Sequence[Any]) -> list[Any]:
-    """Return each object once, because scipy takes long to evaluate a frozen one."""
-    return list({id(given): given for given in specifications}.values())
-
-
 def _read_specification(owner: str, specification: Any) -> Any:
     """Return a name or a frozen distribution; bounds become a uniform one."""
+    if isinstance(specification, str) and specification in NAMES:
+        return specification
     if _are_bounds(specification):
         low, high = (
             float(bound) if abs(bound) <= LARGEST_NUMBER else np.inf
@@ -196,7 +201,7 @@ def _read_specification(owner: str, specification: Any) -> Any:
             f"{specification.name} without its parameters; expected the frozen "
             f"distribution, {_call_of(specification)}."
         )
-    elif not isinstance(specification, str) or specification not in NAMES:
+    else:
         named = ", ".join(repr(name) for name in NAMES)
         raise ValueError(
             f"The 'distribution' parameter of {owner} must be one of {named}, bounds "
@@ -212,55 +217,43 @@ def _read_specification(owner: str, specification: Any) -> Any:
 
 def _call_of(family: Any) -> str:
     """Return the call that freezes a family of ``scipy.stats``."""
-    shapes = [name.strip() for name in (family.shapes or "").split(",")]
-    given = [f"{name}=..." for name in shapes if name]
-    given += ["loc=..."]
+    names = [*(family.shapes or "").replace(",", " ").split(), "loc"]
     if isinstance(family, stats.rv_continuous):
-        given += ["scale=..."]
-    call = f"scipy.stats.{family.name}({', '.join(given)})"
-    if family.name == "uniform":
-        call += ", or the bounds (low, high)"
-    return call
+        names.append("scale")
+    call = f"scipy.stats.{family.name}({'=..., '.join(names)}=...)"
+    return f"{call}, or the bounds (low, high)" if family.name == "uniform" else call
 
 
 def learn_input_laws(
-    specifications: Sequence[Any],  # one per feature, checked
+    given_laws: Sequence[Any],  # one per feature, checked
     X: FloatArray,  # shape: (n_samples, n_features)
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
     """Return the distribution of each column: frozen as it is, or learned by name."""
-    _refuse_no_logarithm(specifications, X, weights)
-    frozen = {
-        id(given): FROZEN_LAWS.get(
-            family_name(given),
-            DiscreteLaw if isinstance(given.dist, stats.rv_discrete) else ContinuousLaw,
-        ).from_frozen(given)
-        for given in _distinct(specifications)
-        if not isinstance(given, str)
-    }
-    auto = [isinstance(given, str) and given == AUTO for given in specifications]
-    columns = X if all(auto) else X[:, auto]
-    chosen = iter(choose_laws(columns, weights) if any(auto) else [])
-    return [
-        next(chosen)
-        if isinstance(given, str) and given == AUTO
-        else NAMED_LAWS[given].learn(column, weights)
-        if isinstance(given, str)
-        else frozen[id(given)]
-        for given, column in zip(specifications, X.T, strict=True)
-    ]
+    auto = np.array([isinstance(given, str) and given == AUTO for given in given_laws])
+    chosen = iter(choose_laws(X[:, auto], weights) if auto.any() else ())
+    laws: list[InputLaw] = []
+    frozen: dict[int, InputLaw] = {}
+    for i, (given, column) in enumerate(zip(given_laws, X.T, strict=True)):
+        if auto[i]:
+            laws.append(next(chosen))
+        elif isinstance(given, str):
+            _refuse_no_logarithm(given, i, column[weights > 0])
+            laws.append(NAMED_LAWS[given].learn(column, weights))
+        else:
+            if id(given) not in frozen:
+                is_discrete = isinstance(given.dist, stats.rv_discrete)
+                other = DiscreteLaw if is_discrete else ContinuousLaw
+                kind = FROZEN_LAWS.get(family_name(given), other)
+                frozen[id(given)] = kind.from_frozen(given)
+            laws.append(frozen[id(given)])
+    return laws
 
 
-def _refuse_no_logarithm(
-    specifications: Sequence[Any], X: FloatArray, weights: FloatArray
-) -> None:
+def _refuse_no_logarithm(name: str, i: int, present: FloatArray) -> None:
     """Refuse values without a logarithm in an input whose logarithm is asked for."""
-    for i, given in enumerate(specifications):
-        if not isinstance(given, str) or given not in ("lognormal", "loguniform"):
-            continue
-        smallest = np.min(X[weights > 0, i], initial=np.inf)
-        if smallest <= 0:
-            raise ValueError(
-                f"distribution is {given!r} for column {i} of X, which has the value "
-                f"{smallest:g}; expected positive values."
-            )
+    if name in ("lognormal", "loguniform") and present.min() <= 0:
+        raise ValueError(
+            f"distribution is {name!r} for column {i} of X, which has the value "
+            f"{present.min():g}; expected positive values."
+        )

@@ -1,4 +1,4 @@
-r"""Which distribution a column seems to have, for all columns at once.
+r"""Which distribution a column seems to have.
 
 A column of levels that repeat, few of them or with equal distances, has the
 distribution of its levels, and so has one of which a value is frequent. Any other has
@@ -26,14 +26,12 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
-from .._checks import BoolArray, FloatArray, IndexArray, at_least_one_copy
+from .._checks import FloatArray, at_least_one_copy
 from .families import InputLaw, LogNormalLaw, LogUniformLaw, NormalLaw, UniformLaw
 from .measures import measure_of_sample
 from .smoothed import SmoothedLaw
@@ -59,17 +57,6 @@ _LOGARITHM_BY = 2.0
 _LARGEST_UNIFORM = 2.492
 _LARGEST_NORMAL = 0.631
 
-# Entries of the columns that are compared at once.
-_BLOCK_ENTRIES = 2**21
-
-_FAMILIES: Sequence[type[InputLaw]] = (
-    NormalLaw,
-    UniformLaw,
-    LogNormalLaw,
-    LogUniformLaw,
-)
-_LOGARITHMIC = (2, 3)
-
 
 def choose_laws(
     columns: FloatArray,  # shape: (n_samples, n_columns)
@@ -77,26 +64,56 @@ def choose_laws(
 ) -> list[InputLaw]:
     """Return the distribution that each column seems to have."""
     present = weights > 0
-    if not present.all():
-        columns, weights = columns[present], weights[present]
-    size = max(_BLOCK_ENTRIES // len(columns), 1)
-    found: list[InputLaw] = []
-    settings = _first_of_settings(columns)
-    for start in range(0, columns.shape[1], size):
-        block = columns[:, start : start + size]
-        kinds = _families_of(block, weights, settings)
-        pairs = zip(block.T, kinds, strict=True)
-        for column, kind in pairs:
-            kind = kind or _kind_of_levels(column, weights)
-            # A smoothed distribution has tails of its own.
-            learn = kind.learn if kind is SmoothedLaw else kind.learn_held
-            found.append(learn(column, weights))
+    columns, weights = columns[present], weights[present]
+    settings = np.unique(columns, axis=0)
+    found = []
+    for column, setting in zip(columns.T, settings.T, strict=True):
+        kind = _kind_of(column, weights, setting)
+        # A smoothed distribution has tails of its own.
+        learn = kind.learn if kind is SmoothedLaw else kind.learn_held
+        found.append(learn(column, weights))
     return found
 
 
-def _kind_of_levels(column: FloatArray, weights: FloatArray) -> type[InputLaw]:
+def _kind_of(
+    column: FloatArray, weights: FloatArray, settings: FloatArray
+) -> type[InputLaw]:
+    measure = measure_of_sample(column, weights).without_rounding()
+    n_copies = float(at_least_one_copy(weights).sum())
+    if _has_levels(measure.points, n_copies, settings):
+        return _kind_of_levels(measure.points)
+    plain = _Compared(measure.points, measure.masses)
+    normal, uniform = plain.log_likelihoods()
+    likely: list[tuple[float, type[InputLaw], Callable[[], bool]]]
+    likely = [(normal, NormalLaw, plain.is_normal)]
+    likely.append((uniform, UniformLaw, plain.is_uniform))
+    if measure.points[0] > 0:
+        logs = np.log(measure.points)
+        log = _Compared(logs, measure.masses)
+        more = float(len(logs) * (measure.masses @ logs)) + _LOGARITHM_BY
+        normal, uniform = log.log_likelihoods()
+        likely.append((normal - more, LogNormalLaw, log.is_normal))
+        likely.append((uniform - more, LogUniformLaw, log.is_uniform))
+    _, family, fits = max(likely, key=lambda one: one[0])
+    return family if fits() else SmoothedLaw
+
+
+def _has_levels(points: FloatArray, n_copies: float, settings: FloatArray) -> bool:
+    """Whether a column of these distinct values has the distribution of its levels."""
+    count = len(points)
+    if count <= 2:
+        return True
+    step = np.diff(points).min()
+    places = 1.0 + (points[-1] / 2.0 - points[0] / 2.0) / (step / 2.0)
+    known = count <= _MOST_LEVELS or places <= _ROWS_OF_LEVEL * count
+    if _ROWS_OF_LEVEL * count <= (n_copies if known else len(settings)):
+        return True
+    most = np.unique(settings, return_counts=True)[1].max()
+    return bool(most >= max(_FREQUENT * len(settings), _FEWEST))
+
+
+def _kind_of_levels(points: FloatArray) -> type[InputLaw]:
     """Return that of the levels: numbers if their distances are alike, else ordered."""
-    points = measure_of_sample(column, weights).points
     ordered = not _is_even(points)
     if ordered and len(points) > _MOST_LEVELS:
         ordered = bool(points[0] > 0) and _is_even(np.log(points))
@@ -109,157 +126,48 @@ def _is_even(points: FloatArray) -> bool:
     return len(gaps) < 2 or bool(gaps.max() <= _UNEVEN * gaps.min())
 
 
-def _first_of_settings(columns: FloatArray) -> IndexArray:
-    """Return a row of each setting: of rows that are equal in all columns."""
-    # As bytes: for ``axis=0`` numpy makes a field of each column, which is slow.
-    rows = np.ascontiguousarray(columns + 0.0)  # no -0.0
-    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    return np.unique(whole, return_index=True)[1]
+class _Compared:
+    """Three distinct values or more, beside a normal and a uniform distribution."""
 
+    def __init__(self, points: FloatArray, masses: FloatArray) -> None:
+        self.masses = masses
+        # Half the range, because the range itself may overflow.
+        self.half = points[-1] / 2.0 - points[0] / 2.0
+        self.unit = (points / 2.0 - points[0] / 2.0) / self.half
+        self.mean = masses @ self.unit
+        self.variance = masses @ np.square(self.unit - self.mean)
 
-def _are_levels(
-    sorted_values: FloatArray,  # shape: (n_samples, n_columns)
-    counts: IndexArray,  # shape: (n_columns,), distinct values
-    gaps: FloatArray,  # shape: (n_samples - 1, n_columns), 0 for those of rounding
-    n_copies: float,
-    settings: FloatArray,  # shape: (n_settings, n_columns)
-) -> BoolArray:
-    """Return which columns have the distribution of their levels."""
-    steps = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
-    places = 1.0 + (sorted_values[-1] / 2.0 - sorted_values[0] / 2.0) / (steps / 2.0)
-    known = (counts <= _MOST_LEVELS) | (places <= _ROWS_OF_LEVEL * counts)
-    n_rows = np.where(known, n_copies, len(settings))
-    found = (counts <= 2) | (_ROWS_OF_LEVEL * counts <= n_rows)
-    for i in np.flatnonzero(~found & (counts < len(settings))).tolist():
-        most = np.unique(settings[:, i], return_counts=True)[1].max()
-        found[i] = most >= max(_FREQUENT * len(settings), _FEWEST)
-    return np.asarray(found)
-
-
-def _families_of(
-    columns: FloatArray, weights: FloatArray, settings: IndexArray
-) -> Sequence[type[InputLaw] | None]:  # None for levels
-    """Return the family of each column."""
-    order = np.argsort(columns, axis=0)
-    values = np.take_along_axis(columns, order, axis=0)
-    copies = at_least_one_copy(weights)
-    shares = np.broadcast_to((copies / copies.sum())[:, np.newaxis], values.shape)
-    if np.ptp(copies):
-        shares = shares[:, 0][order]
-    rounding = 10 * np.finfo(float).eps * np.maximum(-values[0], values[-1])
-    gaps = np.diff(values, axis=0)
-    gaps = np.where(gaps > np.abs(rounding), gaps, 0.0)
-    counts = 1 + np.count_nonzero(gaps, axis=0)
-    given = values, counts, gaps, float(copies.sum()), columns[settings]
-    levels = _are_levels(*given)
-    kinds: list[type[InputLaw] | None] = [None] * len(counts)
-    chosen = np.flatnonzero(~levels)
-    if len(chosen):
-        sample = _Sorted(values, shares, counts.astype(np.float64)).of(chosen)
-        for i, kind in zip(chosen.tolist(), _continuous(sample), strict=True):
-            kinds[i] = kind
-    return kinds
-
-
-@dataclass(frozen=True)
-class _Sorted:
-    """Sorted columns, each of at least three values."""
-
-    values: FloatArray  # shape: (n_samples, n_columns), each increasing
-    shares: FloatArray  # shape: (n_samples, n_columns), of sum 1
-    counts: FloatArray  # shape: (n_columns,), distinct values
-
-    @cached_property
-    def logarithm(self) -> _Sorted:
-        return replace(self, values=np.log(self.values))
-
-    @cached_property
-    def half(self) -> FloatArray:
-        """Half the range, because the range itself may overflow."""
-        return self.values[-1] / 2.0 - self.values[0] / 2.0
-
-    @cached_property
-    def unit(self) -> FloatArray:
-        """The values from 0 to 1."""
-        return (self.values / 2.0 - self.values[0] / 2.0) / self.half
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        return np.einsum("ij,ij->j", self.shares, self.unit)
-
-    @cached_property
-    def variance(self) -> FloatArray:
-        return np.einsum("ij,ij->j", self.shares, np.square(self.unit - self.mean))
-
-    def of(self, chosen: IndexArray) -> _Sorted:
-        """Return some of the columns, increasing ones."""
-        if len(chosen) == len(self.counts):
-            return self
-        return _Sorted(
-            self.values[:, chosen], self.shares[:, chosen], self.counts[chosen]
-        )
-
-    def log_likelihoods(self) -> FloatArray:  # shape: (2, n_columns)
+    def log_likelihoods(self) -> tuple[float, float]:
         """Return that of a normal one, and of a uniform one as integrals compare."""
-        n = self.counts
-        sum_of_squares = n * self.variance
-        normal = -n * (np.log(2.0 * self.half) + 0.5 * np.log(self.variance))
-        normal -= 0.5 * n * np.log(2.0 * np.pi * np.e)
+        n, variance = len(self.unit), self.variance
+        normal = -n * (np.log(2.0 * self.half) + 0.5 * np.log(2.0 * np.pi * variance))
+        normal -= 0.5 * n
         uniform = normal - np.log(n * (n - 1.0)) + 0.5 * np.log(n) + np.log(2.0)
-        uniform += 0.5 * (n - 1.0) * np.log(np.pi * sum_of_squares)
-        uniform -= gammaln(0.5 * (n - 1.0))
-        return np.stack([normal, uniform])
+        uniform += 0.5 * (n - 1.0) * np.log(np.pi * n * variance)
+        return float(normal), float(uniform - gammaln(0.5 * (n - 1.0)))
 
-    def is_normal(self) -> BoolArray:
+    def is_normal(self) -> bool:
         """Test for a normal distribution."""
-        n = self.counts
+        n = len(self.unit)
         z = (self.unit - self.mean) / np.sqrt(self.variance * n / (n - 1.0))
-        found = _anderson_darling(log_ndtr(z), log_ndtr(-z), self.shares, n)
+        found = _anderson_darling(log_ndtr(z), log_ndtr(-z), self.masses, n)
         return found * (1.0 + 0.75 / n + 2.25 / n**2) <= _LARGEST_NORMAL
 
-    def is_uniform(self) -> BoolArray:
+    def is_uniform(self) -> bool:
         """Test for a uniform distribution what lies between the ends of the data."""
-        inner = (self.unit > 0.0) & (self.unit < 1.0)
-        shares = np.where(inner, self.shares, 0.0)
-        shares /= shares.sum(axis=0)
-        unit = np.where(inner, self.unit, 0.5)
-        below, above = np.log(unit), np.log1p(-unit)
-        found = _anderson_darling(below, above, shares, self.counts - 2.0)
+        unit, masses = self.unit[1:-1], self.masses[1:-1] / self.masses[1:-1].sum()
+        found = _anderson_darling(np.log(unit), np.log1p(-unit), masses, len(unit))
         return found <= _LARGEST_UNIFORM
 
 
-def _continuous(columns: _Sorted) -> list[type[InputLaw]]:
-    """Return the most likely family of each column that no test refuses."""
-    scores = np.full((len(_FAMILIES), columns.values.shape[1]), -np.inf)
-    scores[:2] = columns.log_likelihoods()
-    positive = np.flatnonzero(columns.values[0] > 0)
-    if len(positive):
-        some = columns.of(positive)
-        logarithm = some.logarithm
-        known = np.einsum("ij,ij->j", some.shares, logarithm.values)
-        scores[2:, positive] = logarithm.log_likelihoods() - some.counts * known
-        scores[2:, positive] -= _LOGARITHM_BY
-    kinds: list[type[InputLaw]] = [SmoothedLaw] * scores.shape[1]
-    best = scores.argmax(axis=0)
-    for number, family in enumerate(_FAMILIES):
-        chosen = np.flatnonzero(best == number)
-        if len(chosen):
-            some = columns.of(chosen)
-            some = some.logarithm if number in _LOGARITHMIC else some
-            fits = some.is_uniform() if number % 2 else some.is_normal()
-            for i in chosen[fits].tolist():
-                kinds[i] = family
-    return kinds
-
-
 def _anderson_darling(
-    below: FloatArray,  # shape: (n_samples, n_columns), logarithms of F, increasing
-    above: FloatArray,  # shape: (n_samples, n_columns), logarithms of 1 - F
-    shares: FloatArray,  # shape: (n_samples, n_columns), of sum 1
-    counts: FloatArray,  # shape: (n_columns,)
-) -> FloatArray:  # shape: (n_columns,)
-    """Return the statistic of weighted rows: equal rows and a weight are the same."""
-    sums = np.cumsum(shares, axis=0)
-    lower = np.einsum("ij,ij->j", shares * (2.0 * sums - shares), below)
-    upper = np.einsum("ij,ij->j", shares * (2.0 - 2.0 * sums + shares), above)
-    return -counts * (1.0 + lower + upper)
+    below: FloatArray,  # shape: (n_values,), logarithms of F, increasing
+    above: FloatArray,  # shape: (n_values,), logarithms of 1 - F
+    masses: FloatArray,  # shape: (n_values,), of sum 1
+    count: int,
+) -> float:
+    """Return the statistic of weighted values: equal rows and a weight are the same."""
+    sums = np.cumsum(masses)
+    lower = (masses * (2.0 * sums - masses)) @ below
+    upper = (masses * (2.0 - 2.0 * sums + masses)) @ above
+    return float(-count * (1.0 + lower + upper))

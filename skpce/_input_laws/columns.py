@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,13 +27,16 @@ def check_columns(
     names: Sequence[str],
 ) -> None:
     """Refuse columns about which a learned distribution would say nothing."""
-    if not any(law.learned for law in laws):
+    scales = np.array([law.scale if law.learned else 0.0 for law in laws])
+    if not scales.any():
         return
-    faint = _faint_columns(laws, X)
-    for i, (law, name, column) in enumerate(zip(laws, names, X.T, strict=True)):
+    # Half of the values hardly leave a faint column.
+    spread = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+    faint = (scales > 0) & (spread <= _SMALLEST_SHARE * scales)
+    for law, name, column, is_faint in zip(laws, names, X.T, faint, strict=True):
         if isinstance(law, CategoricalLaw):
             _check_levels(owner, name, column, weights)
-        elif i in faint:
+        elif is_faint:
             _check_resolution(owner, law, name, column)
 
 
@@ -62,8 +64,9 @@ def warn_outside(
                     f"outside [{low:.6g}, {high:.6g}], where its functions end; they "
                     "are evaluated at these ends."
                 )
-        found.append(text)
-    _warn([text for text in found if text])
+        if text:
+            found.append(text)
+    _warn(found)
 
 
 def warn_of_narrow(
@@ -74,11 +77,13 @@ def warn_of_narrow(
     """Warn once of inputs whose stated distribution is narrower than their data."""
     found = []
     for law, column, name in zip(laws, X.T, names, strict=True):
-        if not law.learned and law.outside(column).any():
-            data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
-            found.append(law.outside_in_words(column, data))
+        if law.learned:
+            continue
+        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+        if text := law.outside_in_words(column, data):
+            found.append(text)
     _warn(
-        [text for text in found if text],
+        found,
         " The indices hold for the stated distributions. State wider ones, such as "
         "bounds (low, high) that contain the data, or leave these rows out.",
     )
@@ -86,23 +91,12 @@ def warn_of_narrow(
 
 def _warn(found: Sequence[str], remedy: str = "") -> None:
     """Warn of some inputs by name, and of the number of others."""
-    if found:
-        more = f" So it is for {len(found) - _MOST_NAMED} more inputs."
-        text = " ".join(found[:_MOST_NAMED])
-        text += more if len(found) > _MOST_NAMED else ""
-        warn_outside_folds(text + remedy, InputOutsideSupportWarning)
-
-
-def _faint_columns(laws: Sequence[InputLaw], X: FloatArray) -> set[int]:
-    """Return the columns of learned scale that half of the values hardly leave."""
-    learned = [i for i, law in enumerate(laws) if law.learned]
-    learned = [i for i in learned if not isinstance(laws[i], CategoricalLaw)]
-    if not learned:
-        return set()
-    columns = X[:, learned]
-    spread = np.median(np.abs(columns - np.median(columns, axis=0)), axis=0)
-    least = [_SMALLEST_SHARE * laws[i].scale for i in learned]
-    return {i for i, fine in zip(learned, spread > least, strict=True) if not fine}
+    if not found:
+        return
+    text = " ".join(found[:_MOST_NAMED])
+    if len(found) > _MOST_NAMED:
+        text += f" So it is for {len(found) - _MOST_NAMED} more inputs."
+    warn_outside_folds(text + remedy, InputOutsideSupportWarning)
 
 
 def _check_levels(
@@ -119,12 +113,11 @@ def _check_levels(
             "distribution."
         )
     if len(levels) > _MANY_LEVELS:
-        warnings.warn(
+        warn_outside_folds(
             f"{name} is 'categorical' with {len(levels)} levels in {len(column)} "
             "samples: the basis has a function for each of them, and one for each "
             "product with other inputs.",
             UserWarning,
-            stacklevel=7,
         )
 
 

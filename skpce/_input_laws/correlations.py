@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray, IndexArray, binary_scales
+from .._checks import FloatArray, IndexArray, correlations_of
 
 # Correlation beyond which two columns depend on each other.
 _CORRELATED = 0.3
@@ -40,28 +40,16 @@ def largest_correlation(X: FloatArray, input_of: IndexArray | None = None) -> fl
     return _most_correlated(X, input_of)[0]
 
 
-# Columns whose correlations with all others are in memory at once.
-_CORRELATED_AT_ONCE = 1000
-
-
 def _most_correlated(
     X: FloatArray, input_of: IndexArray | None
 ) -> tuple[float, int, int]:
     """Return the largest size of a correlation, and the columns; NaN without a pair."""
-    varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
-    own = varying if input_of is None else input_of[varying]
-    if len(np.unique(own)) < 2:
+    own = np.arange(X.shape[1]) if input_of is None else input_of
+    sizes = np.full((len(own),) * 2, np.nan)
+    if len(X) > 2:
+        sizes = np.triu(np.abs(correlations_of(X)), k=1)
+        sizes[own[:, np.newaxis] == own] = np.nan
+    if np.isnan(sizes).all():
         return float("nan"), 0, 0
-    values = X[:, varying] / binary_scales(X[:, varying])
-    values -= values.mean(axis=0)
-    values /= np.sqrt(np.square(values).sum(axis=0))
-    largest, pair = -1.0, (0, 0)
-    for start in range(0, len(varying), _CORRELATED_AT_ONCE):
-        block = values[:, start : start + _CORRELATED_AT_ONCE]
-        sizes = np.triu(np.abs(block.T @ values[:, start:]), k=1)
-        sizes *= own[start : start + len(sizes), np.newaxis] != own[start:]
-        if sizes.max() > largest:
-            largest = float(sizes.max())
-            first, second = np.unravel_index(sizes.argmax(), sizes.shape)
-            pair = start + int(first), start + int(second)
-    return min(largest, 1.0), int(varying[pair[0]]), int(varying[pair[1]])
+    first, second = np.unravel_index(np.nanargmax(sizes), sizes.shape)
+    return min(float(sizes[first, second]), 1.0), int(first), int(second)

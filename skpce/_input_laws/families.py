@@ -101,9 +101,9 @@ class InputLaw(ABC):
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         """Return ``a_0 .. a_{degree-1}`` and ``b_1 .. b_degree``."""
 
-    @abstractmethod
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw from the distribution, in the units of the input."""
+        return np.asarray(self.to_scipy().rvs(size=size, random_state=generator))
 
     def to_scipy(self) -> Any:
         """Return that of ``scipy.stats``; None for one without a density."""
@@ -134,12 +134,11 @@ class InputLaw(ABC):
         a, b = self.recurrence(degree)
         return evaluate_recurrence(self.standardize(column), a, np.sqrt(b))
 
-    def for_degree(self, degree: int) -> InputLaw:
-        """Return the law whose functions serve a basis of this degree in the input."""
-        return self
+    def for_degree(self, degree: int | None) -> InputLaw:
+        """Return the law whose functions serve a basis of this degree in the input.
 
-    def for_any_degree(self) -> InputLaw:
-        """Return the law whose functions serve a fit that learns its degree."""
+        None stands for a degree that is learned.
+        """
         return self
 
     def differentiate(
@@ -330,7 +329,7 @@ def of_logarithm(frozen: Any) -> Any:
 def describe(frozen: Any) -> str:
     """Return the distribution as code, such as ``scipy.stats.t(df=3)``."""
     if hasattr(frozen.dist, "given"):  # of another library
-        return str(frozen.dist.given.given)
+        return str(frozen.dist.given)
     defaults = {"loc": 0.0, "scale": 1.0}
     shown = ", ".join(
         f"{name}={value:.6g}"
@@ -415,9 +414,6 @@ class NormalLaw(InputLaw):
     def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
         return np.ones_like(t), k
 
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return generator.normal(self.location, self.scale, size=size)
-
     def to_scipy(self) -> Any:
         return stats.norm(self.location, self.scale)
 
@@ -467,9 +463,6 @@ class UniformLaw(BoundedLaw):
 
     def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
         return 1.0 - t**2, k * (k + 1.0)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return generator.uniform(*self.support, size=size)
 
     def to_scipy(self) -> Any:
         return stats.uniform(self.location - self.scale, 2.0 * self.scale)
@@ -529,9 +522,6 @@ class LogarithmicLaw(InputLaw):
         positive = column > 0
         slopes = super().differentiate(column, degree)
         return np.where(positive, slopes / np.where(positive, column, 1.0), 0.0)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return np.exp(self._logarithm.sample(size, generator))
 
     def goodness_of_fit(self, column: FloatArray) -> float:
         return self._logarithm.goodness_of_fit(np.log(column))
@@ -620,9 +610,6 @@ class GammaLaw(InputLaw):
 
     def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
         return t, k
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return self.location + self.scale * generator.gamma(self.shape, size=size)
 
     def to_scipy(self) -> Any:
         return stats.gamma(self.shape, self.location, self.scale)
@@ -721,10 +708,6 @@ class BetaLaw(BoundedLaw):
 
     def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
         return 1.0 - t**2, k * (k + sum(self.shapes) - 1.0)
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        low, high = self.support
-        return low + (high - low) * generator.beta(*self.shapes, size=size)
 
     def to_scipy(self) -> Any:
         low = self.location - self.scale

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,87 +29,66 @@ _PROBABILITIES = np.linspace(0.02, 0.98, 33)
 _TAIL = 1e-14
 
 
-@dataclass(frozen=True)
-class _Object:
-    """One input of another library, whose methods take arrays of one dimension."""
+class _Given(stats.rv_continuous):
+    """A distribution of one input of another library, behind the methods of scipy."""
 
-    given: Any
+    def __init__(self, given: Any, **kwargs: Any) -> None:
+        self.given = given
+        low, high = self.ends()
+        super().__init__(**{"a": low, "b": high, "name": str(given), **kwargs})
 
-    def pdf(self, x: FloatArray) -> Any:
-        return self.given.pdf(x)
+    def _updated_ctor_param(self) -> dict[str, Any]:
+        return {**super()._updated_ctor_param(), "given": self.given}
 
-    def cdf(self, x: FloatArray) -> Any:
-        return self.given.cdf(x)
-
-    def sf(self, x: FloatArray) -> Any:
-        return 1.0 - self.cdf(x)
-
-    def ppf(self, q: FloatArray) -> Any:
-        raise NotImplementedError
-
-    def moments(self) -> tuple[float, float]:
-        """Mean and standard deviation."""
-        raise NotImplementedError
-
-    def support(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
+        """Return the ends of the support."""
         raise NotImplementedError
 
     def is_discrete(self) -> bool:
         raise NotImplementedError
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
-        """Values of a discrete distribution, and their probabilities."""
-        low, high = self.support()
-        ends = self.ppf(np.array([_TAIL, 1.0 - _TAIL]))
-        first = low if math.isfinite(low) else ends[0]
-        last = high if math.isfinite(high) else ends[1]
+        """Return the values of a discrete distribution, and their probabilities."""
+        low, high = self.ends()
+        tails = self._ppf(np.array([_TAIL, 1.0 - _TAIL]))
+        first = low if math.isfinite(low) else tails[0]
+        last = high if math.isfinite(high) else tails[1]
         values = np.arange(round(first), round(last) + 1.0)
-        return values, np.asarray(self.pdf(values), dtype=np.float64)
+        return values, np.asarray(self._pdf(values), dtype=np.float64)
+
+    def _pdf(self, x: Any) -> Any:
+        return self.given.pdf(x)
+
+    def _cdf(self, x: Any) -> Any:
+        return self.given.cdf(x)
+
+    def _sf(self, x: Any) -> Any:
+        return 1.0 - self._cdf(x)
 
 
-class _OfScipy(_Object):
-    def pdf(self, x: FloatArray) -> Any:
-        return (self.given.pmf if self.is_discrete() else self.given.pdf)(x)
-
-    def sf(self, x: FloatArray) -> Any:
-        return self.given.ccdf(x)
-
-    def ppf(self, q: FloatArray) -> Any:
-        return self.given.icdf(q)
-
-    def moments(self) -> tuple[float, float]:
-        return float(self.given.mean()), float(self.given.standard_deviation())
-
-    def support(self) -> tuple[float, float]:
+class _OfScipy(_Given):
+    def ends(self) -> tuple[float, float]:
         low, high = self.given.support()
         return float(low), float(high)
 
     def is_discrete(self) -> bool:
         return _has_base(self.given, "DiscreteDistribution")
 
+    def _pdf(self, x: Any) -> Any:
+        return (self.given.pmf if self.is_discrete() else self.given.pdf)(x)
 
-class _OfOpenTurns(_Object):
-    def pdf(self, x: FloatArray) -> Any:
-        return self._called(self.given.computePDF, x)
+    def _sf(self, x: Any) -> Any:
+        return self.given.ccdf(x)
 
-    def cdf(self, x: FloatArray) -> Any:
-        return self._called(self.given.computeCDF, x)
+    def _ppf(self, x: Any) -> Any:
+        return self.given.icdf(x)
 
-    def sf(self, x: FloatArray) -> Any:
-        return self._called(self.given.computeComplementaryCDF, x)
+    def _stats(self) -> Any:
+        return float(self.given.mean()), float(self.given.variance()), None, None
 
-    def ppf(self, q: FloatArray) -> Any:
-        found = [self.given.computeQuantile(float(one))[0] for one in np.ravel(q)]
-        return np.reshape(found, np.shape(q))
 
-    @staticmethod
-    def _called(function: Callable[[Any], Any], x: FloatArray) -> Any:
-        return np.reshape(function(np.reshape(x, (-1, 1)).tolist()), np.shape(x))
-
-    def moments(self) -> tuple[float, float]:
-        return self.given.getMean()[0], self.given.getStandardDeviation()[0]
-
-    def support(self) -> tuple[float, float]:
+class _OfOpenTurns(_Given):
+    def ends(self) -> tuple[float, float]:
         ends = self.given.getRange()
         low, high = ends.getLowerBound()[0], ends.getUpperBound()[0]
         return (
@@ -123,18 +101,34 @@ class _OfOpenTurns(_Object):
 
     def atoms(self) -> tuple[FloatArray, FloatArray]:
         values = np.ravel(np.array(self.given.getSupport()))
-        return values, np.asarray(self.pdf(values), dtype=np.float64)
+        return values, np.asarray(self._pdf(values), dtype=np.float64)
+
+    def _pdf(self, x: Any) -> Any:
+        return self._called(self.given.computePDF, x)
+
+    def _cdf(self, x: Any) -> Any:
+        return self._called(self.given.computeCDF, x)
+
+    def _sf(self, x: Any) -> Any:
+        return self._called(self.given.computeComplementaryCDF, x)
+
+    def _ppf(self, x: Any) -> Any:
+        found = [self.given.computeQuantile(float(one))[0] for one in np.ravel(x)]
+        return np.reshape(found, np.shape(x))
+
+    @staticmethod
+    def _called(function: Callable[[Any], Any], x: Any) -> Any:
+        return np.reshape(function(np.reshape(x, (-1, 1)).tolist()), np.shape(x))
+
+    def _stats(self) -> Any:
+        return (
+            *(self.given.getMean()[0], self.given.getStandardDeviation()[0] ** 2),
+            *(None, None),
+        )
 
 
-class _OfChaospy(_Object):
-    def ppf(self, q: FloatArray) -> Any:
-        return self.given.inv(q)
-
-    def moments(self) -> tuple[float, float]:
-        mean, square = (float(np.ravel(self.given.mom(k))[0]) for k in (1, 2))
-        return mean, math.sqrt(max(square - mean**2, 0.0))
-
-    def support(self) -> tuple[float, float]:
+class _OfChaospy(_Given):
+    def ends(self) -> tuple[float, float]:
         ends = self.given.lower, self.given.upper
         low, high = (float(np.ravel(end)[0]) for end in ends)
         if self.is_discrete():  # cells of one around whole numbers
@@ -144,73 +138,53 @@ class _OfChaospy(_Object):
     def is_discrete(self) -> bool:
         return bool(self.given.interpret_as_integer)
 
+    def _ppf(self, x: Any) -> Any:
+        return self.given.inv(x)
+
+    def _stats(self) -> Any:
+        mean, square = (float(np.ravel(self.given.mom(k))[0]) for k in (1, 2))
+        return mean, max(square - mean**2, 0.0), None, None
+
 
 def _has_base(given: Any, name: str) -> bool:
     return any(base.__name__ == name for base in type(given).__mro__)
 
 
-def _read(given: Any) -> _Object | None:
-    """Return what an object of another library is; None for all else."""
+def _kind_of(given: Any) -> type[_Given] | None:
+    """Return how a distribution of another library is read; None for all else."""
     library = type(given).__module__.partition(".")[0]
     if library == "scipy" and _has_base(given, "_ProbabilityDistribution"):
-        return _OfScipy(given)
+        return _OfScipy
     if library == "openturns" and hasattr(given, "computePDF"):
-        return _OfOpenTurns(given)
+        return _OfOpenTurns
     if library == "chaospy" and hasattr(given, "mom"):
-        return _OfChaospy(given)
+        return _OfChaospy
     return None
-
-
-class _Given(stats.rv_continuous):
-    """A continuous distribution of another library, behind the methods of scipy."""
-
-    def __init__(self, given: Any, **kwargs: Any) -> None:
-        self.given = given
-        low, high = given.support()
-        super().__init__(**{"a": low, "b": high, "name": str(given.given), **kwargs})
-
-    def _updated_ctor_param(self) -> dict[str, Any]:
-        return {**super()._updated_ctor_param(), "given": self.given}
-
-    def _pdf(self, x: Any) -> Any:
-        return self.given.pdf(x)
-
-    def _cdf(self, x: Any) -> Any:
-        return self.given.cdf(x)
-
-    def _sf(self, x: Any) -> Any:
-        return self.given.sf(x)
-
-    def _ppf(self, q: Any) -> Any:
-        return self.given.ppf(q)
-
-    def _stats(self) -> Any:
-        mean, sd = self.given.moments()
-        return mean, sd**2, None, None
 
 
 def is_of_another_library(given: Any) -> bool:
     """Return whether this is a distribution, or a problem, of another library."""
-    return _is_problem(given) or _read(given) is not None
+    return _is_problem(given) or _kind_of(given) is not None
 
 
 def in_scipy(given: Any) -> Any:
     """Return the distribution of one input as a frozen one; all else as it is."""
-    read = _read(given)
-    if read is None:
+    kind = _kind_of(given)
+    if kind is None:
         return given
     if _n_inputs(given) > 1:
         raise ValueError(
             f"{given} is a distribution of {_n_inputs(given)} inputs; expected one of "
             "a single input."
         )
+    read = kind(given)
     if read.is_discrete():
         values, masses = read.atoms()
         some = masses > 0
         return stats.rv_discrete(
             values=(values[some], masses[some] / masses[some].sum())
         )()
-    return _classical(read) or _Given(read)()
+    return _classical(read) or read()
 
 
 def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
@@ -229,7 +203,7 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     if isinstance(given, (list, tuple)):
         is_plain = type(given) in (list, tuple)  # a named tuple takes its fields
         return type(given)(map(in_scipy, given)) if is_plain else given
-    if _read(given) is not None and _n_inputs(given) > 1:
+    if _kind_of(given) is not None and _n_inputs(given) > 1:
         return [in_scipy(one) for one in _marginals(given)]
     return in_scipy(given)
 
@@ -256,14 +230,14 @@ def _marginals(given: Any) -> list[Any]:
     return found
 
 
-def _classical(read: _Object) -> Any:
+def _classical(read: _Given) -> Any:
     """Return the family of ``scipy.stats`` with this distribution function, or None."""
-    mean, sd = read.moments()
-    if not (math.isfinite(mean) and math.isfinite(sd) and sd > 0):
+    mean, variance, *_ = read._stats()
+    if not (math.isfinite(mean) and 0.0 < variance < math.inf):
         return None
-    quantiles = np.asarray(read.ppf(_PROBABILITIES), dtype=np.float64)
-    known = np.asarray(read.cdf(quantiles), dtype=np.float64)
-    for frozen in _candidates(mean, sd, *read.support()):
+    quantiles = np.asarray(read._ppf(_PROBABILITIES), dtype=np.float64)
+    known = np.asarray(read._cdf(quantiles), dtype=np.float64)
+    for frozen in _candidates(mean, math.sqrt(variance), *read.ends()):
         if np.abs(frozen.cdf(quantiles) - known).max() <= _SAME:
             return frozen
     return None

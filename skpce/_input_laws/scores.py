@@ -8,7 +8,6 @@ References
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -131,20 +130,8 @@ def correlation_root(correlation: FloatArray, kind: str) -> FloatArray:
 _FARTHEST = 8.0
 
 
-class MarginalMap(ABC):
-    """A strictly increasing map between a column and its normal score."""
-
-    @abstractmethod
-    def to_normal(self, column: FloatArray) -> FloatArray:
-        """Return the scores of values."""
-
-    @abstractmethod
-    def from_normal(self, scores: FloatArray) -> FloatArray:
-        """Return the values of scores."""
-
-
 @dataclass(frozen=True)
-class ConstantMap(MarginalMap):
+class ConstantMap:
     """A column that never varied: every score maps back to its value."""
 
     value: float
@@ -157,7 +144,7 @@ class ConstantMap(MarginalMap):
 
 
 @dataclass(frozen=True)
-class NormalMap(MarginalMap):
+class NormalMap:
     """A normal column: standardised."""
 
     location: float
@@ -171,7 +158,7 @@ class NormalMap(MarginalMap):
 
 
 @dataclass(frozen=True)
-class DistributionMap(MarginalMap):
+class DistributionMap:
     r"""A column of a continuous distribution :math:`F`: :math:`z = \Phi^{-1}(F(x))`."""
 
     frozen: Any  # continuous law of scipy.stats
@@ -190,7 +177,7 @@ class DistributionMap(MarginalMap):
 
 
 @dataclass(frozen=True, eq=False)
-class EmpiricalMap(MarginalMap):
+class EmpiricalMap:
     """A column known by its data: van der Waerden's scores of the distinct values [1]_.
 
     A value has the score of the middle of its step of the distribution function.
@@ -208,6 +195,10 @@ class EmpiricalMap(MarginalMap):
     def from_normal(self, scores: FloatArray) -> FloatArray:
         beyond = scores - np.clip(scores, self.scores[0], self.scores[-1])
         return np.interp(scores, self.scores, self.values) + beyond * self.slope
+
+
+#: A strictly increasing map between a column and its normal score.
+MarginalMap = ConstantMap | NormalMap | DistributionMap | EmpiricalMap
 
 
 def marginal_map(

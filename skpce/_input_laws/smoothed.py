@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 from scipy import stats
+from scipy.interpolate import CubicHermiteSpline
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, state_of_fields
 from .families import positive_scale
 from .measures import FiniteMeasure, measure_of_sample
 from .tabulated import TabulatedLaw
@@ -60,6 +61,7 @@ class SmoothedLaw(TabulatedLaw):
     table: FiniteMeasure = field(kw_only=True)  # means and masses of the groups
 
     polynomial = "S"
+    advice = "Lower the degree, or name a family."
     learns_bounds = False
     same_function = False
 
@@ -119,13 +121,6 @@ class SmoothedLaw(TabulatedLaw):
     def _describe(self) -> str:
         return f"the smoothed distribution of {len(self.table)} groups of values"
 
-    def _advice(self) -> str:
-        return "Lower the degree, or name a family."
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        below = generator.random(size=size)
-        return self._curve.quantile(below, 1.0 - below)
-
     def to_scipy(self) -> Any:
         return _Smoothed(self._curve)()
 
@@ -164,8 +159,9 @@ class _Curve:
 
     points: FloatArray  # shape: (n_points,), increasing
     below: FloatArray  # shape: (n_points,), the distribution function
-    above: FloatArray  # shape: (n_points,), 1 minus it
     slopes: FloatArray  # shape: (n_points,), its derivative
+
+    __getstate__ = state_of_fields
 
     @classmethod
     def through(cls, table: FiniteMeasure) -> _Curve:
@@ -175,65 +171,59 @@ class _Curve:
             points = points + positive_scale(0.0, points) * np.array([-1.0, 1.0])
             masses = np.array([0.5, 0.5])
         below = np.cumsum(masses) - masses / 2.0
-        above = np.cumsum(masses[::-1])[::-1] - masses / 2.0
         width = np.diff(points)
         secant = (masses[1:] + masses[:-1]) / 2.0 / width
         share = (width[:-1] + 2.0 * width[1:]) / (3.0 * (width[:-1] + width[1:]))
         inner = 1.0 / (share / secant[:-1] + (1.0 - share) / secant[1:])
-        return cls(points, below, above, np.r_[secant[0], inner, secant[-1]])
+        return cls(points, below, np.r_[secant[0], inner, secant[-1]])
 
-    def _cubics(self, piece: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the coefficients of s, s² and s³, where s goes from 0 to 1."""
-        width = self.points[piece + 1] - self.points[piece]
-        rise = self.below[piece + 1] - self.below[piece]
-        first, last = width * self.slopes[piece], width * self.slopes[piece + 1]
-        return first, 3.0 * rise - 2.0 * first - last, first + last - 2.0 * rise
+    @cached_property
+    def _inner(self) -> CubicHermiteSpline:
+        return CubicHermiteSpline(self.points, self.below, self.slopes)
 
-    def _place(self, column: FloatArray) -> tuple[IndexArray, FloatArray]:
-        """Return the piece of each value, and where in it."""
-        last = len(self.points) - 2
-        piece = np.clip(np.searchsorted(self.points, column) - 1, 0, last)
-        start, end = self.points[piece], self.points[piece + 1]
-        return piece, np.clip((column - start) / (end - start), 0.0, 1.0)
+    @cached_property
+    def _tails(self) -> tuple[float, float, float, float]:
+        """Probability of the lower tail and of the upper one, and their lengths."""
+        lower, upper = float(self.below[0]), float(1.0 - self.below[-1])
+        return lower, upper, lower / self.slopes[0], upper / self.slopes[-1]
 
-    def _beyond(self, column: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the distances beyond both ends, in units of the tails; at least 0."""
-        low = (self.points[0] - column) * (self.slopes[0] / self.below[0])
-        high = (column - self.points[-1]) * (self.slopes[-1] / self.above[-1])
-        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+    def _place(self, column: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return where values are, or the nearer end, and how far beyond the ends.
+
+        Distances are in lengths of the tails.
+        """
+        _, _, before, after = self._tails
+        low, high = self.points[0], self.points[-1]
+        beyond = np.maximum(low - column, 0.0) / before
+        above = np.maximum(column - high, 0.0) / after
+        return np.clip(column, low, high), beyond, above
 
     def tails(self, column: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the probabilities below and above values."""
-        low, high = self._beyond(column)
-        lower, upper = self.below[0] * np.exp(-low), self.above[-1] * np.exp(-high)
-        piece, s = self._place(column)
-        first, second, third = self._cubics(piece)
-        rise = s * (first + s * (second + s * third))
-        below, above = self.below[piece] + rise, self.above[piece] - rise
-        below = np.where(low > 0, lower, np.where(high > 0, 1.0 - upper, below))
-        above = np.where(low > 0, 1.0 - lower, np.where(high > 0, upper, above))
+        inner, low, high = self._place(column)
+        lower, upper, *_ = self._tails
+        before, after = lower * np.exp(-low), upper * np.exp(-high)
+        inside = self._inner(inner)
+        below = np.where(low > 0, before, np.where(high > 0, 1.0 - after, inside))
+        above = np.where(low > 0, 1.0 - before, np.where(high > 0, after, 1.0 - inside))
         return below, above
 
     def density(self, column: FloatArray) -> FloatArray:
-        low, high = self._beyond(column)
-        ends = np.where(low > 0, self.slopes[0], self.slopes[-1]) * np.exp(-low - high)
-        piece, s = self._place(column)
-        first, second, third = self._cubics(piece)
-        width = self.points[piece + 1] - self.points[piece]
-        inside = (first + s * (2.0 * second + 3.0 * s * third)) / width
-        return np.where((low > 0) | (high > 0), ends, inside)
+        inner, low, high = self._place(column)
+        return np.asarray(self._inner(inner, 1) * np.exp(-low - high))
 
     def quantile(self, below: FloatArray, above: FloatArray) -> FloatArray:
         """Return values from the probabilities below and above them."""
+        lower, upper, before, after = self._tails
         with np.errstate(divide="ignore"):
-            low = np.log(below / self.below[0]) * (self.below[0] / self.slopes[0])
-            high = -np.log(above / self.above[-1]) * (self.above[-1] / self.slopes[-1])
+            low = np.log(below / lower) * before
+            high = -np.log(above / upper) * after
         found = np.where(
-            below < self.below[0],
+            below < lower,
             self.points[0] + np.minimum(low, 0.0),
             self.points[-1] + np.maximum(high, 0.0),
         )
-        inside = (below >= self.below[0]) & (above > self.above[-1])
+        inside = (below >= lower) & (above > upper)
         if inside.any():
             found[inside] = self._invert(below[inside])
         return found
@@ -242,33 +232,26 @@ class _Curve:
         """Solve the cubics by Newton's method, kept between halved bounds."""
         last = len(self.points) - 2
         piece = np.clip(np.searchsorted(self.below, below, "right") - 1, 0, last)
-        first, second, third = self._cubics(piece)
-        target = below - self.below[piece]
-        low, high = np.zeros_like(target), np.ones_like(target)
-        s = np.clip(target / (self.below[piece + 1] - self.below[piece]), 0.0, 1.0)
+        low, high = self.points[piece], self.points[piece + 1]
+        x, width = np.interp(below, self.below, self.points), high - low
         for _ in range(_MOST_STEPS):
-            error = s * (first + s * (second + s * third)) - target
-            low, high = np.where(error <= 0, s, low), np.where(error >= 0, s, high)
-            slope = first + s * (2.0 * second + 3.0 * s * third)
+            error = self._inner(x) - below
+            low, high = np.where(error <= 0, x, low), np.where(error >= 0, x, high)
             with np.errstate(divide="ignore", invalid="ignore"):
-                new = s - error / slope
-            inner = (new >= low) & (new <= high)
-            new = np.where(inner, new, 0.5 * (low + high))
-            moved, s = np.abs(new - s).max(), new
+                new = x - error / self._inner(x, 1)
+            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
+            moved, x = (np.abs(new - x) / width).max(), new
             if moved < 1e-16:
                 break
-        start = self.points[piece]
-        return start + s * (self.points[piece + 1] - start)
+        return np.asarray(x)
 
     def evened(self) -> _Curve:
         """Return the mean of this and of an even distribution over the range."""
-        low, high = self.below[0] / self.slopes[0], self.above[-1] / self.slopes[-1]
-        rate = 1.0 / (low + (self.points[-1] - self.points[0]) + high)
+        _, _, before, after = self._tails
+        rate = 1.0 / (before + (self.points[-1] - self.points[0]) + after)
+        even = rate * (before + self.points - self.points[0])
         return _Curve(
-            self.points,
-            (self.below + rate * (low + self.points - self.points[0])) / 2.0,
-            (self.above + rate * (high + self.points[-1] - self.points)) / 2.0,
-            (self.slopes + rate) / 2.0,
+            self.points, (self.below + even) / 2.0, (self.slopes + rate) / 2.0
         )
 
     def rule(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
@@ -277,23 +260,20 @@ class _Curve:
         width = np.diff(self.points)[:, np.newaxis]
         inner = (self.points[:-1, np.newaxis] + width * nodes).ravel()
         masses = self.density(inner) * (width * weights).ravel()
-        ends = self.below[0] * nodes[::-1], self.above[-1] * nodes
-        points = [
-            self.quantile(ends[0][::-1], 1.0 - ends[0][::-1]),
-            inner,
-            self.quantile(1.0 - ends[1][::-1], ends[1][::-1]),
-        ]
-        tails = self.below[0] * weights, self.above[-1] * weights[::-1]
-        return np.concatenate(points), np.concatenate([tails[0], masses, tails[1]])
+        lower, upper, *_ = self._tails
+        first, last = lower * nodes, upper * nodes[::-1]
+        before, after = self.quantile(first, 1.0 - first), self.quantile(1 - last, last)
+        masses = np.concatenate([lower * weights, masses, upper * weights[::-1]])
+        return np.concatenate([before, inner, after]), masses
 
     def moments(self) -> tuple[float, float]:
         """Return mean and variance; those of the tails have a closed form."""
         points, masses = self.rule(4)
-        low, high = self.below[0] / self.slopes[0], self.above[-1] / self.slopes[-1]
+        lower, upper, low, high = self._tails
         points = np.r_[self.points[0] - low, points[4:-4], self.points[-1] + high]
-        masses = np.r_[self.below[0], masses[4:-4], self.above[-1]]
+        masses = np.r_[lower, masses[4:-4], upper]
         mean = float(masses @ points)
-        spread = self.below[0] * low**2 + self.above[-1] * high**2
+        spread = lower * low**2 + upper * high**2
         return mean, float(masses @ np.square(points - mean) + spread)
 
 

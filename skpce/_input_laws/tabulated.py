@@ -23,7 +23,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import stats
@@ -62,9 +62,8 @@ class TabulatedLaw(InputLaw):
     def _describe(self) -> str:
         """Return the name of the distribution for messages."""
 
-    @abstractmethod
-    def _advice(self) -> str:
-        """Return what to do about a degree that is too high, as a sentence."""
+    #: What to do about a degree that is too high, as a sentence.
+    advice: ClassVar[str]
 
     # By degree, so that they do not depend on earlier degrees.
     @cached_property
@@ -115,7 +114,7 @@ class TabulatedLaw(InputLaw):
         raise ValueError(
             f"The 'distribution' parameter of {owner} gives {name} "
             f"{self._describe()}, which does not carry degree {degree}: {reason}. "
-            f"{self._advice()}"
+            f"{self.advice}"
         )
 
 
@@ -187,22 +186,20 @@ class ContinuousLaw(GeneralFrozenLaw):
 
         return standardised(1), standardised(3)
 
-    def for_any_degree(self) -> InputLaw:
-        if of_logarithm(self.frozen) is None:
+    def for_degree(self, degree: int | None) -> InputLaw:
+        if degree is not None or of_logarithm(self.frozen) is None:
             return self
         kind = LogNormalLaw if family_name(self.frozen) == "lognorm" else LogUniformLaw
         return kind.from_frozen(self.frozen)
 
-    def _advice(self) -> str:
+    @property
+    def advice(self) -> str:  # type: ignore[override]
         wide = family_name(self.frozen) in _LOGARITHMIC
         logarithm = "take the logarithm of the input, or " if wide else ""
         return (
             f"Lower the degree, {logarithm}map the input to a normal one, "
             f"{MAP_TO_NORMAL}"
         )
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        return np.asarray(self.frozen.rvs(size=size, random_state=generator))
 
     def to_scipy(self) -> Any:
         return self.frozen
@@ -245,6 +242,7 @@ class DiscreteLaw(GeneralFrozenLaw):
     """
 
     polynomial = "D"
+    advice = "Lower the degree, or give a continuous distribution that is close."
 
     @cached_property
     def _values(self) -> FloatArray | None:
@@ -290,9 +288,6 @@ class DiscreteLaw(GeneralFrozenLaw):
                 f"it needs a table of more than {_LARGEST_TABLE} values"
             )
         return loc + np.arange(first, last + 1.0)
-
-    def _advice(self) -> str:
-        return "Lower the degree, or give a continuous distribution that is close."
 
     @property
     def largest_degree(self) -> float:
@@ -397,14 +392,18 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
     is_linear: bool = field(default=False, kw_only=True)  # between the values
 
     polynomial = "E"
+    advice = (
+        "Values in tight groups carry few degrees more than there are groups. "
+        "Lower the degree, or name a family."
+    )
 
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> EmpiricalLaw:
         table = measure_of_sample(column, weights).without_rounding()
         return cls(*table.mean_and_deviation(), table=table)
 
-    def for_degree(self, degree: int) -> EmpiricalLaw:
-        degree = int(min(degree, self.largest_degree))
+    def for_degree(self, degree: int | None) -> EmpiricalLaw:
+        degree = int(min(degree or 0, self.largest_degree))
         if degree < 2:  # a straight line
             return self
         points = self.table.points
@@ -443,12 +442,6 @@ class EmpiricalLaw(LevelsLaw, TabulatedLaw):
 
     def describe(self) -> str:
         return describe_levels(self.table.points)
-
-    def _advice(self) -> str:
-        return (
-            "Values in tight groups carry few degrees more than there are groups. "
-            "Lower the degree, or name a family."
-        )
 
 
 # More levels than this are not listed.

@@ -61,6 +61,8 @@ def _warn_of_held(
 ) -> None:
     """Warn of inputs with a stated distribution that have one value."""
     is_held = (X[0] == X).all(axis=0) & (len(X) > 1)
+    if not is_held.any():
+        return
     held = [i for i in np.flatnonzero(is_held).tolist() if not laws[i].learned]
     if held:
         said = _listed([f"{names[i]} = {X[0, i]:g}" for i in held])
@@ -74,12 +76,12 @@ def _warn_of_held(
 
 def _warn_of_repeats(basis: Basis, X: FloatArray) -> None:
     """Warn of repeats of few settings beside the terms, and of all there may be."""
-    levels = [len(np.unique(column)) for column in X.T]
-    if 2 * max(levels) > len(X):
+    levels = 1.0 + np.count_nonzero(np.diff(np.sort(X, axis=0), axis=0), axis=0)
+    if 2 * levels.max() > len(X):
         return
     n_terms = len(basis.multi_indices) if isinstance(basis, PolynomialBasis) else np.inf
     n_settings = len(np.unique(X, axis=0))
-    few = min(_FEW * n_terms, _PART * np.prod(np.array(levels, dtype=np.float64)))
+    few = min(_FEW * n_terms, _PART * np.prod(levels))
     if n_settings < few and 2 * n_settings <= len(X):
         warn_outside_folds(
             f"The {len(X)} samples are of {n_settings} settings, few beside "

@@ -158,18 +158,6 @@ class KernelBasis(Functions):
                 parts += [known, np.sqrt(rest)[:, np.newaxis]]
             yield rows, np.hstack(parts)
 
-    def evaluate(
-        self,
-        X: FloatArray,  # shape: (n_rows, n_features)
-        slope_of: int | None = None,
-        largest_product: float = np.inf,
-    ) -> FloatArray:  # shape: (n_rows, n_functions)
-        """Evaluate the functions at rows; other arguments are for listed terms."""
-        values = np.empty((len(X), self.n_functions))
-        for rows, design in self.blocks(X):
-            values[rows] = design
-        return values
-
     # Parts
 
     def of_inputs(self, features: Sequence[int]) -> KernelBasis:

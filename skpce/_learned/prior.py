@@ -40,6 +40,7 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 from scipy.special import chdtrc, expit
 
+from .._basis.basis import longer_sets
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
 
 #: Drivers take a fit for noise alone below this log evidence for more:
@@ -281,17 +282,11 @@ def _products_above(
             for number, after in enumerate(prior.order_weights[order:].tolist())
         )
         reach = np.searchsorted(-values, -least / np.maximum(products * gain, 1e-300))
-        counts = np.maximum(reach - places[:, -1] - 1, 0)
-        if counts.sum() > 50 * most:
+        if np.maximum(reach - places[:, -1] - 1, 0).sum() > 50 * most:
             return None
-        left = np.repeat(np.arange(len(places)), counts)
-        starts = np.cumsum(counts) - counts
-        right = np.arange(counts.sum()) - np.repeat(starts, counts) + 1
-        right += places[left, -1]
-        apart = (inputs[places[left]] != inputs[right][:, np.newaxis]).all(axis=1)
-        left, right = left[apart], right[apart]
-        places = np.column_stack([places[left], right])
-        products = products[left] * values[right]
+        which, factor = longer_sets(places, reach, inputs)
+        places = np.column_stack([places[which], factor])
+        products = products[which] * values[factor]
     return np.concatenate(found), np.concatenate(variances)
 
 
@@ -523,15 +518,6 @@ class Observations:
         gram = scaled.T @ scaled if small == scaled.shape[1] else scaled @ scaled.T
         number = total**2 / float(np.square(gram).sum())
         return cls(rows, factor / np.sqrt(total), weights, max(number, 1.0))
-
-    def subset(self, most: int) -> Observations:
-        """Return some of the rows, evenly spread, or all."""
-        if len(self.rows) <= most:
-            return self
-        at = np.linspace(0, len(self.rows) - 1, most).round().astype(np.int64)
-        return Observations(
-            self.rows[at], self.factor[at], self.weights[at], self.number
-        )
 
     def solved(
         self, kernel: FloatArray, noise: float

@@ -35,6 +35,7 @@ from .._solvers.problem import (
     LinearProblem,
     join_fits,
     sum_rows,
+    weighted_squares,
 )
 from .._solvers.ridge import (
     GeneralizedRidgeSolver,
@@ -155,9 +156,9 @@ def likely_penalties(
     near: float,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the most likely penalty of each group, for targets of any variance."""
-    _, centred = decomposition.center_targets(targets)
-    squares = np.square(decomposition.project(centred))
-    rest = decomposition.weights @ np.square(centred) - squares.sum(axis=0)
+    mean, loadings = decomposition.project(targets)
+    squares = np.square(loadings)
+    rest = weighted_squares(targets, decomposition.weights, mean) - squares.sum(axis=0)
     labels, group_of = np.unique(groups, return_inverse=True)
     squares = sum_rows(squares.T, group_of, len(labels)).T
     rest = sum_rows(np.maximum(rest, 0.0), group_of, len(labels))
@@ -199,7 +200,7 @@ def learn_from(
         basis = parameters.learn(samples.inputs, samples.weights, names)
         return learn_terms(basis.laws, samples, groups, basis.multi_indices)
     found = parameters.learn_laws(samples.inputs, samples.weights, names)
-    laws = [law.for_any_degree() for law in found]
+    laws = [law.for_degree(None) for law in found]
     order = parameters.interaction_order
     return learn_terms(
         laws, samples, groups, None, None if order is None else int(order)
@@ -223,21 +224,19 @@ def learn_terms(
         prior_of[labels] = np.arange(len(labels))
     joined = without_copies(samples)
     distinct = with_mean_weight_one(joined)
-    rows = spread_rows(distinct, _MOST_ROWS)
-    few = distinct if rows is None else rows_of(distinct, rows)
+    few = distinct.of(spread_rows(len(distinct.inputs), _MOST_ROWS))
+    n_few = len(few.inputs)
     every = terms_of(laws, few.inputs, n_functions, listed, largest_order)
-    part = spread_rows(few, min(max(len(few.inputs) // 3, _PART[0]), _PART[1]))
-    if len(few.inputs) <= _FEW_ROWS:
-        part = None
+    part = spread_rows(n_few, min(max(n_few // 3, _PART[0]), _PART[1]))
     learned = []
-    with one_thread_if_small(len(few.inputs) ** 2):
+    with one_thread_if_small(n_few**2):
         for number in range(int(prior_of.max(initial=0)) + 1):
             own = few.targets[:, prior_of[groups] == number]
             if shares:
                 own = equally_large(own, groups, few.weights)
             known = observations_of(own, few.weights)
             search = every, n_functions, contrasts
-            if part is None:
+            if n_few <= _FEW_ROWS:
                 prior = learn_prior(*search, known)
             else:
                 some = terms_of(
@@ -256,7 +255,7 @@ def learn_terms(
             learned.append(prior)
     priors = [prior.shrunk() for prior in learned]
     noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
-    refined = shares or rows is not None
+    refined = shares or n_few < len(distinct.inputs)
     basis = _basis_of(laws, samples, priors, listed, len(joined.inputs))
     if isinstance(basis, PolynomialBasis):
         scales = np.sqrt([prior.variances(basis.multi_indices) for prior in priors])
@@ -387,10 +386,6 @@ def _reach_of(
     return reach
 
 
-def rows_of(samples: Samples, rows: IndexArray) -> Samples:
-    return samples.of(rows, np.arange(samples.targets.shape[1]))
-
-
 def without_copies(samples: Samples) -> Samples:
     """Join equal rows, and sort them by what no order of rows or inputs changes."""
     missing = np.isnan(samples.targets)
@@ -402,7 +397,7 @@ def without_copies(samples: Samples) -> Samples:
     spread = np.abs(centred).max(axis=0)
     distance = np.square(centred / np.where(spread > 0, spread, 1.0)).sum(axis=1)
     order = np.lexsort((distance.round(9), *targets[first].T))
-    return replace(rows_of(samples, first[order]), weights=weights[order])
+    return replace(samples.of(first[order]), weights=weights[order])
 
 
 def with_mean_weight_one(samples: Samples) -> Samples:
@@ -410,12 +405,9 @@ def with_mean_weight_one(samples: Samples) -> Samples:
     return replace(samples, weights=samples.weights / samples.weights.mean())
 
 
-def spread_rows(samples: Samples, most: int) -> IndexArray | None:
-    """Return rows spread over those of sorted samples; None for all."""
-    n_rows = len(samples.inputs)
-    if n_rows <= most:
-        return None
-    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
+def spread_rows(n_rows: int, most: int) -> IndexArray:
+    """Return rows spread over those of sorted samples, or all."""
+    return np.linspace(0, n_rows - 1, min(most, n_rows)).round().astype(np.int64)
 
 
 def equally_large(
@@ -529,16 +521,17 @@ def _settled(
     variances = prior.variances(multi_indices)
     active = multi_indices > 0
     alone = active & (active.sum(axis=1) == 1)[:, np.newaxis]
-    used = known.subset(_MOST_DRAWN)
-    design = design[used.rows]
-    used = replace(used, rows=np.arange(len(design)))
+    at = spread_rows(len(known.rows), _MOST_DRAWN)
+    design = design[known.rows[at]]
+    some = known.factor[at], known.weights[at], known.number
+    used = Observations(np.arange(len(at)), *some)
     kernel = (design * variances) @ design.T
     best = used.evidence(kernel, prior.noise)[0]
     found = np.zeros((2, multi_indices.shape[1]), dtype=bool)
     for row, members in enumerate((alone, active)):
         for i in np.flatnonzero((members.T @ variances) > 1e-6 * variances.sum()):
-            some = design[:, members[:, i]]
-            without = kernel - (some * variances[members[:, i]]) @ some.T
+            own = design[:, members[:, i]]
+            without = kernel - (own * variances[members[:, i]]) @ own.T
             found[row, i] = used.evidence(without, prior.noise)[0] - best > _SETTLED
     return found
 
@@ -554,9 +547,8 @@ def _priors(
     spread: float,
 ) -> Iterator[TermPrior]:
     """Draw priors around the learned one."""
-    rows = spread_rows(samples, _MOST_DRAWN)
-    some = samples if rows is None else rows_of(samples, rows)
-    own = scaled if rows is None else scaled[rows]
+    rows = spread_rows(len(samples.inputs), _MOST_DRAWN)
+    some, own = samples.of(rows), scaled[rows]
     order = len(prior.order_weights)
     terms = terms_of(laws, some.inputs, prior.n_functions, multi_indices, order)
     search = Search(

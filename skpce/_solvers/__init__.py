@@ -38,9 +38,6 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
 
 _MADE = {name: make(DEFAULT_ALPHAS, CRITERIA[0]) for name, make in SOLVERS.items()}
 
-#: Solvers that choose among ``alphas``; the others accept none.
-PENALIZED = frozenset(name for name, made in _MADE.items() if made.takes_alphas)
-
 #: Solvers that can fit from sums over the samples, without a design matrix.
 FROM_MOMENTS = frozenset(name for name, made in _MADE.items() if made.fits_moments)
 
@@ -50,10 +47,11 @@ def make_solver(
 ) -> CoefficientSolver:
     """Check ``solver``, ``alphas`` and ``regressor`` and return the solver."""
     check_option(owner, "solver", name, SOLVERS)
-    check_alphas(owner, alphas)
+    if alphas is not None:
+        check_alphas(owner, alphas)
     if regressor is not None:
         check_regressor(owner, regressor)
-    if alphas is not None and (regressor is not None or name not in PENALIZED):
+    if alphas is not None and (regressor is not None or not _MADE[name].takes_alphas):
         shown = f"solver={name!r}" if regressor is None else f"regressor={regressor!r}"
         raise ValueError(
             f"The 'alphas' parameter of {owner} must be None with {shown}, "

@@ -28,35 +28,15 @@ from scipy.sparse import csr_array
 
 from .._checks import FloatArray, IndexArray, state_of_fields
 
-# Sums and decompositions of many rows, in blocks that stay in the cache.
-#
-# A second array of the size of the data costs more than the arithmetic on it.
-
-
-# Numbers that are in use at once: 512 KiB, which stay in the cache.
-_BLOCK = 65_536
-
-#: Of fewer rows a product of matrices takes longer than its block saves.
-FEWEST_ROWS = 256
-
 
 def weighted_squares(
     values: FloatArray,  # shape: (n_samples, n)
     weights: FloatArray,  # shape: (n_samples,)
     center: FloatArray | float = 0.0,  # shape: (n,)
 ) -> FloatArray:  # shape: (n,)
-    """Return the weighted sum of squares about a center, without a second array."""
-    sums = np.zeros(values.shape[1])
-    for rows in blocks_of_rows(values.shape):
-        rest = values[rows] - center
-        sums += weights[rows] @ np.square(rest, out=rest)
-    return sums
-
-
-def blocks_of_rows(shape: tuple[int, int], at_least: int = 1) -> Iterator[slice]:
-    """Yield rows whose numbers stay in the cache, or at least so many."""
-    size = max(at_least, _BLOCK // max(shape[1], 1))
-    yield from (slice(k, k + size) for k in range(0, shape[0], size))
+    """Return the weighted sum of squares about a center."""
+    rest = values - center
+    return np.asarray(weights @ np.square(rest, out=rest))
 
 
 #: The Gram matrix squares the condition number; up to this ratio of its eigenvalues
@@ -67,10 +47,7 @@ SMALLEST_EIGENVALUE_RATIO = 1e-5
 def factorize(
     matrix: FloatArray,  # shape: (n_samples, n_columns)
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the singular value decomposition without what is rounding.
-
-    The matrix may be overwritten.
-    """
+    """Return the singular value decomposition without what is rounding."""
     n_samples, n_columns = matrix.shape
     if not matrix.size:
         return matrix[:, :0], np.zeros(0), np.zeros((0, n_columns))
@@ -78,10 +55,7 @@ def factorize(
         squares, vectors = np.linalg.eigh(matrix.T @ matrix)
         if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
             values = np.sqrt(squares)
-            scaled = vectors / values
-            for rows in blocks_of_rows(matrix.shape, FEWEST_ROWS):
-                matrix[rows] = matrix[rows] @ scaled
-            return matrix, values, vectors.T
+            return matrix @ (vectors / values), values, vectors.T
     else:
         squares, vectors = np.linalg.eigh(matrix @ matrix.T)
         large = squares > SMALLEST_EIGENVALUE_RATIO * squares[-1]
@@ -307,14 +281,14 @@ class CoefficientSolver(ABC):
         None is chosen anew: copies of a sample would leak into its leave-one-out error.
         """
 
-    @abstractmethod
     def resample(
         self,
         problem: LinearProblem,
         fit: LinearFit,
         counts: IndexArray,  # shape: (n_resamples, n_samples)
     ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms)
-        """Refit on many resamples."""
+        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
+        return np.array([self.refit(problem.resampled(row), fit) for row in counts])
 
 
 @dataclass(frozen=True)
@@ -335,12 +309,19 @@ class LeverageFactor:
         center, used = np.zeros(n_terms), np.zeros(0, dtype=np.int64)
         return cls(np.zeros((0, 0)), nothing, center, used, nothing, base)
 
+    def kept(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
+        """Return the share of each loading that a penalty leaves in the residuals."""
+        return alphas / (self.singular_values[:, np.newaxis] ** 2 + alphas)
+
     def coefficients(
         self,
         mean: FloatArray,  # shape: (n_targets,), of the targets
-        slopes: FloatArray,  # shape: (rank, n_targets), along the singular vectors
+        loadings: FloatArray,  # shape: (rank, n_targets), on the left singular vectors
+        alpha: FloatArray,  # shape: (n_targets,)
     ) -> FloatArray:  # shape: (n_targets, n_terms)
         """Return the coefficients of the terms, with the intercept where it is free."""
+        values = self.singular_values[:, np.newaxis]
+        slopes = (values / (values**2 + alpha)) * loadings
         coefficients = np.zeros((len(mean), len(self.center)))
         coefficients[:, self.used] = (slopes.T @ self.right) * self.scale
         if self.base > 0:
@@ -499,92 +480,58 @@ class DesignDecomposition:
         factor = LeverageFactor(right, values, center, used, given[used], base)
         return cls(left / root, factor, weights)
 
-    def target_mean(self, targets: FloatArray) -> FloatArray:
-        """Return the weighted mean of the targets; 0 without a free intercept."""
-        if self.factor.base > 0:
-            return weighted_mean(targets, self.weights)
-        return np.zeros(targets.shape[1])
-
-    def center_targets(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weighted mean of the targets, and the targets about it."""
-        mean = self.target_mean(targets)
-        return mean, targets - mean
-
     def project(
-        self, targets: FloatArray, center: FloatArray | float = 0.0
-    ) -> FloatArray:
-        """Return the loadings of targets about a center; shape (rank, n_targets)."""
-        loadings = np.zeros((self.left.shape[1], targets.shape[1]))
-        for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
-            rest = (targets[rows] - center) * self.weights[rows, np.newaxis]
-            loadings += self.left[rows].T @ rest
-        return loadings
-
-    @cached_property
-    def _left_out(self) -> FloatArray:
-        """The weight that is left out: one copy, or the sample if it has less."""
-        return np.minimum(self.weights, 1.0)
+        self, targets: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:  # shapes: (n_targets,), (rank, n_targets)
+        """Return means of targets, 0 for a penalised intercept, and loadings."""
+        mean = np.zeros(targets.shape[1])
+        if self.factor.base > 0:
+            mean = weighted_mean(targets, self.weights)
+        return mean, self.left.T @ ((targets - mean) * self.weights[:, np.newaxis])
 
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
         """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
         leverage = np.einsum("ik,ik->i", self.left, self.left) + self.factor.base
-        base = 1.0 - self._left_out * leverage
+        base = 1.0 - np.minimum(self.weights, 1.0) * leverage
         return np.where(base > SMALLEST_FREEDOM, base, 0.0)
 
     def path_complement(self, alphas: FloatArray) -> FloatArray:
         """Return ``1 - leverage`` of one copy of each; (n_samples, n_alphas)."""
         # In this form nothing cancels when the penalty is small.
-        kept = self.kept(alphas)
-        complement = np.empty((len(self.left), len(alphas)))
-        for rows in blocks_of_rows(self.left.shape):
-            np.matmul(np.square(self.left[rows]), kept, out=complement[rows])
-        complement *= self._left_out[:, np.newaxis]
-        complement += self._unpenalized_complement[:, np.newaxis]
-        return complement
+        # Left out is one copy, or the sample if it has less weight.
+        shrunk = np.minimum(self.weights, 1.0)[:, np.newaxis] * np.square(self.left)
+        return (
+            shrunk @ self.factor.kept(alphas)
+            + self._unpenalized_complement[:, np.newaxis]
+        )
 
     def mean_complement(self, alphas: FloatArray) -> FloatArray:  # (n_alphas,)
         """Return the weighted mean of ``path_complement`` over the samples."""
-        copies = self.weights * self._left_out
+        copies = self.weights * np.minimum(self.weights, 1.0)
         sums = np.square(self.left).T @ copies  # (rank,)
         base = self.weights @ self._unpenalized_complement
-        return np.asarray(base + sums @ self.kept(alphas)) / self.weights.sum()
+        return np.asarray(base + sums @ self.factor.kept(alphas)) / self.weights.sum()
 
     def residuals(
         self,
-        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
+        centred: FloatArray,  # shape: (n_samples, n_targets)
         loadings: FloatArray,  # shape: (rank, n_targets)
         alpha: float | FloatArray,  # of all targets, or of each
-        rows: slice = slice(None),
-    ) -> FloatArray:  # shape: (n_rows, n_targets)
-        """Return the residuals of one penalty a target, of some samples."""
-        found = self.outside(centred, loadings, rows)
-        found += self.left[rows] @ (self.kept(np.atleast_1d(alpha)) * loadings)
-        return found
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        """Return the residuals of one penalty a target."""
+        inside = self.left @ (self.factor.kept(np.atleast_1d(alpha)) * loadings)
+        return inside + self.outside(centred, loadings)
 
     def outside(
         self,
-        centred: FloatArray,  # shape: (n_rows, n_targets), of these rows
+        centred: FloatArray,  # shape: (n_samples, n_targets)
         loadings: FloatArray,  # shape: (rank, n_targets)
-        rows: slice = slice(None),
-    ) -> FloatArray:  # shape: (n_rows, n_targets)
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
         """Return the part of the residuals that no penalty changes."""
-        outside = self.left[rows] @ loadings
-        np.subtract(centred, outside, out=outside)
-        outside[self._unpenalized_complement[rows] == 0.0] = 0.0
+        outside = centred - self.left @ loadings
+        outside[self._unpenalized_complement == 0.0] = 0.0
         return outside
-
-    def coefficients(
-        self, mean: FloatArray, loadings: FloatArray, alpha: FloatArray
-    ) -> FloatArray:
-        """Return coefficients of shape (n_targets, n_terms); one alpha per target."""
-        values = self.factor.singular_values[:, np.newaxis]
-        slopes = (values / (values**2 + alpha)) * loadings
-        return self.factor.coefficients(mean, slopes)
-
-    def kept(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
-        """Return the share of each loading that a penalty leaves in the residuals."""
-        return alphas / (self.factor.singular_values[:, np.newaxis] ** 2 + alphas)
 
 
 def sum_rows(

@@ -8,17 +8,13 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import FloatArray, IndexArray
 from .problem import (
-    FEWEST_ROWS,
     CoefficientSolver,
     DesignDecomposition,
     DesignMoments,
@@ -27,7 +23,6 @@ from .problem import (
     LinearFit,
     LinearProblem,
     best_penalties,
-    blocks_of_rows,
     weighted_squares,
 )
 
@@ -36,6 +31,8 @@ def distinct_scales(
     scales: FloatArray,  # shape: (n_targets, n_terms)
 ) -> list[tuple[FloatArray, IndexArray]]:
     """Return each distinct row with the targets that have it."""
+    if len(scales) and (scales == scales[0]).all():
+        return [(scales[0], np.arange(len(scales)))]
     rows, row_of = np.unique(scales, axis=0, return_inverse=True)
     row_of = row_of.ravel()
     return [(row, np.flatnonzero(row_of == k)) for k, row in enumerate(rows)]
@@ -45,7 +42,7 @@ def distinct_scales(
 _SMALLEST_RATIO = 1e-7
 
 
-def resampled_slopes(
+def slopes_by_normal_equations(
     columns: FloatArray,  # shape: (n_samples, n_columns)
     targets: FloatArray,  # shape: (n_samples, n_targets)
     weights: FloatArray,  # shape: (n_samples,)
@@ -89,65 +86,40 @@ class GeneralizedRidgeSolver(CoefficientSolver):
     free_intercept: bool = True
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        coefficients = np.empty_like(fit.scales)
+        coefficients = np.zeros_like(fit.scales)
         for scale, targets in distinct_scales(fit.scales):
-            coefficients[targets] = self._refit_group(problem, fit, scale, targets)
+            some, alpha = problem.targets[:, targets], fit.alpha[targets]
+            coefficients[targets] = self._refitted(problem, some, scale, alpha)
         return coefficients
 
-    def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
-    ) -> FloatArray:
-        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
-        found = np.empty((len(counts), *fit.scales.shape))
-        for scale, targets in distinct_scales(fit.scales):
-            for coefficients, row in zip(found, counts, strict=True):
-                own = problem.resampled(row)
-                coefficients[targets] = self._resampled(own, fit, scale, targets)
-        return found
-
-    def _resampled(
+    def _refitted(
         self,
         problem: LinearProblem,
-        fit: LinearFit,
-        scale: FloatArray,
-        targets: IndexArray,
-    ) -> FloatArray:
-        """Refit by the normal equations, where these lose no digits."""
-        center, mean = np.zeros(len(scale)), np.zeros(len(targets))
-        values = problem.targets[:, targets]
-        used = np.flatnonzero(scale)
+        targets: FloatArray,  # shape: (n_samples, n_chosen)
+        scale: FloatArray,  # shape: (n_terms,)
+        alpha: FloatArray,  # shape: (n_chosen,)
+    ) -> FloatArray:  # shape: (n_chosen, n_terms)
+        """Refit by the normal equations, unless digits would be lost."""
+        design, weights, used = problem.design, problem.weights, np.flatnonzero(scale)
+        center, mean = np.zeros(len(scale)), np.zeros(len(alpha))
         if self.free_intercept:
             used = used[used > 0]
-            share = problem.weights / problem.weights.sum()
-            center, mean = share @ problem.design, share @ values
-        columns = (problem.design[:, used] - center[used]) * scale[used]
-        slopes = resampled_slopes(
-            columns, values - mean, problem.weights, fit.alpha[targets]
-        )
+            share = weights / weights.sum()
+            center, mean = share @ design, share @ targets
+        columns = (design[:, used] - center[used]) * scale[used]
+        slopes = slopes_by_normal_equations(columns, targets - mean, weights, alpha)
         if slopes is None:
-            return self._refit_group(problem, fit, scale, targets)
-        coefficients = np.zeros((len(targets), len(scale)))
+            free = self.free_intercept
+            decomposition = DesignDecomposition.from_design(
+                design, weights, free_intercept=free, scale=scale
+            )
+            known = decomposition.project(targets)
+            return decomposition.factor.coefficients(*known, alpha)
+        coefficients = np.zeros((len(alpha), len(scale)))
         coefficients[:, used] = slopes.T * scale[used]
         if self.free_intercept:
             coefficients[:, 0] = mean - coefficients @ center
         return coefficients
-
-    def _refit_group(
-        self,
-        problem: LinearProblem,
-        fit: LinearFit,
-        scale: FloatArray,
-        targets: IndexArray,
-    ) -> FloatArray:
-        """Refit the targets of one scale; shape (n_chosen, n_terms)."""
-        decomposition = DesignDecomposition.from_design(
-            problem.design,
-            problem.weights,
-            free_intercept=self.free_intercept,
-            scale=scale,
-        )
-        mean, loadings = _project(decomposition, problem.targets[:, targets])
-        return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
 class RidgePathSolver(GeneralizedRidgeSolver):
@@ -208,21 +180,8 @@ class PaperSolver(RidgePathSolver):
 #: How a penalty is chosen: closed-form leave-one-out, generalised cross-validation.
 CRITERIA = ("loo", "gcv")
 
-# Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
-_LARGEST_PATH_BLOCK = 65_536
-
-# With more residuals than this on a path none of them is formed.
-_LARGE_PATH = 16_777_216
-
-# More than scores that tie differ by, and than rounding.
-_MARGIN = 1e-5
-
-# Combinations of the factors below this share of them change no score's first 11
-# digits.
-_SMALLEST_SHARE = 1e-13
-
-# Below this share of what the sums are made of they lose too many digits.
-_SMALLEST_SUM = 1e-4
+# Residuals of a path that are held at once, but for so many rows: 512 KiB.
+_LARGEST_BLOCK, _FEWEST_ROWS = 262144, 256
 
 
 def _fit_of(
@@ -238,16 +197,13 @@ def _fit_of(
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
-    loo, scaled = np.empty_like(targets), np.empty_like(targets)
-    for rows in blocks_of_rows(targets.shape):
-        residuals = decomposition.residuals(targets[rows] - mean, loadings, alpha, rows)
-        own = root[rows].take(value_of, axis=1)
-        np.divide(residuals, own, out=scaled[rows])
-        np.divide(scaled[rows], own, out=loo[rows])
+    own = root.take(value_of, axis=1)
+    scaled = decomposition.residuals(targets - mean, loadings, alpha) / own
+    loo = scaled / own
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
     return LinearFit(
-        decomposition.coefficients(mean, loadings, alpha),
+        factor.coefficients(mean, loadings, alpha),
         alpha,
         factor.scales(len(alpha)),
         Leverage.shared(factor, alpha),
@@ -266,9 +222,7 @@ def solve_path(
     criterion: str = "loo",
 ) -> LinearFit:
     """Fit every penalty and select the best of each group by the criterion."""
-    mean, loadings = _project(decomposition, targets)
-    if criterion == "loo" and len(alphas) * targets.size > _LARGE_PATH:
-        alphas = _in_question(decomposition, targets, loadings, alphas, mean)
+    mean, loadings = decomposition.project(targets)
     scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
     best, least = best_penalties(scores, groups)
     return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
@@ -280,38 +234,8 @@ def fit_penalties(
     alpha: FloatArray,  # shape: (n_targets,)
 ) -> LinearFit:
     """Fit targets with given penalties; the criterion is leave-one-out."""
-    mean, loadings = _project(decomposition, targets)
+    mean, loadings = decomposition.project(targets)
     return _fit_of(decomposition, targets, mean, loadings, alpha)
-
-
-def _project(
-    decomposition: DesignDecomposition, targets: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the means of the targets, and their loadings about these."""
-    mean = decomposition.target_mean(targets)
-    return mean, decomposition.project(targets, mean)
-
-
-def _in_question(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,), ascending
-    center: FloatArray,  # shape: (n_targets,)
-) -> FloatArray:  # shape: (n_alphas or fewer,)
-    """Leave out the largest penalties that are worse than the smallest one anyway.
-
-    Leaving samples out enlarges residuals, and by no more than the largest leverage
-    does. Fewer penalties differ less, and need fewer products.
-    """
-    spread = weighted_squares(targets, decomposition.weights, center)
-    inside = _inside_squares(decomposition, loadings, alphas)
-    squares = spread - np.square(loadings).sum(axis=0) + inside
-    least = decomposition.path_complement(alphas[:1]).min()
-    with np.errstate(divide="ignore"):
-        most = (1.0 + _MARGIN) * (squares[0] + _MARGIN * spread) / np.square(least)
-    possible = np.flatnonzero((squares <= most).any(axis=1))
-    return alphas[: possible.max(initial=0) + 1]
 
 
 def path_scores(
@@ -323,108 +247,33 @@ def path_scores(
     center: FloatArray | float = 0.0,  # shape: (n_targets,)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
-    total = decomposition.weights.sum()
+    factor, total = decomposition.factor, decomposition.weights.sum()
+    outside = decomposition.outside(targets - center, loadings)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)
-        factors = 1.0 / np.square(np.where(mean > 0.0, mean, np.nan))
-        squares = _inside_squares(decomposition, loadings, alphas)
-        for rows, outside in _outside(decomposition, targets, loadings, center):
-            squares += decomposition.weights[rows] @ np.square(outside, out=outside)
-        return factors[:, np.newaxis] * squares / total
+        freedom = np.where(mean > 0.0, mean, np.nan)
+        squares = decomposition.weights @ np.square(outside)
+        return _gcv(factor, loadings, alphas, squares / total, freedom, total)
     complement = decomposition.path_complement(alphas)
-    defined = bool(complement.min(initial=np.inf) > 0.0)
-    if len(alphas) * targets.size > _LARGE_PATH and defined:
-        scores, size = _scores_of_sums(
-            decomposition, targets, loadings, alphas, complement, center
-        )
-        if (scores > _SMALLEST_SUM * size).all():
-            return scores / total
-    if not defined:
-        complement = np.where(complement > 0.0, complement, np.nan)
+    complement[complement <= 0.0] = np.nan
     n_samples, n_targets = targets.shape
-    scores = np.empty((len(alphas), n_targets))
-    outside = decomposition.outside(targets - center, loadings)[:, np.newaxis]
-    has_outside = bool(outside.any())  # not where terms reach every sample
-    step = max(1, _LARGEST_PATH_BLOCK // max(n_targets, 1))
+    scores = np.zeros((len(alphas), n_targets))
+    step = max(1, _LARGEST_BLOCK // max(n_targets, 1))
     for start in range(0, len(alphas), step):
         some = slice(start, start + step)
-        kept = decomposition.kept(alphas[some])[:, :, np.newaxis]
+        kept = factor.kept(alphas[some])[:, :, np.newaxis]
         size = kept.shape[1] * n_targets
         shrunk = (kept * loadings[:, np.newaxis]).reshape(len(kept), size)
-        sums = np.zeros(size)
-        for rows in blocks_of_rows((n_samples, size), FEWEST_ROWS):
+        n_rows = max(_FEWEST_ROWS, _LARGEST_BLOCK // max(size, 1))
+        for first in range(0, n_samples, n_rows):
+            rows = slice(first, first + n_rows)
             flat = decomposition.left[rows] @ shrunk
             errors = flat.reshape(len(flat), kept.shape[1], n_targets)
-            if has_outside:
-                errors += outside[rows]
+            errors += outside[rows, np.newaxis]
             errors /= complement[rows, some, np.newaxis]
-            sums += decomposition.weights[rows] @ np.square(flat, out=flat)
-        scores[some] = sums.reshape(scores[some].shape)
+            sums = decomposition.weights[rows] @ np.square(flat, out=flat)
+            scores[some] += sums.reshape(scores[some].shape)
     return scores / total
-
-
-def _outside(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,
-    loadings: FloatArray,
-    center: FloatArray | float,
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield rows, and what no penalty changes in their residuals."""
-    for rows in blocks_of_rows(targets.shape, FEWEST_ROWS):
-        yield rows, decomposition.outside(targets[rows] - center, loadings, rows)
-
-
-def _inside_squares(
-    decomposition: DesignDecomposition, loadings: FloatArray, alphas: FloatArray
-) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Return the sums of squares that penalties add to the residuals."""
-    return np.asarray(np.square(decomposition.kept(alphas)).T @ np.square(loadings))
-
-
-def _scores_of_sums(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,)
-    complement: FloatArray,  # shape: (n_samples, n_alphas), positive
-    center: FloatArray | float,  # shape: (n_targets,)
-) -> tuple[FloatArray, FloatArray]:  # each of shape (n_alphas, n_targets)
-    """Expand the squares of the residuals, so that products of matrices do the work.
-
-    The factor of a sample is a smooth function of the penalty: the smallest one of all
-    samples, which needs no products, and a few combinations for all penalties together.
-    Beside the sums of squares the size of what they are made of is returned.
-    """
-    left, weights = decomposition.left, decomposition.weights
-    factors = weights[:, np.newaxis] / np.square(complement)
-    sizes = np.linalg.norm(factors, axis=0)
-    common = 1.0 / np.square(complement.max(axis=0))
-    rest = (factors - weights[:, np.newaxis] * common) / sizes
-    basis, lengths, shares = np.linalg.svd(rest, full_matrices=False)
-    basis = basis[:, lengths > _SMALLEST_SHARE]
-    n_forms, (rank, n_targets) = basis.shape[1], loadings.shape
-    shares = (lengths[:, np.newaxis] * shares * sizes)[:n_forms]
-    squares = np.zeros((n_forms + 1, n_targets))
-    products = np.zeros((n_forms * rank, n_targets))
-    grams = np.zeros((n_forms * rank, rank))
-    columns = np.column_stack([weights, basis]).T
-    for rows, outside in _outside(decomposition, targets, loadings, center):
-        scaled = basis[rows, :, np.newaxis] * left[rows, np.newaxis]
-        scaled = scaled.reshape(len(outside), -1).T
-        products += scaled @ outside
-        grams += scaled @ left[rows]
-        squares += columns[:, rows] @ np.square(outside, out=outside)
-    kept = decomposition.kept(alphas)  # (rank, n_alphas)
-    total = squares[0] + _inside_squares(decomposition, loadings, alphas)
-    scores = common[:, np.newaxis] * total + shares.T @ squares[1:]
-    products = products.reshape(n_forms, rank, n_targets) * loadings
-    forms = shares.T[:, :, np.newaxis] * kept.T[:, np.newaxis]
-    scores += 2.0 * (forms.reshape(len(alphas), -1) @ products.reshape(-1, n_targets))
-    grams = grams.reshape(n_forms, rank, rank)
-    for row, (share, own) in enumerate(zip(shares.T, kept.T, strict=True)):
-        gram = np.tensordot(share, grams, 1) * np.outer(own, own)
-        scores[row] += np.einsum("kt,kt->t", loadings, gram @ loadings)
-    return scores, sizes[:, np.newaxis] * total
 
 
 def solve_moments(
@@ -445,18 +294,24 @@ def solve_moments(
     used = used[used > 0]
     scale = scale[used]
     gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
-    squares, vectors = _eigen(gram)
-    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
-    scores, freedom = _gcv_scores(moments, squares, loadings, alphas)
+    squares, vectors = np.linalg.eigh(gram)
+    large = squares > len(gram) * np.finfo(float).eps * squares.max(initial=0.0)
+    vectors, values = vectors[:, large], np.sqrt(squares[large])
+    total = moments.total_weight
+    given = vectors.T, values, moments.mean, used, scale, 1.0 / total
+    factor = LeverageFactor(*given)
+    cross = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    loadings = cross / values[:, np.newaxis]
+    outside = moments.target_square - np.square(loadings).sum(axis=0)
+    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
+    free = max(total - 1.0 - len(values), 0.0)  # without a penalty
+    freedom = (free + factor.kept(alphas).sum(axis=0)) / total
+    freedom = np.where(freedom > 1e-12, freedom, np.nan)
+    scores = _gcv(factor, loadings, alphas, outside / total, freedom, total)
     best, criterion = best_penalties(scores, groups)
     alpha = alphas[best]
-    base = 1.0 / moments.total_weight
-    factor = LeverageFactor(
-        vectors.T, np.sqrt(squares), moments.mean, used, scale, base
-    )
-    slopes = loadings / (squares[:, np.newaxis] + alpha)
     return LinearFit(
-        factor.coefficients(moments.target_mean, slopes),
+        factor.coefficients(moments.target_mean, loadings, alpha),
         alpha,
         factor.scales(len(alpha)),
         Leverage.shared(factor, alpha),
@@ -467,32 +322,18 @@ def solve_moments(
     )
 
 
-def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the eigenvalues above rounding and their vectors."""
-    if len(gram) == 0:
-        return np.zeros(0), np.zeros((0, 0))
-    squares, vectors = np.linalg.eigh(gram)
-    large = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
-    return squares[large], vectors[:, large]
-
-
-def _gcv_scores(
-    moments: DesignMoments,
-    squares: FloatArray,  # shape: (rank,)
+def _gcv(
+    factor: LeverageFactor,
     loadings: FloatArray,  # shape: (rank, n_targets)
-    alphas: FloatArray,
-) -> tuple[FloatArray, FloatArray]:  # (n_alphas, n_targets), (n_alphas,)
-    r"""Return GCV and the share of degrees of freedom left, NaN where none is.
+    alphas: FloatArray,  # shape: (n_alphas,)
+    outside: FloatArray,  # shape: (n_targets,), mean square that no penalty changes
+    freedom: FloatArray,  # shape: (n_alphas,), share that is left
+    total: float,
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    r"""Return the scores of generalised cross-validation, of all penalties.
 
     :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
     w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
     """
-    kept = alphas / (squares[:, np.newaxis] + alphas)
-    inside = np.square(loadings) / squares[:, np.newaxis]
-    outside = moments.target_square - inside.sum(axis=0)  # what no penalty changes
-    outside = np.where(outside > 1e-13 * moments.target_square, outside, 0.0)
-    rest = (outside + np.square(kept).T @ inside) / moments.total_weight
-    free = max(moments.total_weight - 1.0 - len(squares), 0.0)  # without a penalty
-    freedom = (free + kept.sum(axis=0)) / moments.total_weight
-    safe = np.where(freedom > 1e-12, freedom, np.nan)
-    return rest / np.square(safe)[:, np.newaxis], safe
+    inside = np.square(factor.kept(alphas)).T @ np.square(loadings) / total
+    return (outside + inside) / np.square(freedom)[:, np.newaxis]

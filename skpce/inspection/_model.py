@@ -324,7 +324,7 @@ class IndependentColumns:
     def expansion(self, n_samples: int) -> Expansion:
         """Fit an expansion to predictions at rows."""
         rows = self.rows(n_samples)
-        laws = [self.laws[i].for_any_degree() for i in self.varying]
+        laws = [self.laws[i].for_degree(None) for i in self.varying]
         return expand(rows[:, self.varying], self.model(rows), laws)
 
     def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:

@@ -192,13 +192,6 @@ def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies, rng):
         assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-def test_columns_in_blocks_are_chosen_alike(monkeypatch):
-    columns = np.random.default_rng(0).lognormal(size=(30, 25))
-    whole = choose_laws(columns, np.ones(30))
-    monkeypatch.setattr("skpce._input_laws.choice._BLOCK_ENTRIES", 100)
-    assert choose_laws(columns, np.ones(30)) == whole
-
-
 @cases(
     ("column", "name", "words"),
     ([2.5] * 6, "empirical", "constant at 2.5"),

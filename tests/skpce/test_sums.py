@@ -86,7 +86,8 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch, rng):
 def test_sums_must_fit_in_memory(monkeypatch):
     """The design would: it has five rows."""
     X = np.random.default_rng(0).normal(size=(5, 6))
-    monkeypatch.setattr("skpce._checks.physical_memory", lambda: 24 * 84 * 83.0 / 0.75)
+    pages = {"SC_PAGE_SIZE": 24 * 84, "SC_PHYS_PAGES": 83.0 / 0.75}
+    monkeypatch.setattr("os.sysconf", pages.get)
     ridge_pce(3).fit(X, X[:, 0])
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
