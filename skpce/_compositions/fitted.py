@@ -9,7 +9,7 @@ expansion explains is its *fidelity*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,7 @@ from .._checks import (
 from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
-    RowSums,
+    map_rows,
     solve_samples,
     spread_of_targets,
     sum_blocks,
@@ -60,7 +60,6 @@ from .._solvers.problem import (
     LinearFit,
     LinearProblem,
     q2_from_sums,
-    sum_rows,
     weighted_spread,
 )
 from .._solvers.ridge import LeastSquaresSolver
@@ -70,7 +69,6 @@ from .log_ratio import (
     learn_geometry,
     log_ratios_of,
     sum_by_step,
-    sum_coordinates,
     transformer_of,
 )
 from .steps import column_labels
@@ -329,30 +327,6 @@ class FittedCompositions:
             models=self.models and self.models.of_targets(targets),
         )
 
-    def row_sums(self, level: str) -> RowSums:
-        """Add fitted coordinates up to the steps, or to the trajectory."""
-        targets = self.fitted_geometry.step_of_coordinate
-        parts, n_rows = self.geometry.step_of_active, self.geometry.layout.n_steps
-        if level == "trajectory":
-            targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
-
-        def add(values: FloatArray) -> FloatArray:
-            return sum_coordinates(values, parts, n_rows)
-
-        def largest(values: FloatArray) -> FloatArray:
-            found = np.zeros((*values.shape[:-1], n_rows))
-            for row in np.unique(targets):
-                found[..., row] = values[..., targets == row].max(axis=-1)
-            return found
-
-        def variance(values: FloatArray) -> FloatArray:
-            # Variances of additive log-ratios are not those of the step: of these only
-            # the spread over resamples is known.
-            is_known = self.fitted_geometry.log_ratio != "alr"
-            return sum_rows(is_known * values, targets, n_rows)
-
-        return RowSums(self.fitted_geometry.from_coordinates, add, largest, variance)
-
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
         """Return sums of squares of coordinates; shape (n_coordinates,).
 
@@ -417,14 +391,6 @@ class FittedCompositions:
         """Return a generator; None takes the parameter of the estimator."""
         given = self.random_state if random_state is None else random_state
         return make_generator(given)
-
-
-def map_rows(
-    image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-) -> FloatArray:
-    """Map the rows of coefficients to those of other coordinates."""
-    return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
 
 
 def _expansion_of(

@@ -38,19 +38,14 @@ from .._expansion.intervals import (
     checked_method,
     ordered_interval,
 )
-from .._expansion.problem import (
-    bootstrap_shares,
-    percentile_bounds,
-    resample_counts,
-)
+from .._expansion.problem import RowSums, map_rows, sum_coordinates
 from .._learned.kernel_basis import KernelBasis
 from .._solvers.problem import q2_from_sums
-from .fitted import FittedCompositions, map_rows
+from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
-    sum_coordinates,
 )
 
 #: Levels at which indices are given.
@@ -61,12 +56,6 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
-
-# Resamples refitted together.
-_RESAMPLES_A_BLOCK = 64
-
-# Coefficients in memory at a time while indices are computed: 64 MiB.
-_LARGEST_BLOCK = 8_388_608
 
 
 @dataclass(frozen=True)
@@ -355,14 +344,10 @@ def sobol_interval(
     draws = n_resamples, confidence_level, generator
     bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
     for part, steps in fitted.parts:  # of the same members
-        if method == "bootstrap":
-            found = _bootstrap_bounds(part, rows.of_steps(steps), *draws, progress)
-        else:
-            found = bounds_of_shares(part.problem, method, *draws, part.row_sums(level))
+        sums = _row_sums(part, rows.of_steps(steps))
+        done = counted(progress, n_resamples, len)
+        found = bounds_of_shares(part.problem, method, *draws, sums, done)
         bounds[:, np.isin(rows.steps, [*steps, ALL_STEPS])] = found
-    if method == "bootstrap":
-        first, total, shapley = np.split(bounds, 3, axis=2)
-        return SobolInterval(first, total, shapley, float(confidence_level), method)
     return ordered_interval(bounds, float(confidence_level), method)
 
 
@@ -404,29 +389,20 @@ def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -
         )
 
 
-def _bootstrap_bounds(
-    fitted: FittedCompositions,
-    level: IndexLevel,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    progress: Callable[[int, int], None] | None,
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return percentile bounds of first-order, total and Shapley shares."""
-    problem = fitted.problem
-    counts = resample_counts(fitted.weights, n_resamples, generator)
-    size = len(fitted.basis.multi_indices) * max(fitted.geometry.active_parts.size, 1)
-    step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
-    if not problem.solver.resamples_together:
-        step = 1
+def _row_sums(fitted: FittedCompositions, level: IndexLevel) -> RowSums:
+    """Add fitted coordinates up to the rows of a level."""
+    own, steps = fitted.fitted_geometry, level.steps
 
-    def squares_of(coefficients: FloatArray) -> FloatArray:
-        clr_coefficients = fitted.clr_coefficients(coefficients)
-        return level.sums(np.square(level.coefficients(clr_coefficients)))
+    def image(values: FloatArray) -> FloatArray:
+        return level.geometry.to_coordinates(own.from_coordinates(values))
 
-    done = counted(progress, n_resamples, len)
-    found = bootstrap_shares(problem, counts, squares_of, step, done=done)
-    return percentile_bounds(found, confidence_level)
+    rows = np.searchsorted(steps, own.step_of_coordinate)
+    if ALL_STEPS in steps:
+        rows = np.zeros_like(rows)
+    # Variances of additive log-ratios are not those of the step.
+    adds = own.log_ratio != "alr"
+    varies = level.spread > 0
+    return RowSums(image, level.groups, rows, len(steps), varies, adds)
 
 
 def sobol_frame(

@@ -37,7 +37,6 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
-from .._solvers.problem import sum_rows
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
@@ -409,16 +408,6 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     n_steps = geometry.layout.n_steps
     sums = np.bincount(geometry.step_of_active, per_active, n_steps)
     return np.where(geometry.has_choice, sums, np.nan)
-
-
-def sum_coordinates(
-    values: FloatArray,  # shape: (..., n_coordinates)
-    groups: IndexArray,  # shape: (n_coordinates,)
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up the coordinates of each group."""
-    sums = sum_rows(np.moveaxis(values, -1, 0), groups, n_groups)
-    return np.moveaxis(sums, 0, -1)
 
 
 # Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.

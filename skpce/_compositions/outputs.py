@@ -35,12 +35,12 @@ from .._checks import (
     warn_outside_folds,
 )
 from .._expansion.expansion import numbered_outputs, output_labels, refuse_other_outputs
+from .._expansion.problem import sum_coordinates
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import (
     LogRatioGeometry,
     clr_of,
     composition_geometry,
-    sum_coordinates,
 )
 from .steps import StepLayout, layout_from_labels, replace_zeros, resolve_layout
 

@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,6 @@ from .problem import (
     FittedProblem,
     LearnedLaws,
     RowSums,
-    bootstrap_shares,
     dirichlet_shares,
     law_errors,
     percentile_bounds,
@@ -70,6 +69,9 @@ from .problem import (
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
 # measured by ``benchmarks.pce.learned_coverage``.
 _REACH = 1.2
+
+# Resamples between reports of progress.
+_REPORTED = 64
 
 #: How an interval is made.
 INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
@@ -257,23 +259,15 @@ def bounds_of_shares(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,  # unless by the bootstrap
+    rows: RowSums = EACH_TARGET,
+    done: Callable[[FloatArray], None] | None = None,  # told of resamples
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
     draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
         return posterior_bounds(problem, *draws)
     if method == "bootstrap":
-        weights = problem.require_samples("sobol_interval").weights
-        varies = (problem.spread > 0).astype(np.float64)[:, np.newaxis]
-        found = bootstrap_shares(
-            problem,
-            resample_counts(weights, n_resamples, generator),
-            lambda coefficients: varies * np.square(coefficients),
-            max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1)),
-            generator,
-        )
-        return percentile_bounds(found, confidence_level)
+        return bootstrap_bounds(problem, *draws, done)
     linear, laws = problem.linear, problem.learned_laws(whole=True)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
@@ -294,6 +288,37 @@ def checked_method(
             "solver or regressor); expected 'residual' or 'bootstrap'."
         )
     return str(method)
+
+
+def bootstrap_bounds(
+    problem: FittedProblem,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+    rows: RowSums,
+    done: Callable[[FloatArray], None] | None,
+) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
+    """Return percentiles of shares over resamples; 0 where there is no variance."""
+    laws, linear, shares = problem.learned_laws(), problem.linear, []
+    counts = resample_counts(linear.weights, n_resamples, generator)
+    step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
+    bounds_of_laws: np.random.Generator | None = generator
+    if done is not None:  # of a surrogate, whose laws end at the resample
+        bounds_of_laws = None
+        step = min(step, _REPORTED if problem.solver.resamples_together else 1)
+    masks = index_masks(laws.multi_indices)[1:]
+    with one_thread_if_small(linear.design.size):
+        for start in range(0, n_resamples, step):
+            some = counts[start : start + step]
+            drawn = laws.resample(
+                problem.solver, linear, problem.fit, some, bounds_of_laws
+            )
+            squares = rows.squares(drawn, problem.spread)[..., 1:]
+            variance = squares.sum(axis=-1, keepdims=True)
+            shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+            if done is not None:
+                done(shares[-1])
+    return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
 def posterior_bounds(

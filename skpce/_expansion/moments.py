@@ -147,7 +147,7 @@ def _products_of(
     """
     table = linearisation(law, degree)
     n_functions = table.shape[2]
-    keys = generator.integers(2**64 - 1, size=n_functions, dtype=np.uint64)
+    keys = generator.integers(2**64 - 1, size=(n_functions,), dtype=np.uint64)
     keys[0] = 0  # of the constant
     return csr_array(table.reshape(-1, n_functions)), keys
 
