@@ -18,7 +18,6 @@ from sklearn.utils.metaestimators import available_if
 
 from ._basis.basis import (
     BasisParameters,
-    PolynomialBasis,
     checked_inputs,
     warn_of_terms,
 )
@@ -53,6 +52,7 @@ from ._compositions.fitted import (
     FittedCompositions,
     adds_members,
     fit_compositions,
+    isometric,
     partial_fit,
     read_members,
     solver_of,
@@ -76,7 +76,6 @@ from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
-from ._solvers.problem import CoefficientSolver
 from ._version import DOC_LINK_TEMPLATE
 
 
@@ -321,22 +320,26 @@ class CompositionalPCESurrogate(
             self._amalgamation, values, geometry = learned
         how = transformer_of(self)
         clr = log_ratios_of(values, geometry, how, "y")
-        samples = Samples(inputs, clr, weights)
-        coordinates = self._coordinates(geometry)
+        coordinates = isometric(geometry)
+        groups = coordinates.step_of_coordinate
+        if self.solver == "paper" and self.regressor is None:
+            coordinates = replace(geometry, log_ratio="alr", reference=-1)
+            groups = np.arange(len(coordinates.step_of_coordinate))
+        samples = Samples(inputs, coordinates.to_coordinates(clr), weights)
+        names = input_names(self)
         basis: Basis
         if learns:
-            seen = replace(samples, targets=coordinates.to_coordinates(clr))
-            groups = self._groups(coordinates)
-            basis, solver = learn_from(
-                parameters, input_names(self), seen, groups, None
-            )
+            basis, solver = learn_from(parameters, names, samples, groups, None)
         else:
-            basis = parameters.learn(inputs, weights, input_names(self))
+            basis = parameters.learn(inputs, weights, names)
+            if self.regressor is not None:
+                seen = basis, samples, self.random_state
+                solver = solver_of(solver, self.regressor, *seen)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
-        self._fitted: FittedCompositions = self._fit_coordinates(
-            solver, basis, geometry, coordinates, samples, scalar=n_dimensions == 1
-        )
+        known = clr, geometry, coordinates, self
+        fitted = fit_compositions(solver, basis, samples, groups, *known)
+        self._fitted: FittedCompositions = replace(fitted, scalar=n_dimensions == 1)
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_diagnostics(self._fitted)
@@ -348,54 +351,6 @@ class CompositionalPCESurrogate(
         steps = geometry.layout.step_names
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
-
-    @property
-    def _is_pooled(self) -> bool:
-        """Whether the coordinates of a step share a penalty."""
-        return self.solver != "paper" or self.regressor is not None
-
-    def _coordinates(self, geometry: LogRatioGeometry) -> LogRatioGeometry:
-        """Return the coordinates in which the solver sees the log-ratios."""
-        if self.solver == "paper" and self.regressor is None:
-            return replace(geometry, log_ratio="alr", reference=-1)
-        if geometry.log_ratio == "ilr":
-            return geometry
-        return replace(geometry, log_ratio="ilr", reference=-1)
-
-    def _groups(self, coordinates: LogRatioGeometry) -> IndexArray:
-        """Return the step of each coordinate, or its number."""
-        steps = coordinates.step_of_coordinate
-        return steps if self._is_pooled else np.arange(len(steps))
-
-    def _fit_coordinates(
-        self,
-        solver: CoefficientSolver,
-        basis: Basis,
-        geometry: LogRatioGeometry,
-        coordinates: LogRatioGeometry,
-        samples: Samples,  # with centred log-ratios as targets
-        *,
-        scalar: bool,
-    ) -> FittedCompositions:
-        """Fit the log-ratios in the coordinates in which the solver sees them."""
-        if self.regressor is not None and isinstance(basis, PolynomialBasis):
-            seen = basis, samples, coordinates, self.random_state
-            solver = solver_of(solver, self.regressor, *seen)
-        fitted = fit_compositions(
-            solver,
-            basis,
-            samples,
-            geometry,
-            coordinates,
-            pooled=self._is_pooled,
-            names=input_names(self),
-        )
-        return replace(
-            fitted,
-            owner=type(self).__name__,
-            random_state=self.random_state,
-            scalar=scalar,
-        )
 
     def _store_diagnostics(self, fitted: FittedCompositions) -> None:
         """Set the diagnostics."""
@@ -549,7 +504,7 @@ class CompositionalPCESurrogate(
     )
     alpha_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.alpha)
     indices_from_: Fitted[str] = Fitted(
-        "_fitted", lambda f: "coefficients" if f.models is None else "sampling"
+        "_fitted", lambda f: "sampling" if f.from_models else "coefficients"
     )
     fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
     steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)

@@ -46,6 +46,7 @@ from .._expansion.problem import (
     FittedProblem,
     map_rows,
     solve_samples,
+    solve_sums,
     spread_of_targets,
     sum_blocks,
 )
@@ -56,7 +57,6 @@ from .._solvers.external import ExternalSolver, cross_validated_fit, require_wei
 from .._solvers.problem import (
     LOG_RATIO_FLOOR,
     CoefficientSolver,
-    DesignMoments,
     LinearFit,
     LinearProblem,
     q2_from_sums,
@@ -78,35 +78,29 @@ _DRAWS_A_TERM = 10
 _FEWEST_DRAWS = 1000
 
 
-@dataclass(frozen=True)
-class InputModels:
-    """Fitted regressors of the inputs, each with its columns of the coordinates."""
-
-    parts: tuple[tuple[IndexArray, Any], ...]
-    n_fitted: int  # number of fitted coordinates
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Return fitted coordinates of shape (n_members, n_fitted)."""
-        values = np.empty((len(X), self.n_fitted))
-        for columns, model in self.parts:
-            values[:, columns] = model.predict(X).reshape(len(X), -1)
-        return values
-
-    def of_targets(self, targets: IndexArray) -> InputModels:
-        """Select fitted coordinates, all or none of those of a model."""
-        parts = [
-            (np.searchsorted(targets, columns), model)
-            for columns, model in self.parts
-            if np.isin(columns, targets).all()
-        ]
-        return InputModels(tuple(parts), len(targets))
+#: Fitted regressors of the inputs, each with its columns of the coordinates.
+Models = Sequence[tuple[IndexArray, Any]]
 
 
 @dataclass(frozen=True)
 class InputModelFit(LinearFit):
     """A fit whose coefficients expand models of the inputs."""
 
-    models: InputModels | None = None  # never None
+    models: Models = ()
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return fitted coordinates of shape (n_members, n_fitted)."""
+        return _predict(self.models, X, len(self.coefficients))
+
+    def of_targets(self, columns: IndexArray) -> InputModelFit:
+        """Select targets, all or none of those of a model."""
+        models = [
+            (np.searchsorted(columns, own), model)
+            for own, model in self.models
+            if np.isin(own, columns).all()
+        ]
+        some: Any = super().of_targets(columns)
+        return replace(some, models=tuple(models))
 
     def joined_models(
         self, parts: Sequence[Any], positions: Sequence[IndexArray]
@@ -114,10 +108,16 @@ class InputModelFit(LinearFit):
         models = [
             (targets[columns], model)
             for part, targets in zip(parts, positions, strict=True)
-            for columns, model in part.models.parts
+            for columns, model in part.models
         ]
-        n_fitted = sum(len(targets) for targets in positions)
-        return {"models": InputModels(tuple(models), n_fitted)}
+        return {"models": tuple(models)}
+
+
+def _predict(models: Models, X: FloatArray, n_fitted: int) -> FloatArray:
+    values = np.empty((len(X), n_fitted))
+    for columns, model in models:
+        values[:, columns] = model.predict(X).reshape(len(X), -1)
+    return values
 
 
 class InputModelSolver(ExternalSolver):
@@ -140,25 +140,25 @@ class InputModelSolver(ExternalSolver):
     def fit(self, problem: LinearProblem) -> InputModelFit:
         def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
             models = self._fit_models(problem, training)
-            return models.predict(problem.design[held_out])
+            return _predict(models, problem.design[held_out], problem.targets.shape[1])
 
         models = self._fit_models(problem)
-        fit = cross_validated_fit(problem, self._expand(models), predict)
+        fit = cross_validated_fit(problem, self._expand(problem, models), predict)
         scales = np.ones_like(fit.coefficients)
         return InputModelFit(**(vars(fit) | {"scales": scales}), models=models)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        return self._expand(self._fit_models(problem))
+        return self._expand(problem, self._fit_models(problem))
 
-    def _expand(self, models: InputModels) -> FloatArray:
+    def _expand(self, problem: LinearProblem, models: Models) -> FloatArray:
         design = self.basis.evaluate(self.draws)
-        values = models.predict(self.draws)
+        values = _predict(models, self.draws, problem.targets.shape[1])
         coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
         return coefficients.T
 
     def _fit_models(
         self, problem: LinearProblem, rows: IndexArray | slice = slice(None)
-    ) -> InputModels:
+    ) -> Models:
         options = {}
         if np.ptp(problem.weights) > 0:
             require_weights(self.regressor, "members")
@@ -171,7 +171,7 @@ class InputModelSolver(ExternalSolver):
                 targets = targets[:, 0]
             model = clone(self.regressor).fit(inputs, targets, **options)
             parts.append((columns, model))
-        return InputModels(tuple(parts), problem.targets.shape[1])
+        return tuple(parts)
 
     def _columns(self, groups: IndexArray) -> list[IndexArray]:
         """Return the columns that one model predicts."""
@@ -184,16 +184,15 @@ def solver_of(
     solver: CoefficientSolver,
     regressor: Any,
     basis: PolynomialBasis,
-    samples: Samples,  # with centred log-ratios as targets
-    coordinates: LogRatioGeometry,
+    samples: Samples,
     random_state: RandomState,
 ) -> CoefficientSolver:
     """Let a regressor that has no coefficients see the inputs themselves."""
-    targets = coordinates.to_coordinates(samples.targets)
-    if not targets.shape[1]:
-        return LeastSquaresSolver()
-    has = ~np.isnan(targets[:, 0])
-    trial = clone(regressor).fit(samples.inputs[has], targets[has, 0])
+    if not samples.targets.shape[1]:
+        return solver
+    target = samples.targets[:, 0]
+    has = ~np.isnan(target)
+    trial = clone(regressor).fit(samples.inputs[has], target[has])
     if hasattr(trial, "coef_"):
         return solver
     return InputModelSolver(regressor, basis, make_generator(random_state))
@@ -210,10 +209,8 @@ class FittedCompositions:
     problem: FittedProblem  # in the coordinates of the solver
     geometry: LogRatioGeometry  # coordinates of the results
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
-    models: InputModels | None = None  # predict in place of the expansion
     owner: str = "CompositionalPCESurrogate"  # for messages
     random_state: RandomState = None
-    pooled: bool = True  # whether the coordinates of a step share a penalty
     scalar: bool = False  # whether y was one-dimensional
 
     @property
@@ -222,9 +219,9 @@ class FittedCompositions:
         return self.expansion.basis
 
     @property
-    def fit(self) -> LinearFit:
-        """The fit of the solver."""
-        return self.problem.fit
+    def from_models(self) -> bool:
+        """Whether models of the inputs predict in place of the expansion."""
+        return isinstance(self.problem.fit, InputModelFit)
 
     @property
     def samples(self) -> Samples:
@@ -258,10 +255,10 @@ class FittedCompositions:
         columns: slice = slice(None),
     ) -> FloatArray:  # shape: (n_members, n_active or as many as chosen)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        if self.models is None:
+        fit = self.problem.fit
+        if not isinstance(fit, InputModelFit):
             return self.basis.combine(X, self.expansion.coefficients[columns])
-        fitted = self.models.predict(X)
-        return self.fitted_geometry.from_coordinates(fitted)[:, columns]
+        return self.fitted_geometry.from_coordinates(fit.predict(X))[:, columns]
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
@@ -309,9 +306,9 @@ class FittedCompositions:
     ) -> FittedCompositions:
         """Select steps, and the members and coordinates of their fit."""
         fitted_geometry = self.fitted_geometry.of_steps(steps)
-        groups = fitted_geometry.step_of_coordinate
-        if not self.pooled:
-            groups = np.arange(len(targets))
+        groups = np.arange(len(targets))
+        if self._is_pooled:
+            groups = fitted_geometry.step_of_coordinate
         solver = problem.solver
         if isinstance(solver, LearnedRidgeSolver):
             solver = solver.renumbered(problem.groups, groups)
@@ -324,7 +321,6 @@ class FittedCompositions:
             problem=replace(problem, groups=groups, solver=solver),
             geometry=geometry,
             fitted_geometry=fitted_geometry,
-            models=self.models and self.models.of_targets(targets),
         )
 
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
@@ -346,9 +342,9 @@ class FittedCompositions:
         problem, spread = self.problem, self._step_spread
         if problem.samples is not None:
             share = self.step_weights / problem.total_weight
-            return self.step_press(self.fit.loo_residuals) / share, spread / share
+            return self.step_press(problem.fit.loo_residuals) / share, spread / share
         # Of sums over the members, by generalised cross-validation.
-        criterion = self.fit.criterion * problem.total_weight
+        criterion = problem.fit.criterion * problem.total_weight
         press: Any = np.bincount(problem.groups, criterion, len(spread))
         return press, spread
 
@@ -365,11 +361,18 @@ class FittedCompositions:
     @property
     def alpha(self) -> FloatArray:
         """Penalty of each step, or of each fitted coordinate without pooling."""
-        if not self.pooled:
-            return self.fit.alpha
+        alpha = self.problem.fit.alpha
+        if not self._is_pooled:
+            return alpha
         by_step = np.full(self.geometry.layout.n_steps, np.nan)
-        by_step[self.problem.groups] = self.fit.alpha
+        by_step[self.problem.groups] = alpha
         return by_step
+
+    @property
+    def _is_pooled(self) -> bool:
+        """Whether the coordinates of a step share a penalty."""
+        steps = self.fitted_geometry.step_of_coordinate
+        return np.array_equal(self.problem.groups, steps)
 
     @cached_property
     def fidelity(self) -> FloatArray:
@@ -380,7 +383,7 @@ class FittedCompositions:
         inputs = solver.held_out
         predicted = self.clr_at(inputs)
         expanded = self.basis.combine(
-            inputs, self.clr_coefficients(self.fit.coefficients)
+            inputs, self.clr_coefficients(self.problem.fit.coefficients)
         )
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
@@ -411,72 +414,45 @@ def _expansion_of(
 def fit_compositions(
     solver: CoefficientSolver,
     basis: Basis,
-    samples: Samples,  # with centred log-ratios as targets
+    samples: Samples,  # with fitted coordinates as targets
+    groups: IndexArray,  # coordinates that share one choice
+    clr: FloatArray,  # of the members
     geometry: LogRatioGeometry,
     coordinates: LogRatioGeometry,
-    *,
-    pooled: bool,
-    names: Sequence[str],
+    surrogate: Any,
 ) -> FittedCompositions:
-    """Fit log-ratios in some coordinates; ``pooled`` shares choices within a step."""
-    clr, weights = samples.targets, samples.weights
-    samples = replace(samples, targets=coordinates.to_coordinates(clr))
-    groups = coordinates.step_of_coordinate
-    if not pooled:
-        groups = np.arange(samples.targets.shape[1])
-    spread = sum_by_step(spread_of_targets(clr, weights, LOG_RATIO_FLOOR), geometry)
+    """Fit log-ratios in the coordinates in which the solver sees them."""
     if not samples.targets.shape[1]:  # no step has a choice: nothing to search
         solver = LeastSquaresSolver()
     on_inputs = isinstance(solver, InputModelSolver)
     problem = solve_samples(solver, basis, samples, groups, on_inputs)
-    step_spread = spread[coordinates.step_of_coordinate]
-    problem = replace(problem, basis=basis, spread=step_spread)
-    return _of_problem(problem, geometry, coordinates, names, pooled=pooled)
+    spread = spread_of_targets(clr, samples.weights, LOG_RATIO_FLOOR)
+    by_step = sum_by_step(spread, geometry)
+    return _of_problem(problem, by_step, geometry, coordinates, surrogate)
 
 
 def _of_problem(
     problem: FittedProblem,
+    spread: FloatArray,  # shape: (n_steps,)
     geometry: LogRatioGeometry,
     coordinates: LogRatioGeometry,
-    names: Sequence[str],
-    *,
-    pooled: bool = True,
+    surrogate: Any,
 ) -> FittedCompositions:
     """Expand centred log-ratios by the coefficients of the coordinates."""
+    problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
     coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
+    names = input_names(surrogate)
     expansion = _expansion_of(problem.basis, coefficients, names, geometry)
-    models = problem.fit.models if isinstance(problem.fit, InputModelFit) else None
     found = FittedCompositions(
-        expansion, problem, geometry, coordinates, models, pooled=pooled
+        expansion,
+        problem,
+        geometry,
+        coordinates,
+        type(surrogate).__name__,
+        surrogate.random_state,
     )
     q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread, or choice
     return replace(found, expansion=replace(expansion, q2=q2))
-
-
-# Fits from sums over the members, which are never in memory together.
-
-
-def add_up(
-    solver: Any,  # that fits from sums
-    basis: PolynomialBasis,
-    samples: Samples,  # with centred log-ratios as targets
-    geometry: LogRatioGeometry,
-    names: Sequence[str],
-    sums: DesignMoments | None = None,  # over members before these
-) -> FittedCompositions:
-    """Add members to the sums and fit; a step shares its penalty."""
-    coordinates = geometry
-    if geometry.log_ratio != "ilr":
-        coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-    targets = coordinates.to_coordinates(samples.targets)
-    added = sum_blocks(basis, replace(samples, targets=targets))
-    sums = added if sums is None else sums + added
-    groups = coordinates.step_of_coordinate
-    fit = solver.fit_moments(sums, groups)
-    n_steps = geometry.layout.n_steps
-    spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
-    problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    return _of_problem(problem, geometry, coordinates, names)
 
 
 def read_members(
@@ -494,6 +470,13 @@ def read_members(
     used = weights > 0
     refuse_class_labels(values[used])
     return Samples(inputs[used], values[used], weights[used]), targets.ndim
+
+
+def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
+    """Return isometric coordinates of the same steps."""
+    if geometry.log_ratio == "ilr":
+        return geometry
+    return replace(geometry, log_ratio="ilr", reference=-1)
 
 
 def adds_members(surrogate: Any) -> bool:
@@ -606,15 +589,17 @@ def partial_fit(
                     "members before."
                 )
         clr = log_ratios_of(values, geometry, transformer_of(self), "y")
-        samples = replace(members, targets=clr)
-        sums = None if before is None else before.problem.sums
-        fitted = add_up(solver, basis, samples, geometry, names, sums)
-        self._fitted = replace(
-            fitted,
-            owner=owner,
-            random_state=self.random_state,
-            scalar=n_dimensions == 1,
-        )
+        coordinates = isometric(geometry)
+        targets = coordinates.to_coordinates(clr)
+        sums = sum_blocks(basis, replace(members, targets=targets))
+        if before is not None and before.problem.sums is not None:
+            sums = before.problem.sums + sums
+        groups = coordinates.step_of_coordinate
+        problem = solve_sums(solver, basis, sums, groups)
+        n_steps = geometry.layout.n_steps
+        spread: Any = np.bincount(groups, problem.spread, n_steps)
+        fitted = _of_problem(problem, spread, geometry, coordinates, self)
+        self._fitted = replace(fitted, scalar=n_dimensions == 1)
         self._n_features_out = geometry.n_coordinates
         vars(self).pop("diagnostics_", None)  # of members before
     return self

@@ -335,7 +335,7 @@ def sobol_interval(
     generator = fitted.generator(random_state)
     if method != "bootstrap":
         check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
-    has_terms = fitted.models is None and not isinstance(fitted.basis, KernelBasis)
+    has_terms = not (fitted.from_models or isinstance(fitted.basis, KernelBasis))
     if method == "residual" and not has_terms:
         raise ValueError(
             f"{owner} has method='residual' for fits with a coefficient for each term. "

@@ -144,7 +144,7 @@ def test_intervals_contain_the_truth_mostly():
 def test_the_bootstrap_retains_the_choices_of_the_fit(X, y, solver):
     fitted = ridge_surrogate(2, steps=(3, 2, 4), solver=solver, distribution=LAW)
     fitted.fit(X, y)
-    problem, fit = fitted._fitted.problem, fitted._fitted.fit
+    problem, fit = fitted._fitted.problem, fitted._fitted.problem.fit
     assert isinstance(problem, FittedProblem)
     counts = resample_counts(np.ones(60), 12, make_generator(0))
     totals = []
