@@ -27,7 +27,6 @@ from .._checks import (
     FloatArray,
     IndexArray,
     RandomState,
-    Samples,
     as_floats,
     check_draws,
     check_option,
@@ -126,14 +125,8 @@ class OutputSpace(ABC):
         levels: Sequence[float],
     ) -> FloatArray:  # shape: (n_levels, n_inputs, n_values)
         """Return quantiles over rows, scaled and added to the centre of each input."""
-        found = np.empty((len(levels), len(centre), self.n_values))
-        some = max(1, CHUNK_ENTRIES // (len(rows) * self.n_values))
-        for start in range(0, len(centre), some):
-            at = slice(start, start + some)
-            image = self.image(rows[:, np.newaxis] * scale[at]) + centre[at]
-            values = np.sort(np.moveaxis(self.values(image), 0, -1), axis=-1)
-            found[:, at] = sorted_quantiles(values, levels)
-        return found
+        values = self.values(self.image(rows[:, np.newaxis] * scale) + centre)
+        return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
@@ -191,6 +184,7 @@ class Predictive:
     owner: str  # for messages
     random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
+    noise: NoiseScale | None = None  # None where the spread is constant
     # The same for a fit to some of the members; checked inputs and values of others.
     refit: Callable[[IndexArray], Predictive] | None = None
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
@@ -214,36 +208,44 @@ class Predictive:
         warn_outside(self.basis.laws, values, self.names, self.basis.reach)
         return values
 
-    def noise_scale(self, noise: str, owner: str) -> NoiseScale | None:
-        """Return how the spread changes with the inputs; None where it does not."""
+    def with_noise(self, noise: str, owner: str) -> Predictive:
+        """Learn how the spread changes with the inputs, where it does."""
         if noise == "constant":
-            return None
-        return learn_noise_scale(self.problem, self.space.noise_groups, owner)
+            return self
+        groups = self.space.noise_groups
+        return replace(self, noise=learn_noise_scale(self.problem, groups, owner))
 
-    def residual_law(self, noise: NoiseScale | None, owner: str) -> ResidualLaw:
+    def residual_law(self, owner: str) -> ResidualLaw:
         """Return the distribution of what the expansion does not explain."""
         weights = self.problem.require_samples(owner).weights
         residuals = self.problem.fit.scaled_residuals * self.problem.optimism
-        if noise is not None:
-            residuals = residuals / noise.at_members
+        if self.noise is not None:
+            residuals = residuals / self.noise.at_members
         return ResidualLaw(residuals, weights)
 
-    def scale_at(
-        self, X: FloatArray, noise: NoiseScale | None
-    ) -> FloatArray:  # shape: (n_inputs, n_fitted)
+    def scale_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_fitted)
         """Return errors of prediction over residuals of equal variance."""
         scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
-        return scale if noise is None else scale * noise.at(X)
+        return scale if self.noise is None else scale * self.noise.at(X)
+
+    def unit_at(
+        self, X: FloatArray, joint: str | None
+    ) -> FloatArray:  # shape: (n_inputs, n_scores)
+        """Return the units of distances of scores, which only the fit decides."""
+        unit = self.space.score_scale(self.scale_at(X))
+        if joint is None:
+            return unit
+        deviation = self.space.deviation(self.problem)
+        refuse_undefined(deviation)
+        return unit * np.where(deviation > 0, deviation, 1.0)
 
     def draw_around(
         self,
         rows: FloatArray,  # shape: (n_inputs or (n_rows, 1), n_fitted), residuals
         X: FloatArray,  # shape: (n_inputs, n_features)
-        noise: NoiseScale | None = None,
     ) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_image)
         """Add a row of residuals, or each of them, to the prediction at each input."""
-        image = self.space.image(rows * self.scale_at(X, noise))
-        return image + self.centre(X)
+        return self.space.image(rows * self.scale_at(X)) + self.centre(X)
 
     def scores_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the scores of the predictions."""
@@ -409,29 +411,10 @@ def _spread(distance: FloatArray, deviation: FloatArray) -> FloatArray:
 #    Statistical Association 113 (2018), section 5.2.
 
 
-def split_bounds(
+def conformal_bounds(
     predictive: Predictive,
     X: FloatArray,  # shape: (n_members, n_features)
-    calibration: Any,
-    confidence_level: float,
-    joint: str | None,
-    noise: str,
-    owner: str,
-) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return bounds from the distances of members that are not in the fit."""
-    inputs, values = _checked_calibration(predictive, calibration, owner)
-    weights = np.ones(len(inputs))
-    _warn_of_few(weights, confidence_level, owner)
-    distance = Distance(predictive, joint, noise, owner)
-    factor = order_statistic(distance.of(inputs, values), weights, confidence_level)
-    centre, width = predictive.scores_at(X), factor * distance.unit_at(X)
-    like = predictive.space.values(predictive.centre(X))
-    return predictive.space.bounds(centre - width, centre + width, like)
-
-
-def cross_bounds(
-    predictive: Predictive,
-    X: FloatArray,  # shape: (n_members, n_features)
+    calibration: Any,  # members that are not in the fit; None for CV+
     cv: Any,
     confidence_level: float,
     joint: str | None,
@@ -439,68 +422,47 @@ def cross_bounds(
     owner: str,
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return the bounds of CV+: each member has the fit without its fold."""
-    assert predictive.refit is not None  # every estimator gives it
-    samples = predictive.problem.require_samples(owner)
-    values = predictive.observed(owner)
-    _warn_of_few(samples.weights, confidence_level, owner)
-    splits = _folds(cv, samples, owner, generator)
-    centres, units, distances = [], [], []
-    for training, held_out in splits:
-        fitted = predictive.refit(training)
-        distance = Distance(fitted, joint, noise, owner)
-        distances.append(distance.of(samples.inputs[held_out], values[held_out]))
-        centres.append(fitted.scores_at(X))
-        units.append(distance.unit_at(X))
-    fold = np.repeat(np.arange(len(splits)), [len(one) for one in distances])
-    weights = samples.weights[np.concatenate([held_out for _, held_out in splits])]
-    found = np.concatenate(distances)[:, np.newaxis]
-    centre, unit = np.stack(centres), np.stack(units)  # (n_folds, n_members, n_scores)
-    lower, upper = np.empty_like(centre[0]), np.empty_like(centre[0])
-    size = max(1, CHUNK_ENTRIES // max(found.size, 1))
-    for start in range(0, len(X), size):
-        rows = slice(start, start + size)
-        width = found * unit[fold, rows]
-        below, above = centre[fold, rows] - width, centre[fold, rows] + width
-        lower[rows] = -order_statistic(-below, weights, confidence_level)
-        upper[rows] = order_statistic(above, weights, confidence_level)
-    like = predictive.space.values(predictive.centre(X))
-    return predictive.space.bounds(lower, upper, like)
+    """Return bounds from distances of members from fits that have not seen them.
 
-
-class Distance:
-    """Distances of members from predictions, in units that only the fit decides."""
-
-    def __init__(
-        self, predictive: Predictive, joint: str | None, noise: str, owner: str
-    ) -> None:
-        self.predictive = predictive
-        self.noise = predictive.noise_scale(noise, owner)
-        self.deviation, self.groups = np.ones(1), None
-        if joint is not None:
-            deviation = predictive.space.deviation(predictive.problem)
-            refuse_undefined(deviation)
-            self.deviation = np.where(deviation > 0, deviation, 1.0)
-            self.groups = predictive.space.groups(joint)
-
-    def unit_at(self, X: FloatArray) -> FloatArray:  # shape: (n_members, n_scores)
-        """Return the unit at inputs."""
-        scale = self.predictive.scale_at(X, self.noise)
-        return self.predictive.space.score_scale(scale) * self.deviation
-
-    def of(
-        self,
-        X: FloatArray,  # shape: (n_members, n_features)
-        values: FloatArray,  # shape: (n_members, n_values)
-    ) -> FloatArray:  # shape: (n_members, n_scores)
-        """Measure members, each score alone or the largest one of a band for all."""
-        scores = self.predictive.space.scores(values)
-        found = np.abs(scores - self.predictive.scores_at(X)) / self.unit_at(X)
-        if self.groups is not None:
-            for group in np.unique(self.groups):
-                parts = self.groups == group
-                found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
-        return found
+    In CV+ each member has the fit without its fold.
+    """
+    folds = [(predictive, slice(None))]
+    if calibration is not None:
+        inputs, values = _checked_calibration(predictive, calibration, owner)
+        weights = np.ones(len(inputs))
+        _warn_of_few(weights, confidence_level, owner)
+    else:
+        samples = predictive.problem.require_samples(owner)
+        inputs, weights = samples.inputs, samples.weights
+        values = predictive.observed(owner)
+        _warn_of_few(weights, confidence_level, owner)
+        folds = _refitted(predictive, cv, owner, generator)
+    space = predictive.space
+    scores = space.scores(values)
+    found, fold = np.empty_like(scores), np.empty(len(scores), dtype=np.int64)
+    centre = np.empty((len(folds), len(X), scores.shape[1]))
+    unit = np.empty_like(centre)
+    for k, (fitted, rows) in enumerate(folds):
+        fitted = fitted.with_noise(noise, owner)
+        misses = np.abs(scores[rows] - fitted.scores_at(inputs[rows]))
+        found[rows], fold[rows] = misses / fitted.unit_at(inputs[rows], joint), k
+        centre[k], unit[k] = fitted.scores_at(X), fitted.unit_at(X, joint)
+    if joint is not None:  # each score has the largest distance of its band
+        for group in np.unique(groups := space.groups(joint)):
+            parts = groups == group
+            found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
+    if len(folds) == 1:
+        unit[0] *= order_statistic(found, weights, confidence_level)
+        lower, upper = centre[0] - unit[0], centre[0] + unit[0]
+    else:
+        lower, upper = np.empty((2, *centre.shape[1:]))
+        size = max(1, CHUNK_ENTRIES // max(found.size, 1))
+        for start in range(0, len(X), size):
+            at = slice(start, start + size)
+            width, middle = found[:, np.newaxis] * unit[fold, at], centre[fold, at]
+            lower[at] = -order_statistic(width - middle, weights, confidence_level)
+            upper[at] = order_statistic(width + middle, weights, confidence_level)
+    return space.bounds(lower, upper, space.values(predictive.centre(X)))
 
 
 def order_statistic(
@@ -577,10 +539,12 @@ def _are_among(rows: FloatArray, others: FloatArray) -> bool:
     return all(tuple(row) in known for row in np.round(rows, 9).tolist())
 
 
-def _folds(
-    cv: Any, samples: Samples, owner: str, generator: np.random.Generator
-) -> list[tuple[IndexArray, IndexArray]]:
-    """Return the training and the held-out members of each fold."""
+def _refitted(
+    predictive: Predictive, cv: Any, owner: str, generator: np.random.Generator
+) -> list[tuple[Predictive, Any]]:
+    """Return the fit without each fold, and the members of the fold."""
+    assert predictive.refit is not None  # every estimator gives it
+    samples = predictive.problem.require_samples(owner)
     n_members = len(samples.inputs)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if not 2 <= int(cv) <= n_members:
@@ -600,7 +564,7 @@ def _folds(
             f"The 'cv' parameter of {owner} must hold out each of the {n_members} "
             f"members once. Got {cv!r} instead."
         )
-    return splits
+    return [(predictive.refit(training), test) for training, test in splits]
 
 
 # Draws and intervals of y at new inputs, of real targets and for any output space.
@@ -685,16 +649,16 @@ def draw(
             "apart, or leave the failed samples out."
         )
     sampler = predictive.input_sampler(owner, inputs)
-    scale = predictive.noise_scale(noise, owner)
+    predictive = predictive.with_noise(noise, owner)
     generator = predictive.generator(random_state)
-    law = predictive.residual_law(scale, owner)
+    law = predictive.residual_law(owner)
     rows = None if residual is None else law.draw(n_samples, residual, generator)
     at = sampler(n_samples, generator) if X is None else predictive.checked(X)
     if rows is None:  # the expansion alone
         image = predictive.centre(at)
         image = image if X is None else np.stack([image] * n_samples)
     else:
-        image = predictive.draw_around(rows if X is None else rows[:, None], at, scale)
+        image = predictive.draw_around(rows if X is None else rows[:, None], at)
     return predictive.space.values(image)
 
 
@@ -745,54 +709,46 @@ def _interval(
     if method == "conformal":
         if X is None:
             raise ValueError(f"{owner} needs X with method='conformal'.")
-        values = predictive.checked(X)
-        if calibration is not None:
-            bounds = split_bounds(
-                predictive, values, calibration, confidence_level, joint, noise, owner
-            )
-        else:
-            bounds = cross_bounds(
-                predictive, values, cv, confidence_level, joint, noise, owner, generator
-            )
+        bounds = conformal_bounds(
+            predictive,
+            predictive.checked(X),
+            calibration,
+            cv,
+            confidence_level,
+            joint,
+            noise,
+            owner,
+            generator,
+        )
         return PredictionInterval(*bounds)
     if calibration is not None:
         raise ValueError(
             f"{owner} expects calibration=None unless method='conformal'; the "
-            "residuals "
-            "of method='residual' are those of the fit."
+            "residuals of method='residual' are those of the fit."
         )
     sampler = predictive.input_sampler(owner, inputs)
-    scale = predictive.noise_scale(noise, owner)
-    law = predictive.residual_law(scale, owner)
+    predictive = predictive.with_noise(noise, owner)
+    space, law = predictive.space, predictive.residual_law(owner)
     if X is None:
-        check_draws(owner, "n_samples", n_samples, each=predictive.space.n_values)
+        check_draws(owner, "n_samples", n_samples, each=space.n_values)
         rows = law.draw(n_samples, residual, generator)
-        image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
-        if joint is not None:
-            draws = image[:, np.newaxis]
-            bands = _bands(predictive, draws, confidence_level, joint)
-            return PredictionInterval(*bands)
-        columns = np.ascontiguousarray(predictive.space.values(image).T)
-        found = sorted_quantiles(np.sort(columns), tails(confidence_level))
-        return PredictionInterval(*found[:, np.newaxis])
+        image = predictive.draw_around(rows, sampler(n_samples, generator))
+        draws = image[:, np.newaxis]
+        return PredictionInterval(*_of_draws(space, draws, confidence_level, joint))
     values = predictive.checked(X)
-    every = joint is None and predictive.space.keeps_order
+    every = joint is None and space.keeps_order
     rows = law.atoms(n_samples, residual, generator, every=every)
-    bounds = np.empty((2, len(values), predictive.space.n_values))
-    draws_at_once = 1 if joint is None else len(rows)
-    chunk = max(1, CHUNK_ENTRIES // (draws_at_once * bounds.shape[2]))
-    for start in range(0, len(values), chunk):
-        at = slice(start, start + chunk)
+    bounds = np.empty((2, len(values), space.n_values))
+    size = max(1, CHUNK_ENTRIES // (len(rows) * space.n_values))
+    for start in range(0, len(values), size):
+        at = values[start : start + size]
         if joint is None:
-            bounds[:, at] = predictive.space.quantiles(
-                rows,
-                predictive.scale_at(values[at], scale),
-                predictive.centre(values[at]),
-                tails(confidence_level),
-            )
+            known = predictive.scale_at(at), predictive.centre(at)
+            found = space.quantiles(rows, *known, tails(confidence_level))
         else:
-            image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
-            bounds[:, at] = _bands(predictive, image, confidence_level, joint)
+            image = predictive.draw_around(rows[:, np.newaxis], at)
+            found = _of_draws(space, image, confidence_level, joint)
+        bounds[:, start : start + size] = found
     return PredictionInterval(bounds[0], bounds[1])
 
 
@@ -801,15 +757,17 @@ def tails(confidence_level: float) -> tuple[float, float]:
     return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 
 
-def _bands(
-    predictive: Predictive,
+def _of_draws(
+    space: OutputSpace,
     image: FloatArray,  # shape: (n_draws, n_members, n_image)
     confidence_level: float,
-    joint: str,
+    joint: str | None,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return joint bands of the draws of each member."""
-    space = predictive.space
+    """Return marginal bounds, or joint bands, of the draws of each member."""
     values = space.values(image)
+    if joint is None:
+        levels = tails(confidence_level)
+        return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
     bands = simultaneous_bands(
         space.scores(values), space.groups(joint), confidence_level
     )
