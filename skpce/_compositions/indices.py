@@ -27,10 +27,11 @@ from .._checks import (
     takes_callbacks,
 )
 from .._expansion.expansion import (
+    Expansion,
     SobolIndices,
     coefficients_of_terms,
-    indices_of_terms,
     shares,
+    variances_of,
 )
 from .._expansion.intervals import (
     SobolInterval,
@@ -38,9 +39,9 @@ from .._expansion.intervals import (
     checked_method,
     ordered_interval,
 )
-from .._expansion.problem import RowSums, map_rows, sum_coordinates
+from .._expansion.problem import RowSums, map_rows
 from .._learned.kernel_basis import KernelBasis
-from .._solvers.problem import q2_from_sums
+from .._solvers.problem import q2_from_sums, without_slopes
 from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
@@ -68,35 +69,13 @@ class IndexLevel:
     steps: IndexArray  # shape: (n_rows,); -1 for all steps
     names: tuple[str, ...]  # one per row
 
-    def sums(
-        self,
-        values: FloatArray,  # shape: (..., n_targets, n_terms)
-    ) -> FloatArray:  # shape: (..., n_rows, n_terms)
-        """Add up the targets of each row."""
-        groups = self.groups, len(self.steps)
-        return map_rows(lambda last: sum_coordinates(last, *groups), values)
-
-    def coefficients(
-        self,
-        clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
-    ) -> FloatArray:  # shape: (..., n_targets, n_terms)
-        """Map to the targets, without slopes where there is no spread."""
-        values = map_rows(self.geometry.to_coordinates, clr_coefficients)
-        slopes = (self.spread > 0)[:, np.newaxis]
-        constant = np.arange(values.shape[-1]) == 0
-        return np.where(slopes | constant, values, 0.0)
-
-    def of_steps(self, steps: IndexArray) -> IndexLevel:
-        """Return the targets of some steps, and the rows that belong to them."""
-        targets = np.isin(self.geometry.step_of_coordinate, steps)
-        rows = np.flatnonzero(np.isin(self.steps, [*steps, ALL_STEPS]))
-        return IndexLevel(
-            self.geometry.of_steps(steps),
-            self.spread[targets],
-            np.searchsorted(rows, self.groups[targets]),
-            self.steps[rows],
-            tuple(self.names[row] for row in rows),
-        )
+    def expansion(self, fitted: FittedCompositions) -> Expansion:
+        """Expand the targets, without slopes where there is no spread."""
+        whole = fitted.expansion
+        values = map_rows(self.geometry.to_coordinates, whole.coefficients)
+        slopes = without_slopes(values, self.spread)
+        given = whole.basis, slopes, whole.input_names
+        return Expansion(*given, groups=self.groups, group_names=self.names)
 
 
 def index_level(
@@ -317,7 +296,8 @@ def sobol_interval(
     True
     """
     owner = "sobol_interval"
-    rows = index_level(fitted, owner, level, coordinates, reference)
+    chosen = owner, level, coordinates, reference
+    rows = index_level(fitted, *chosen)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
@@ -344,7 +324,7 @@ def sobol_interval(
     draws = n_resamples, confidence_level, generator
     bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
     for part, steps in fitted.parts:  # of the same members
-        sums = _row_sums(part, rows.of_steps(steps))
+        sums = _row_sums(part, index_level(part, *chosen))
         done = counted(progress, n_resamples, len)
         found = bounds_of_shares(part.problem, method, *draws, sums, done)
         bounds[:, np.isin(rows.steps, [*steps, ALL_STEPS])] = found
@@ -365,18 +345,13 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
-    if isinstance(fitted.basis, KernelBasis):
-        values = level.coefficients(fitted.expansion.coefficients)
-        groups = level.groups, len(level.steps)
-        return shares(*fitted.basis.partial_variances(values, *groups))
-    squares = np.square(level.coefficients(fitted.expansion.coefficients))
-    return indices_of_terms(np.sqrt(level.sums(squares)), fitted.basis.multi_indices)
+    return shares(*variances_of(level.expansion(fitted)))
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
-    return rows.coefficients(coefficients_of_terms(fitted.expansion))
+    return coefficients_of_terms(rows.expansion(fitted))
 
 
 def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
