@@ -22,7 +22,6 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._checks import (
-    BoolArray,
     Fitted,
     FloatArray,
     IndexArray,
@@ -60,9 +59,8 @@ from ._compositions.fitted import (
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
+    StepsMixin,
     check_parameters_of,
-    get_feature_names_out,
-    inverse_transform,
     learn_geometry,
     log_ratios_of,
     transformer_of,
@@ -80,7 +78,7 @@ from ._version import DOC_LINK_TEMPLATE
 
 
 class CompositionalPCESurrogate(
-    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
+    StepsMixin, MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
 ):
     r"""Polynomial chaos surrogate of probabilities, with Sobol indices per step.
 
@@ -507,25 +505,11 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: "sampling" if f.from_models else "coefficients"
     )
     fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
-    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
-    step_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.step_names
-    )
-    part_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.part_names
-    )
-    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
-    coordinate_steps_: Fitted[IndexArray] = Fitted(
-        "geometry_", lambda g: g.step_of_coordinate
-    )
-
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
     partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
-    get_feature_names_out = get_feature_names_out
-    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)
     sobol_interval = method_of("_now", indices.sobol_interval)

@@ -115,13 +115,28 @@ def learn_geometry(
     name: str,
 ) -> LogRatioGeometry:
     """Return the coordinates that an estimator takes of a table of compositions."""
-    owner = type(estimator).__name__
-    layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
-    check_parameters_of(estimator, layout)
+    owner, how = type(estimator).__name__, transformer_of(estimator)
+    given = y, values, estimator.steps, estimator.mask, owner, name
+    geometry = read_geometry(*given, how.log_ratio, how.reference)
+    check_parameters_of(estimator, geometry.layout)
+    return geometry
+
+
+def read_geometry(
+    y: Any,  # may have names of columns
+    values: FloatArray,  # shape: (n_members, n_parts)
+    steps: Steps,
+    mask: Mask,
+    owner: str,
+    name: str,
+    log_ratio: str = "clr",
+    reference: int = -1,
+) -> LogRatioGeometry:
+    """Read the steps and the mask of a table of numbers."""
+    layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
     refuse_lost_steps(values, layout, name)
-    mask = resolve_mask(estimator.mask, values, layout, owner, name)
-    how = transformer_of(estimator)
-    return LogRatioGeometry(layout, mask, how.log_ratio, int(how.reference))
+    flags = resolve_mask(mask, values, layout, owner, name)
+    return LogRatioGeometry(layout, flags, log_ratio, int(reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
@@ -173,7 +188,26 @@ def get_feature_names_out(
     return np.asarray(self.geometry_.coordinate_names, dtype=object)
 
 
-class LogRatioTransformer(TransformerMixin, BaseEstimator):
+class StepsMixin:
+    """What an estimator of compositions says of its steps and coordinates."""
+
+    get_feature_names_out = get_feature_names_out
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+
+    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
+    step_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.step_names
+    )
+    part_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.part_names
+    )
+    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
+    coordinate_steps_: Fitted[IndexArray] = Fitted(
+        "geometry_", lambda g: g.step_of_coordinate
+    )
+
+
+class LogRatioTransformer(StepsMixin, TransformerMixin, BaseEstimator):
     r"""Log-ratio coordinates of probabilities, step by step.
 
     Each step is a block of columns that sums to one. Rows are closed, zeros are
@@ -327,21 +361,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         clr = log_ratios_of(values, self.geometry_, self, "X", zero_rows_to=self.mask_)
         return self.geometry_.to_coordinates(clr)
 
-    get_feature_names_out = get_feature_names_out
-    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
-
-    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
-    step_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.step_names
-    )
-    part_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.part_names
-    )
-    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
-    coordinate_steps_: Fitted[IndexArray] = Fitted(
-        "geometry_", lambda g: g.step_of_coordinate
-    )
-
 
 def log_ratios_of(
     values: FloatArray,  # shape: (n_members, n_parts)
@@ -383,10 +402,7 @@ def composition_geometry(
             "probabilities of one of two classes, np.column_stack([1 - y, y])."
         )
     refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
-    layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
-    refuse_lost_steps(values, layout, name)
-    mask = resolve_mask(mask, values, layout, owner, name)
-    return LogRatioGeometry(layout, mask, "clr", -1)
+    return read_geometry(y, values, steps, mask, owner, name)
 
 
 def clr_of(
