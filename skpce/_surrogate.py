@@ -49,8 +49,9 @@ from ._compositions.amalgamation import (
 )
 from ._compositions.fitted import (
     FittedCompositions,
+    InputModelSolver,
     adds_members,
-    fit_compositions,
+    fitted_compositions,
     isometric,
     partial_fit,
     read_members,
@@ -63,17 +64,21 @@ from ._compositions.log_ratio import (
     check_parameters_of,
     learn_geometry,
     log_ratios_of,
+    sum_by_step,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.expansion import Expansion, warn_of_failed
+from ._expansion.problem import solve_samples, spread_of_targets
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
+from ._solvers.problem import LOG_RATIO_FLOOR
+from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
 
 
@@ -335,8 +340,13 @@ class CompositionalPCESurrogate(
                 solver = solver_of(solver, self.regressor, *seen)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
-        known = clr, geometry, coordinates, self
-        fitted = fit_compositions(solver, basis, samples, groups, *known)
+        has_choice = samples.targets.shape[1] > 0  # else there is nothing to search
+        chosen = solver if has_choice else LeastSquaresSolver()
+        on_inputs = isinstance(chosen, InputModelSolver)
+        problem = solve_samples(chosen, basis, samples, groups, on_inputs)
+        spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
+        known = geometry, coordinates, names, owner, self.random_state
+        fitted = fitted_compositions(problem, sum_by_step(spread, geometry), *known)
         self._fitted: FittedCompositions = replace(fitted, scalar=n_dimensions == 1)
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)

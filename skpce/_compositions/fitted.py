@@ -45,7 +45,6 @@ from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
     map_rows,
-    solve_samples,
     solve_sums,
     spread_of_targets,
     sum_blocks,
@@ -62,7 +61,6 @@ from .._solvers.problem import (
     q2_from_sums,
     weighted_spread,
 )
-from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
     LogRatioGeometry,
     check_parameters_of,
@@ -252,13 +250,12 @@ class FittedCompositions:
     def clr_at(
         self,
         X: FloatArray,  # shape: (n_members, n_features), checked
-        columns: slice = slice(None),
-    ) -> FloatArray:  # shape: (n_members, n_active or as many as chosen)
+    ) -> FloatArray:  # shape: (n_members, n_active)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
         fit = self.problem.fit
         if not isinstance(fit, InputModelFit):
-            return self.basis.combine(X, self.expansion.coefficients[columns])
-        return self.fitted_geometry.from_coordinates(fit.predict(X))[:, columns]
+            return self.basis.combine(X, self.expansion.coefficients)
+        return self.fitted_geometry.from_coordinates(fit.predict(X))
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
@@ -312,15 +309,14 @@ class FittedCompositions:
         solver = problem.solver
         if isinstance(solver, LearnedRidgeSolver):
             solver = solver.renumbered(problem.groups, groups)
-        geometry, whole = self.geometry.of_steps(steps), self.expansion
-        own = whole.coefficients[np.isin(self.geometry.step_of_active, steps)]
-        names, q2 = whole.input_names, whole.q2[steps]
-        return replace(
-            self,
-            expansion=_expansion_of(whole.basis, own, names, geometry, q2),
-            problem=replace(problem, groups=groups, solver=solver),
-            geometry=geometry,
-            fitted_geometry=fitted_geometry,
+        return fitted_compositions(
+            replace(problem, groups=groups, solver=solver),
+            self.step_spread[steps],
+            self.geometry.of_steps(steps),
+            fitted_geometry,
+            self.expansion.input_names,
+            self.owner,
+            self.random_state,
         )
 
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
@@ -329,7 +325,7 @@ class FittedCompositions:
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
         if self.problem.samples is None:
-            return self._step_spread[geometry.step_of_coordinate]
+            return self.step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
@@ -339,7 +335,7 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        problem, spread = self.problem, self._step_spread
+        problem, spread = self.problem, self.step_spread
         if problem.samples is not None:
             share = self.step_weights / problem.total_weight
             return self.step_press(problem.fit.loo_residuals) / share, spread / share
@@ -349,8 +345,8 @@ class FittedCompositions:
         return press, spread
 
     @property
-    def _step_spread(self) -> FloatArray:  # shape: (n_steps,), NaN without choice
-        """Squares about the mean; 0 where they are rounding."""
+    def step_spread(self) -> FloatArray:
+        """Squares about the mean, 0 for rounding, NaN without choice; (n_steps,)."""
         spread = np.full(self.geometry.layout.n_steps, np.nan)
         spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
         if self.problem.samples is None:
@@ -396,63 +392,28 @@ class FittedCompositions:
         return make_generator(given)
 
 
-def _expansion_of(
-    basis: Basis,
-    coefficients: FloatArray,  # shape: (n_active, n_terms)
-    names: Sequence[str],
-    geometry: LogRatioGeometry,
-    q2: FloatArray | None = None,  # shape: (n_steps,)
-) -> Expansion:
-    """Return the expansion of centred log-ratios, grouped by step."""
-    groups, group_names = geometry.step_of_active, geometry.layout.step_names
-    given = names, geometry.active_names
-    return Expansion(
-        basis, coefficients, *given, groups=groups, group_names=group_names, q2=q2
-    )
-
-
-def fit_compositions(
-    solver: CoefficientSolver,
-    basis: Basis,
-    samples: Samples,  # with fitted coordinates as targets
-    groups: IndexArray,  # coordinates that share one choice
-    clr: FloatArray,  # of the members
-    geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,
-    surrogate: Any,
-) -> FittedCompositions:
-    """Fit log-ratios in the coordinates in which the solver sees them."""
-    if not samples.targets.shape[1]:  # no step has a choice: nothing to search
-        solver = LeastSquaresSolver()
-    on_inputs = isinstance(solver, InputModelSolver)
-    problem = solve_samples(solver, basis, samples, groups, on_inputs)
-    spread = spread_of_targets(clr, samples.weights, LOG_RATIO_FLOOR)
-    by_step = sum_by_step(spread, geometry)
-    return _of_problem(problem, by_step, geometry, coordinates, surrogate)
-
-
-def _of_problem(
+def fitted_compositions(
     problem: FittedProblem,
-    spread: FloatArray,  # shape: (n_steps,)
+    spread: FloatArray,  # shape: (n_steps,), squares about the mean
     geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,
-    surrogate: Any,
+    coordinates: LogRatioGeometry,  # of the problem
+    names: Sequence[str],  # of the inputs
+    owner: str,
+    random_state: RandomState,
 ) -> FittedCompositions:
     """Expand centred log-ratios by the coefficients of the coordinates."""
     problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
-    coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    names = input_names(surrogate)
-    expansion = _expansion_of(problem.basis, coefficients, names, geometry)
-    found = FittedCompositions(
-        expansion,
-        problem,
-        geometry,
-        coordinates,
-        type(surrogate).__name__,
-        surrogate.random_state,
+    expansion = Expansion(
+        problem.basis,
+        map_rows(coordinates.from_coordinates, problem.coefficients),
+        names,
+        geometry.active_names,
+        groups=geometry.step_of_active,
+        group_names=geometry.layout.step_names,
     )
-    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread, or choice
-    return replace(found, expansion=replace(expansion, q2=q2))
+    known = problem, geometry, coordinates, owner, random_state
+    q2 = q2_from_sums(*FittedCompositions(expansion, *known).press_and_spread)
+    return FittedCompositions(replace(expansion, q2=q2), *known)
 
 
 def read_members(
@@ -598,7 +559,8 @@ def partial_fit(
         problem = solve_sums(solver, basis, sums, groups)
         n_steps = geometry.layout.n_steps
         spread: Any = np.bincount(groups, problem.spread, n_steps)
-        fitted = _of_problem(problem, spread, geometry, coordinates, self)
+        known = problem, spread, geometry, coordinates, names, owner
+        fitted = fitted_compositions(*known, self.random_state)
         self._fitted = replace(fitted, scalar=n_dimensions == 1)
         self._n_features_out = geometry.n_coordinates
         vars(self).pop("diagnostics_", None)  # of members before

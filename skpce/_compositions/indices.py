@@ -88,14 +88,13 @@ def index_level(
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
     geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    spread = fitted.spread_in(geometry)
     groups = geometry.step_of_coordinate
     if level == "coordinate":
+        spread = fitted.spread_in(geometry)
         rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
         return IndexLevel(geometry, spread, rows, groups, names)
     step_names = geometry.layout.step_names
-    by_step: Any = np.bincount(groups, spread, len(step_names))
-    spread = by_step[groups]
+    spread = fitted.step_spread[groups]
     if level == "step":
         steps = np.arange(len(step_names))
         return IndexLevel(geometry, spread, groups, steps, step_names)
