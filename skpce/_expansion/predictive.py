@@ -266,15 +266,28 @@ class Predictive:
         )
         if inputs is None:
             return basis.sample
-        if hasattr(inputs, "particles"):  # a belief, with weights
-            draw = _checked_belief(owner, inputs, names)
+        if hasattr(inputs, "particles"):  # a belief: particles by their weights
+            n_given = inputs.particles.shape[1]
+            if n_given != len(names):
+                raise ValueError(
+                    f"The 'inputs' parameter of {owner} is a belief about {n_given} "
+                    f"inputs; expected {len(names)}."
+                )
+            refuse_other_names(f"The belief given to {owner}", inputs.names, names)
+            draw: InputSampler = inputs.sample
         elif _are_laws(inputs):
             specifications = check_distribution(owner, inputs, names)
             samples = self.problem.require_samples(owner)
             laws = learn_input_laws(specifications, samples.inputs, samples.weights)
             draw = partial(sample_laws, laws)
         else:
-            rows = _checked_rows(owner, inputs, len(names))
+            expected = "None, one or more distributions, or one or more rows of numbers"
+            rows = finite_floats(owner, "inputs", inputs, expected)
+            if rows.ndim != 2 or rows.shape[1] != len(names):
+                raise ValueError(
+                    f"The 'inputs' parameter of {owner} has shape {rows.shape}; "
+                    f"expected (n_rows, {len(names)}) with at least one row."
+                )
 
             def draw(size: int, generator: np.random.Generator) -> FloatArray:
                 return rows[generator.integers(len(rows), size=size)]
@@ -294,30 +307,6 @@ def _are_laws(inputs: Any) -> bool:
     if is_of_another_library(inputs):
         return True
     return isinstance(inputs, Sequence) and any(map(_are_laws, inputs))
-
-
-def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:
-    """Return what draws whole particles of a belief by their weights."""
-    n_given = belief.particles.shape[1]
-    if n_given != len(names):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} is a belief about {n_given} inputs; "
-            f"expected {len(names)}."
-        )
-    refuse_other_names(f"The belief given to {owner}", belief.names, names)
-    draw: InputSampler = belief.sample
-    return draw
-
-
-def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
-    expected = "None, one or more distributions, or one or more rows of numbers"
-    rows = finite_floats(owner, "inputs", inputs, expected)
-    if rows.ndim != 2 or rows.shape[1] != n_features:
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
-            f"(n_rows, {n_features}) with at least one row."
-        )
-    return rows
 
 
 def sorted_quantiles(
@@ -352,7 +341,10 @@ def simultaneous_bands(
     deviation = scores.std(axis=0)
     below = _spread(centre - low, deviation)
     above = _spread(high - centre, deviation)
-    distance = _distance_from_others(scores, deviation)
+    # From the median of the others, in units of their spread.
+    low, middle, high = quantiles_of_others(scores)
+    spread = np.where(scores < middle, middle - low, high - middle)
+    distance = np.abs(scores - middle) / _spread(spread, deviation)
     lower, upper = centre.copy(), centre.copy()
     for group in np.unique(groups):
         parts = groups == group
@@ -361,16 +353,6 @@ def simultaneous_bands(
         lower[:, parts] -= factor[:, np.newaxis] * below[:, parts]
         upper[:, parts] += factor[:, np.newaxis] * above[:, parts]
     return lower, upper
-
-
-def _distance_from_others(
-    scores: FloatArray,  # shape: (n_draws, n_members, n_scores)
-    deviation: FloatArray,  # shape: (n_members, n_scores)
-) -> FloatArray:  # shape: (n_draws, n_members, n_scores)
-    """Measure each draw from the median of the others, in units of their spread."""
-    low, centre, high = quantiles_of_others(scores)
-    spread = np.where(scores < centre, centre - low, high - centre)
-    return np.abs(scores - centre) / _spread(spread, deviation)
 
 
 def quantiles_of_others(values: FloatArray) -> Iterator[FloatArray]:
@@ -518,11 +500,11 @@ def _checked_calibration(
         raise fail(owner, "calibration", expected, calibration)
     assert predictive.read is not None  # every estimator gives it
     inputs, values = predictive.read(*calibration)
-    samples = predictive.problem.samples
-    if samples is not None and _are_among(
-        np.hstack([inputs, values]),
-        np.hstack([samples.inputs, predictive.observed(owner)]),
-    ):
+    samples, known = predictive.problem.samples, set()
+    if samples is not None:
+        fitted = np.hstack([samples.inputs, predictive.observed(owner)])
+        known = set(map(tuple, fitted.round(9).tolist()))
+    if known.issuperset(map(tuple, np.hstack([inputs, values]).round(9).tolist())):
         raise ValueError(
             f"All {len(inputs)} members of the 'calibration' parameter of {owner} are "
             "in the fit; expected others. Without calibration= the members of the fit "
@@ -531,12 +513,6 @@ def _checked_calibration(
     basis = predictive.basis
     warn_outside(basis.laws, inputs, predictive.names, basis.reach)
     return inputs, values
-
-
-def _are_among(rows: FloatArray, others: FloatArray) -> bool:
-    """Return whether every row is one of the others, up to rounding."""
-    known = {tuple(row) for row in np.round(others, 9).tolist()}
-    return all(tuple(row) in known for row in np.round(rows, 9).tolist())
 
 
 def _refitted(
