@@ -56,7 +56,6 @@ from .problem import (
     EACH_TARGET,
     LARGEST_BLOCK,
     FittedProblem,
-    LearnedLaws,
     RowSums,
     dirichlet_shares,
     law_errors,
@@ -266,12 +265,11 @@ def bounds_of_shares(
     draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
         return posterior_bounds(problem, *draws)
-    if method == "bootstrap":
-        return bootstrap_bounds(problem, *draws, done)
-    linear, laws = problem.linear, problem.learned_laws(whole=True)
-    masks = index_masks(laws.multi_indices)
+    linear = problem.linear
     with one_thread_if_small(linear.design.size):
-        return residual_bounds(problem, linear, laws, masks, *draws)
+        if method == "bootstrap":
+            return bootstrap_bounds(problem, linear, *draws, done)
+        return residual_bounds(problem, linear, *draws)
 
 
 def checked_method(
@@ -292,6 +290,7 @@ def checked_method(
 
 def bootstrap_bounds(
     problem: FittedProblem,
+    linear: LinearProblem,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
@@ -299,7 +298,7 @@ def bootstrap_bounds(
     done: Callable[[FloatArray], None] | None,
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return percentiles of shares over resamples; 0 where there is no variance."""
-    laws, linear, shares = problem.learned_laws(), problem.linear, []
+    laws, shares = problem.learned_laws(), []
     counts = resample_counts(linear.weights, n_resamples, generator)
     step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
     bounds_of_laws: np.random.Generator | None = generator
@@ -307,17 +306,14 @@ def bootstrap_bounds(
         bounds_of_laws = None
         step = min(step, _REPORTED if problem.solver.resamples_together else 1)
     masks = index_masks(laws.multi_indices)[1:]
-    with one_thread_if_small(linear.design.size):
-        for start in range(0, n_resamples, step):
-            some = counts[start : start + step]
-            drawn = laws.resample(
-                problem.solver, linear, problem.fit, some, bounds_of_laws
-            )
-            squares = rows.squares(drawn, problem.spread)[..., 1:]
-            variance = squares.sum(axis=-1, keepdims=True)
-            shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-            if done is not None:
-                done(shares[-1])
+    for start in range(0, n_resamples, step):
+        some = counts[start : start + step]
+        drawn = laws.resample(problem.solver, linear, problem.fit, some, bounds_of_laws)
+        squares = rows.squares(drawn, problem.spread)[..., 1:]
+        variance = squares.sum(axis=-1, keepdims=True)
+        shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+        if done is not None:
+            done(shares[-1])
     return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
@@ -358,8 +354,6 @@ def posterior_bounds(
 def residual_bounds(
     fitted: FittedProblem,
     problem: LinearProblem,
-    laws: LearnedLaws,
-    masks: FloatArray,  # shape: (n_terms of ``laws``, n_masks)
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
@@ -367,7 +361,9 @@ def residual_bounds(
 ) -> FloatArray:  # shape: (2, n_rows, n_masks)
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
-    below, masks = masks, masks[: coefficients.shape[1]]
+    laws = fitted.learned_laws(whole=True)
+    below = index_masks(laws.multi_indices)
+    masks = below[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
     components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     residuals = np.asarray(fit.loo_residuals)
