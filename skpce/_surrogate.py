@@ -350,7 +350,13 @@ class CompositionalPCESurrogate(
         self._fitted: FittedCompositions = replace(fitted, scalar=n_dimensions == 1)
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
-        self._store_diagnostics(self._fitted)
+        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
+            loo_q2=self.expansion_.q2,
+            n_members=round(float(weights.sum())),
+            n_terms=basis.n_terms,
+            inputs=inputs,
+            basis=basis,
+        )._named(geometry.layout.step_names)
         warn_of_samples(self._fitted.problem, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
@@ -359,16 +365,6 @@ class CompositionalPCESurrogate(
         steps = geometry.layout.step_names
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
-
-    def _store_diagnostics(self, fitted: FittedCompositions) -> None:
-        """Set the diagnostics."""
-        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
-            loo_q2=fitted.expansion.q2,
-            n_members=round(float(fitted.weights.sum())),
-            n_terms=fitted.basis.n_terms,
-            inputs=fitted.inputs,
-            basis=fitted.basis,
-        )._named(fitted.expansion.group_names)
 
     @property
     def _now(self) -> FittedCompositions:

@@ -261,13 +261,6 @@ class FittedCompositions:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
         return self.geometry.compositions(self.clr_at(X))
 
-    def clr_coefficients(
-        self,
-        coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
-    ) -> FloatArray:  # shape: (..., n_active, n_terms)
-        """Map coefficients of the fitted coordinates to those of clr."""
-        return map_rows(self.fitted_geometry.from_coordinates, coefficients)
-
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
         if self.samples.lacks_targets:
@@ -378,9 +371,9 @@ class FittedCompositions:
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
         inputs = solver.held_out
         predicted = self.clr_at(inputs)
-        expanded = self.basis.combine(
-            inputs, self.clr_coefficients(self.problem.fit.coefficients)
-        )
+        coefficients = self.problem.fit.coefficients
+        clr = map_rows(geometry.from_coordinates, coefficients)
+        expanded = self.basis.combine(inputs, clr)
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))

@@ -300,7 +300,12 @@ def sobol_interval(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
-    check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
+    if len(fitted.weights) > 1 and fitted.weights.sum() < 2:
+        raise ValueError(
+            f"sample_weight of fit sums to {fitted.weights.sum():.3g} copies; with "
+            f"n_resamples={n_resamples} {owner} needs at least 2. Weights are "
+            "frequencies: multiply them up to the number of members."
+        )
     default = "bootstrap"
     if method is None and level == "coordinate":
         method = default
@@ -351,16 +356,6 @@ def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
     return coefficients_of_terms(rows.expansion(fitted))
-
-
-def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
-    """Refuse to resample fewer than two copies of members."""
-    if len(weights) > 1 and weights.sum() < 2:
-        raise ValueError(
-            f"{name} sums to {weights.sum():.3g} copies; with n_resamples="
-            f"{n_resamples} {owner} needs at least 2. Weights are frequencies: "
-            "multiply them up to the number of members."
-        )
 
 
 def _row_sums(fitted: FittedCompositions, level: IndexLevel) -> RowSums:

@@ -27,7 +27,6 @@ import numpy as np
 
 from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._learned.kernel_basis import Basis
 from .._solvers.problem import (
     DesignDecomposition,
     q2_from_sums,
@@ -164,7 +163,10 @@ def learn_noise_scale(
     # Sums of squares over the targets of a group.
     member = group_of_target[:, np.newaxis] == np.arange(len(labels))
     responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
-    basis = _additive_basis(problem.basis)
+    # Functions of single inputs, of degree 2; all contrasts of a category.
+    laws = problem.basis.laws
+    terms = Truncation.of_laws(laws, 2, 1.0, 1).listed()
+    basis = PolynomialBasis(laws, terms, problem.basis.reach)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
         decomposition = DesignDecomposition.from_design(design, weights)
@@ -195,9 +197,3 @@ def learn_noise_scale(
             fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
         ),
     )
-
-
-def _additive_basis(basis: Basis) -> PolynomialBasis:
-    """Return functions of single inputs, of degree 2; all contrasts of a category."""
-    terms = Truncation.of_laws(basis.laws, 2, 1.0, 1).listed()
-    return PolynomialBasis(basis.laws, terms, basis.reach)
