@@ -87,46 +87,34 @@ def index_level(
 ) -> IndexLevel:
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
-    geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    groups = geometry.step_of_coordinate
+    geometry = fitted.geometry
     if level == "coordinate":
-        spread = fitted.spread_in(geometry)
-        rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
-        return IndexLevel(geometry, spread, rows, groups, names)
-    step_names = geometry.layout.step_names
+        wanted = geometry.log_ratio if coordinates is None else coordinates
+        part = geometry.reference if reference is None else reference
+        check_option(owner, "coordinates", wanted, LOG_RATIOS)
+        check_log_ratio_parameters(
+            owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
+        )
+        geometry = replace(geometry, log_ratio=wanted, reference=int(part))
+        steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
+        spread, rows = fitted.spread_in(geometry), np.arange(len(steps))
+        return IndexLevel(geometry, spread, rows, steps, names)
+    given = {"coordinates": coordinates, "reference": reference}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be left out unless "
+                f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                "indices do not depend on coordinates."
+            )
+    geometry = replace(geometry, log_ratio="clr")
+    groups = geometry.step_of_coordinate
     spread = fitted.step_spread[groups]
-    if level == "step":
-        steps = np.arange(len(step_names))
-        return IndexLevel(geometry, spread, groups, steps, step_names)
-    nowhere, every = np.zeros_like(groups), np.array([ALL_STEPS])
-    return IndexLevel(geometry, spread, nowhere, every, ("trajectory",))
-
-
-def _geometry_of(
-    geometry: LogRatioGeometry,
-    owner: str,
-    level: str,
-    coordinates: str | None,
-    reference: int | None,
-) -> LogRatioGeometry:
-    """Return the same layout in given coordinates, or in clr for levels of steps."""
-    if level != "coordinate":
-        given = {"coordinates": coordinates, "reference": reference}
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"The {name!r} parameter of {owner} must be left out unless "
-                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
-                    "indices do not depend on coordinates."
-                )
-        return replace(geometry, log_ratio="clr")
-    wanted = geometry.log_ratio if coordinates is None else coordinates
-    part = geometry.reference if reference is None else reference
-    check_option(owner, "coordinates", wanted, LOG_RATIOS)
-    check_log_ratio_parameters(
-        owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
-    )
-    return replace(geometry, log_ratio=wanted, reference=int(part))
+    steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+    if level == "trajectory":
+        groups, steps = np.zeros_like(groups), np.array([ALL_STEPS])
+        names = ("trajectory",)
+    return IndexLevel(geometry, spread, groups, steps, names)
 
 
 def sobol_indices(
