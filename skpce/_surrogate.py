@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._basis.basis import (
     BasisParameters,
+    check_design_fits,
     checked_inputs,
     warn_of_terms,
 )
@@ -35,9 +36,11 @@ from ._checks import (
     make_frame,
     method_of,
     one_table,
+    refuse_nan,
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
+    unchanged_on_failure,
 )
 from ._compositions import indices, predictive, probability_indices
 from ._compositions.amalgamation import (
@@ -53,7 +56,6 @@ from ._compositions.fitted import (
     adds_members,
     fitted_compositions,
     isometric,
-    partial_fit,
     read_members,
     solver_of,
 )
@@ -71,7 +73,13 @@ from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.expansion import Expansion, warn_of_failed
-from ._expansion.problem import solve_samples, spread_of_targets
+from ._expansion.problem import (
+    FittedProblem,
+    solve_samples,
+    solve_sums,
+    spread_of_targets,
+    sum_blocks,
+)
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
@@ -345,10 +353,8 @@ class CompositionalPCESurrogate(
         on_inputs = isinstance(chosen, InputModelSolver)
         problem = solve_samples(chosen, basis, samples, groups, on_inputs)
         spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
-        known = geometry, coordinates, names, owner, self.random_state
-        fitted = fitted_compositions(problem, sum_by_step(spread, geometry), *known)
-        self._fitted: FittedCompositions = replace(fitted, scalar=n_dimensions == 1)
-        self._n_features_out = geometry.n_coordinates
+        by_step = sum_by_step(spread, geometry)
+        self._store(problem, by_step, geometry, coordinates, n_dimensions == 1)
         remember_frames(self.expansion_, X, y)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=self.expansion_.q2,
@@ -365,6 +371,123 @@ class CompositionalPCESurrogate(
         steps = geometry.layout.step_names
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
+
+    @available_if(adds_members)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> CompositionalPCESurrogate:
+        """Add members to the fit, of which only sums are retained.
+
+        After the last call the fit is that of all members at once, in whatever order
+        they came. The penalty of each step is chosen by generalised cross-validation,
+        which needs no second pass; ``fit`` takes leave-one-out, so that the two may
+        differ in it. The method exists only where this is exact: with frozen
+        distributions, a mask that is given, and a solver that fits from sums (all but
+        ``"lars"`` and ``"paper"``).
+        :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs of each member.
+        y : array-like of shape (n_members, n_parts) or data frame
+            Probabilities, the steps side by side.
+        sample_weight : array-like of shape (n_members,) or None, default=None
+            Frequency of each member.
+
+        Returns
+        -------
+        self : CompositionalPCESurrogate
+            The fitted estimator. Predictions, indices, scores and the model file are
+            those of any fit; draws, intervals and diagnostics need the members, and say
+            so.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, rows of y that are no compositions, or another basis,
+            number of features or of parts than before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.special import softmax
+        >>> from scipy.stats import norm
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
+        >>> surrogate = CompositionalPCESurrogate(
+        ...     1, distribution=norm(), mask=np.ones(3, dtype=bool), solver="ridge"
+        ... )
+        >>> for rows in np.split(np.arange(300), 3):
+        ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
+        >>> surrogate.step_total_sobol_indices_.round(2)
+        array([[0.5, 0.5]])
+        """
+        owner = type(self).__name__
+        name = "ridge" if self.solver is None else self.solver
+        solver = make_solver(owner, name, None, criterion="gcv")
+        check_parameters_of(self)
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
+        y = one_table(y)
+        refuse_nan(y)  # the sums of a fit are of the same members in every step
+        before: FittedCompositions | None = getattr(self, "_fitted", None)
+        if before is not None and before.problem.sums is None:
+            before = None  # after ``fit`` the members come anew
+        with unchanged_on_failure(self):
+            members, n_dimensions = read_members(
+                self, X, y, sample_weight, reset=before is None
+            )
+            values = members.targets
+            parameters, names = BasisParameters.of(self), input_names(self)
+            basis: Any
+            if before is None:
+                parameters.check(names)
+                geometry = learn_geometry(self, y, values, "y")
+                basis = parameters.learn(
+                    members.inputs, members.weights, names, in_blocks=True
+                )
+                n_terms = len(basis.multi_indices)
+                check_design_fits(owner, n_terms, n_terms, "a fit from sums")
+                unnamed = isinstance(y, ItemTable)
+                self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
+                self._amalgamation = None
+            else:
+                geometry, basis = before.geometry, before.basis
+                parameters.refuse_another(basis, names)
+                n_parts = geometry.layout.n_parts
+                if values.shape[1] != n_parts:
+                    raise ValueError(
+                        f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
+                        "members before."
+                    )
+            clr = log_ratios_of(values, geometry, transformer_of(self), "y")
+            coordinates = isometric(geometry)
+            targets = coordinates.to_coordinates(clr)
+            sums = sum_blocks(basis, replace(members, targets=targets))
+            if before is not None and before.problem.sums is not None:
+                sums = before.problem.sums + sums
+            groups = coordinates.step_of_coordinate
+            problem = solve_sums(solver, basis, sums, groups)
+            n_steps = geometry.layout.n_steps
+            spread: Any = np.bincount(groups, problem.spread, n_steps)
+            self._store(problem, spread, geometry, coordinates, n_dimensions == 1)
+            self.__dict__.pop("diagnostics_", None)  # of members before
+        return self
+
+    def _store(
+        self,
+        problem: FittedProblem,
+        spread: FloatArray,  # shape: (n_steps,)
+        geometry: LogRatioGeometry,
+        coordinates: LogRatioGeometry,
+        scalar: bool,
+    ) -> None:
+        """Set what a fit has found."""
+        known = geometry, coordinates, input_names(self), type(self).__name__
+        fitted = fitted_compositions(problem, spread, *known, self.random_state)
+        self._fitted: FittedCompositions = replace(fitted, scalar=scalar)
+        self._n_features_out = geometry.n_coordinates
 
     @property
     def _now(self) -> FittedCompositions:
@@ -513,7 +636,6 @@ class CompositionalPCESurrogate(
     fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
-    partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
     sobol_indices = method_of("_now", indices.sobol_indices)

@@ -15,43 +15,32 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from .._basis.basis import (
-    BasisParameters,
     PolynomialBasis,
-    check_design_fits,
 )
 from .._checks import (
     FloatArray,
     IndexArray,
-    ItemTable,
     RandomState,
     Samples,
     checked_sample_weight,
     finite_table,
-    input_names,
     make_generator,
-    one_table,
     refuse_class_labels,
-    refuse_nan,
-    refuse_other_rows,
-    unchanged_on_failure,
     validated,
 )
 from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
     map_rows,
-    solve_sums,
     spread_of_targets,
-    sum_blocks,
 )
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import LearnedRidgeSolver
-from .._solvers import FROM_MOMENTS, make_solver
+from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import (
     LOG_RATIO_FLOOR,
@@ -63,13 +52,8 @@ from .._solvers.problem import (
 )
 from .log_ratio import (
     LogRatioGeometry,
-    check_parameters_of,
-    learn_geometry,
-    log_ratios_of,
     sum_by_step,
-    transformer_of,
 )
-from .steps import column_labels
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -451,110 +435,3 @@ def adds_members(surrogate: Any) -> bool:
             "regressor and amalgamate."
         )
     return True
-
-
-def partial_fit(
-    self: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Any:
-    """Add members to the fit, of which only sums are retained.
-
-    After the last call the fit is that of all members at once, in whatever order they
-    came. The penalty of each step is chosen by generalised cross-validation, which
-    needs no second pass; ``fit`` takes leave-one-out, so that the two may differ in it.
-    The method exists only where this is exact: with frozen distributions, a mask that
-    is given, and a solver that fits from sums (all but ``"lars"`` and
-    ``"paper"``).
-    :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_members, n_features)
-        Inputs of each member.
-    y : array-like of shape (n_members, n_parts) or data frame
-        Probabilities, the steps side by side.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
-
-    Returns
-    -------
-    self : CompositionalPCESurrogate
-        The fitted estimator. Predictions, indices, scores and the model file are those
-        of any fit; draws, intervals and diagnostics need the members, and say so.
-
-    Raises
-    ------
-    ValueError
-        For a bad parameter, rows of y that are no compositions, or another basis,
-        number of features or of parts than before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import softmax
-    >>> from scipy.stats import norm
-    >>> from skpce import CompositionalPCESurrogate
-    >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
-    >>> surrogate = CompositionalPCESurrogate(
-    ...     1, distribution=norm(), mask=np.ones(3, dtype=bool), solver="ridge"
-    ... )
-    >>> for rows in np.split(np.arange(300), 3):
-    ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
-    >>> surrogate.step_total_sobol_indices_.round(2)
-    array([[0.5, 0.5]])
-    """
-    owner = type(self).__name__
-    name = "ridge" if self.solver is None else self.solver
-    solver = make_solver(owner, name, None, criterion="gcv")
-    check_parameters_of(self)
-    refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
-    y = one_table(y)
-    refuse_nan(y)  # the sums of a fit are of the same members in every step
-    before = getattr(self, "_fitted", None)
-    if before is not None and before.problem.sums is None:
-        before = None  # after ``fit`` the members come anew
-    with unchanged_on_failure(self):
-        members, n_dimensions = read_members(
-            self, X, y, sample_weight, reset=before is None
-        )
-        values = members.targets
-        parameters, names = BasisParameters.of(self), input_names(self)
-        if before is None:
-            parameters.check(names)
-            geometry = learn_geometry(self, y, values, "y")
-            basis = parameters.learn(
-                members.inputs, members.weights, names, in_blocks=True
-            )
-            n_terms = len(basis.multi_indices)
-            check_design_fits(owner, n_terms, n_terms, "a fit from sums")
-            unnamed = isinstance(y, ItemTable)
-            self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
-            self._amalgamation = None
-        else:
-            geometry, basis = before.geometry, before.basis
-            parameters.refuse_another(basis, names)
-            n_parts = geometry.layout.n_parts
-            if values.shape[1] != n_parts:
-                raise ValueError(
-                    f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
-                    "members before."
-                )
-        clr = log_ratios_of(values, geometry, transformer_of(self), "y")
-        coordinates = isometric(geometry)
-        targets = coordinates.to_coordinates(clr)
-        sums = sum_blocks(basis, replace(members, targets=targets))
-        if before is not None and before.problem.sums is not None:
-            sums = before.problem.sums + sums
-        groups = coordinates.step_of_coordinate
-        problem = solve_sums(solver, basis, sums, groups)
-        n_steps = geometry.layout.n_steps
-        spread: Any = np.bincount(groups, problem.spread, n_steps)
-        known = problem, spread, geometry, coordinates, names, owner
-        fitted = fitted_compositions(*known, self.random_state)
-        self._fitted = replace(fitted, scalar=n_dimensions == 1)
-        self._n_features_out = geometry.n_coordinates
-        vars(self).pop("diagnostics_", None)  # of members before
-    return self
