@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, RandomState, refuse_other_rows, validated
 from .._expansion.predictive import (
+    QUANTILE,
     OutputSpace,
     PredictionInterval,
     Predictive,
@@ -44,10 +45,7 @@ class SimplexSpace(OutputSpace):
 
     joint = ("step", "trajectory")
     columns = "steps"
-
-    @property
-    def n_values(self) -> int:
-        return self.geometry.mask.size
+    keeps_order = False
 
     @property
     def noise_groups(self) -> IndexArray:
@@ -82,7 +80,8 @@ class SimplexSpace(OutputSpace):
         _, first, step = np.unique(steps, return_index=True, return_inverse=True)
         by_step = scale[:, first]
         if not np.array_equal(by_step[:, step], scale):
-            return super().quantiles(rows, scale, centre, levels)
+            values = self.values(self.image(rows[:, np.newaxis] * scale) + centre)
+            return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
         found = np.empty((len(levels), len(centre), self.n_values))
         found[:] = self.geometry.mask  # parts that do not vary
         found[..., self.geometry.active_parts] = softmax_quantiles(
@@ -127,7 +126,9 @@ def predictive_of(fitted: FittedCompositions) -> Predictive:
     return Predictive(
         fitted.problem,
         fitted.expansion.input_names,
-        SimplexSpace(fitted.geometry, fitted.fitted_geometry),
+        SimplexSpace(
+            fitted.geometry.mask.size, fitted.geometry, fitted.fitted_geometry
+        ),
         fitted.clr_at,
         fitted.owner,
         fitted.random_state,

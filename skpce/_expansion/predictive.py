@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,29 +71,27 @@ _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
 InputSampler = Callable[[int, np.random.Generator], FloatArray]
 
 
-class OutputSpace(ABC):
+@dataclass(frozen=True, eq=False)
+class OutputSpace:
     """What y can be, and how it follows from the targets that were fitted.
 
     The targets of the fit have a linear *image*, in which residuals are added to
     predictions. *Values* are what y shows; *scores* are those that vary, on a scale
-    without bounds, on which distances are measured. All three are the same unless a
-    space says otherwise.
+    without bounds, on which distances are measured. Of real targets all three are the
+    same: they are fitted as they are, and have no bounds.
     """
 
-    joint: Sequence[str] = ()  # over what a band may be joint
-    columns: str = "targets"  # what samples may lack, in words
+    n_values: int  # number of columns of y
+
+    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
+    columns: ClassVar[str] = "targets"  # what samples may lack, in words
     # Whether a value rises with its own residual and depends on no other.
-    keeps_order: bool = False
+    keeps_order: ClassVar[bool] = True
 
     @property
-    @abstractmethod
-    def n_values(self) -> int:
-        """Number of columns of y."""
-
-    @property
-    @abstractmethod
     def noise_groups(self) -> IndexArray:
         """Fitted targets whose residuals share a scale; shape (n_fitted,)."""
+        return np.arange(self.n_values)
 
     def image(self, fitted: FloatArray) -> FloatArray:
         """Map targets of the fit, (..., n_fitted) -> (..., n_image)."""
@@ -125,52 +122,21 @@ class OutputSpace(ABC):
         levels: Sequence[float],
     ) -> FloatArray:  # shape: (n_levels, n_inputs, n_values)
         """Return quantiles over rows, scaled and added to the centre of each input."""
-        values = self.values(self.image(rows[:, np.newaxis] * scale) + centre)
-        return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
+        # A scale that is not negative keeps the order of the residuals.
+        ordered = np.sort(rows.T, axis=-1)
+        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
         return scale
 
-    @abstractmethod
     def deviation(self, problem: FittedProblem) -> FloatArray:
         """Return the spread of the residuals of each score; shape (n_scores,)."""
+        return np.sqrt(problem.fit.residual_variance) * problem.optimism
 
     def groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
         """Return which scores lie in a band together."""
         return np.zeros(self.n_values, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class RealSpace(OutputSpace):
-    """Targets without bounds, which are fitted as they are."""
-
-    n_targets: int
-
-    joint = ("targets",)
-    keeps_order = True
-
-    @property
-    def n_values(self) -> int:
-        return self.n_targets
-
-    @property
-    def noise_groups(self) -> IndexArray:
-        return np.arange(self.n_targets)
-
-    def quantiles(
-        self,
-        rows: FloatArray,
-        scale: FloatArray,
-        centre: FloatArray,
-        levels: Sequence[float],
-    ) -> FloatArray:
-        # A scale that is not negative keeps the order of the residuals.
-        ordered = np.sort(rows.T, axis=-1)
-        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
-
-    def deviation(self, problem: FittedProblem) -> FloatArray:
-        return np.sqrt(problem.fit.residual_variance) * problem.optimism
 
 
 @dataclass(frozen=True, eq=False)
@@ -764,7 +730,7 @@ def predictive_of(estimator: Any) -> Predictive:
     return replace(
         parts[0][0],
         problem=estimator._problem,
-        space=RealSpace(estimator.expansion_.n_outputs),
+        space=OutputSpace(estimator.expansion_.n_outputs),
         parts=parts,
     )
 
@@ -806,7 +772,7 @@ def _predictive_of_part(
             )
         return inputs, values[:, chosen]
 
-    space = RealSpace(len(chosen))
+    space = OutputSpace(len(chosen))
     return Predictive(
         problem,
         expansion.input_names,
