@@ -138,14 +138,13 @@ def predictive_of(fitted: FittedCompositions) -> Predictive:
 def predictive_of_surrogate(surrogate: Any) -> Predictive:
     """Return the predictive distribution of a surrogate, which can be fitted again."""
     fitted = surrogate._now
-    step_of = fitted.geometry.layout.step_of_part
-    parts = tuple(
-        (part, np.flatnonzero(np.isin(step_of, steps))) for part, steps in fitted.parts
-    )
-    found = tuple((_of_part(surrogate, *one), one[1]) for one in parts)
-    if len(found) == 1:
-        return found[0][0]
-    return replace(predictive_of(fitted), parts=found)
+    step_of, parts = fitted.geometry.layout.step_of_part, []
+    for part, steps in fitted.parts:
+        columns = np.flatnonzero(np.isin(step_of, steps))
+        parts.append((_of_part(surrogate, part, columns), columns))
+    if len(parts) == 1:
+        return parts[0][0]
+    return replace(predictive_of(fitted), parts=tuple(parts))
 
 
 def _of_part(

@@ -721,18 +721,16 @@ def _of_draws(
 
 def predictive_of(estimator: Any) -> Predictive:
     """Return the predictive distribution of a fitted regressor."""
-    parts = tuple(
+    problem = estimator._problem
+    parts = [
         (_predictive_of_part(estimator, part, targets), targets)
-        for part, targets in estimator._problem.parts
-    )
-    if len(parts[0][1]) == estimator.expansion_.n_outputs:
-        return parts[0][0]
-    return replace(
-        parts[0][0],
-        problem=estimator._problem,
-        space=OutputSpace(estimator.expansion_.n_outputs),
-        parts=parts,
-    )
+        for part, targets in problem.parts
+    ]
+    whole = parts[0][0]
+    if len(parts) == 1:
+        return whole
+    space = OutputSpace(estimator.expansion_.n_outputs)
+    return replace(whole, problem=problem, space=space, parts=tuple(parts))
 
 
 def _predictive_of_part(
