@@ -17,13 +17,12 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, RandomState, refuse_other_rows, validated
+from .._expansion import predictive as expansion
 from .._expansion.predictive import (
     QUANTILE,
     OutputSpace,
     PredictionInterval,
     Predictive,
-    draw,
-    interval,
     sorted_quantiles,
 )
 from .._expansion.problem import FittedProblem
@@ -245,7 +244,15 @@ def sample(
     >>> surrogate.sample(1000, inputs=norm(0, 0.1)).std(axis=0).round(2)
     array([0.03, 0.03])
     """
-    return draw(predictive, n_samples, X, inputs, residual, noise, random_state)
+    return expansion.sample(
+        predictive,
+        n_samples,
+        X,
+        inputs=inputs,
+        residual=residual,
+        noise=noise,
+        random_state=random_state,
+    )
 
 
 def predict_interval(
@@ -358,7 +365,7 @@ def predict_interval(
     >>> bool(width[0] < width[1])
     True
     """
-    return interval(
+    return expansion.predict_interval(
         predictive,
         X,
         inputs=inputs,

@@ -572,60 +572,6 @@ def check_predictive(
         )
 
 
-def draw(
-    predictive: Predictive,
-    n_samples: int,
-    X: ArrayLike | None,
-    inputs: Any,
-    residual: str | None,
-    noise: str,
-    random_state: RandomState,
-) -> FloatArray:  # shape: (n_samples, n_values) or (n_samples, n_inputs, n_values)
-    """Draw values of y, each with inputs of its own or all at those that are given."""
-    owner = f"{predictive.owner}.sample"
-    check_predictive(owner, n_samples, residual, X, inputs, noise)
-    if predictive.parts:
-        raise ValueError(
-            f"{owner} has no joint residuals of {predictive.space.columns} that "
-            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
-            "apart, or leave the failed samples out."
-        )
-    sampler = predictive.input_sampler(owner, inputs)
-    predictive = predictive.with_noise(noise, owner)
-    generator = predictive.generator(random_state)
-    law = predictive.residual_law(owner)
-    rows = None if residual is None else law.draw(n_samples, residual, generator)
-    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
-    if rows is None:  # the expansion alone
-        image = predictive.centre(at)
-        image = image if X is None else np.stack([image] * n_samples)
-    else:
-        image = predictive.draw_around(rows if X is None else rows[:, None], at)
-    return predictive.space.values(image)
-
-
-def interval(
-    predictive: Predictive, X: ArrayLike | None, **arguments: Any
-) -> PredictionInterval:  # each of shape (n_inputs, n_values)
-    """Return bounds, of targets that the same samples have part by part."""
-    if not predictive.parts:
-        return _interval(predictive, X, **arguments)
-    columns, joint = predictive.space.columns, arguments["joint"]
-    if joint not in (None, "step"):
-        raise ValueError(
-            f"{predictive.owner}.predict_interval has no joint residuals of {columns} "
-            "that different samples have (NaN in y); expected joint=None. Got "
-            f"joint={joint!r}."
-        )
-    some = [(_interval(part, X, **arguments), at) for part, at in predictive.parts]
-    order = np.argsort(np.concatenate([targets for _, targets in some]))
-    lower, upper = (
-        np.hstack([getattr(bounds, name) for bounds, _ in some])[:, order]
-        for name in ("lower", "upper")
-    )
-    return PredictionInterval(lower, upper)
-
-
 def _interval(
     predictive: Predictive,
     X: ArrayLike | None,
@@ -640,7 +586,7 @@ def _interval(
     cv: Any,
     n_samples: int,
     random_state: RandomState,
-) -> PredictionInterval:  # each of shape (n_inputs, n_values)
+) -> FloatArray:  # shape: (2, n_inputs, n_values)
     """Return bounds by one of the methods."""
     owner = f"{predictive.owner}.predict_interval"
     check_predictive(owner, n_samples, residual, X, inputs, noise)
@@ -651,7 +597,7 @@ def _interval(
     if method == "conformal":
         if X is None:
             raise ValueError(f"{owner} needs X with method='conformal'.")
-        bounds = conformal_bounds(
+        return conformal_bounds(
             predictive,
             predictive.checked(X),
             calibration,
@@ -662,7 +608,6 @@ def _interval(
             owner,
             generator,
         )
-        return PredictionInterval(*bounds)
     if calibration is not None:
         raise ValueError(
             f"{owner} expects calibration=None unless method='conformal'; the "
@@ -676,7 +621,7 @@ def _interval(
         rows = law.draw(n_samples, residual, generator)
         image = predictive.draw_around(rows, sampler(n_samples, generator))
         draws = image[:, np.newaxis]
-        return PredictionInterval(*_of_draws(space, draws, confidence_level, joint))
+        return _of_draws(space, draws, confidence_level, joint)
     values = predictive.checked(X)
     every = joint is None and space.keeps_order
     rows = law.atoms(n_samples, residual, generator, every=every)
@@ -691,7 +636,7 @@ def _interval(
             image = predictive.draw_around(rows[:, np.newaxis], at)
             found = _of_draws(space, image, confidence_level, joint)
         bounds[:, start : start + size] = found
-    return PredictionInterval(bounds[0], bounds[1])
+    return bounds
 
 
 def tails(confidence_level: float) -> tuple[float, float]:
@@ -849,7 +794,26 @@ def sample(
     >>> np.array([draws.std(), alone.std()]).round(1)
     array([2.1, 1.9])
     """
-    drawn = draw(predictive, n_samples, X, inputs, residual, noise, random_state)
+    owner = f"{predictive.owner}.sample"
+    check_predictive(owner, n_samples, residual, X, inputs, noise)
+    if predictive.parts:
+        raise ValueError(
+            f"{owner} has no joint residuals of {predictive.space.columns} that "
+            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
+            "apart, or leave the failed samples out."
+        )
+    sampler = predictive.input_sampler(owner, inputs)
+    predictive = predictive.with_noise(noise, owner)
+    generator = predictive.generator(random_state)
+    law = predictive.residual_law(owner)
+    rows = None if residual is None else law.draw(n_samples, residual, generator)
+    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
+    if rows is None:  # the expansion alone
+        image = predictive.centre(at)
+        image = image if X is None else np.stack([image] * n_samples)
+    else:
+        image = predictive.draw_around(rows if X is None else rows[:, None], at)
+    drawn = predictive.space.values(image)
     return drawn[..., 0] if predictive.scalar else drawn
 
 
@@ -988,20 +952,28 @@ def predict_interval(
     >>> lower.shape
     (100,)
     """
-    found = interval(
-        predictive,
-        X,
-        inputs=inputs,
-        confidence_level=confidence_level,
-        joint=joint,
-        residual=residual,
-        method=method,
-        noise=noise,
-        calibration=calibration,
-        cv=cv,
-        n_samples=n_samples,
-        random_state=random_state,
-    )
-    if predictive.scalar:
-        return PredictionInterval(found.lower[:, 0], found.upper[:, 0])
-    return found
+    settings: dict[str, Any] = {
+        "inputs": inputs,
+        "confidence_level": confidence_level,
+        "joint": joint,
+        "residual": residual,
+        "method": method,
+        "noise": noise,
+        "calibration": calibration,
+        "cv": cv,
+        "n_samples": n_samples,
+        "random_state": random_state,
+    }
+    if predictive.parts and joint not in (None, "step"):
+        raise ValueError(
+            f"{predictive.owner}.predict_interval has no joint residuals of "
+            f"{predictive.space.columns} that different samples have (NaN in y); "
+            f"expected joint=None. Got joint={joint!r}."
+        )
+    if not predictive.parts:
+        found = _interval(predictive, X, **settings)
+    else:  # of targets that the same samples have
+        some = [_interval(part, X, **settings) for part, _ in predictive.parts]
+        order = np.argsort(np.concatenate([targets for _, targets in predictive.parts]))
+        found = np.concatenate(some, axis=2)[:, :, order]
+    return PredictionInterval(*(found[..., 0] if predictive.scalar else found))
