@@ -29,8 +29,6 @@ from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._solvers.problem import (
     DesignDecomposition,
-    q2_from_sums,
-    weighted_spread,
 )
 from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .problem import FittedProblem
@@ -141,7 +139,6 @@ class NoiseScale:
     units: FloatArray  # shape: (n_groups,), root mean square over the members
     group_of_target: IndexArray  # shape: (n_fitted,)
     at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
-    q2: FloatArray  # shape: (n_groups,), leave-one-out, of the response
 
     def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
         """Return the scale of each fitted target."""
@@ -193,7 +190,4 @@ def learn_noise_scale(
         units,
         group_of_target,
         (at_members / units)[:, group_of_target],
-        q2_from_sums(
-            fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
-        ),
     )
