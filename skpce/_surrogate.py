@@ -23,6 +23,7 @@ from ._basis.basis import (
     warn_of_terms,
 )
 from ._checks import (
+    BoolArray,
     Fitted,
     FloatArray,
     IndexArray,
@@ -62,8 +63,9 @@ from ._compositions.fitted import (
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
-    StepsMixin,
     check_parameters_of,
+    get_feature_names_out,
+    inverse_transform,
     learn_geometry,
     log_ratios_of,
     sum_by_step,
@@ -91,7 +93,7 @@ from ._version import DOC_LINK_TEMPLATE
 
 
 class CompositionalPCESurrogate(
-    StepsMixin, MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
+    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
 ):
     r"""Polynomial chaos surrogate of probabilities, with Sobol indices per step.
 
@@ -634,6 +636,20 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: "sampling" if f.from_models else "coefficients"
     )
     fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
+    get_feature_names_out = get_feature_names_out
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+
+    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
+    step_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.step_names
+    )
+    part_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.part_names
+    )
+    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
+    coordinate_steps_: Fitted[IndexArray] = Fitted(
+        "geometry_", lambda g: g.step_of_coordinate
+    )
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
     _predictive = property(predictive.predictive_of_surrogate)

@@ -188,26 +188,7 @@ def get_feature_names_out(
     return np.asarray(self.geometry_.coordinate_names, dtype=object)
 
 
-class StepsMixin:
-    """What an estimator of compositions says of its steps and coordinates."""
-
-    get_feature_names_out = get_feature_names_out
-    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
-
-    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
-    step_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.step_names
-    )
-    part_names_: Fitted[tuple[str, ...]] = Fitted(
-        "geometry_", lambda g: g.layout.part_names
-    )
-    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
-    coordinate_steps_: Fitted[IndexArray] = Fitted(
-        "geometry_", lambda g: g.step_of_coordinate
-    )
-
-
-class LogRatioTransformer(StepsMixin, TransformerMixin, BaseEstimator):
+class LogRatioTransformer(TransformerMixin, BaseEstimator):
     r"""Log-ratio coordinates of probabilities, step by step.
 
     Each step is a block of columns that sums to one. Rows are closed, zeros are
@@ -360,6 +341,21 @@ class LogRatioTransformer(StepsMixin, TransformerMixin, BaseEstimator):
         values = validated(self, one_table(X, "X"), reset=False)
         clr = log_ratios_of(values, self.geometry_, self, "X", zero_rows_to=self.mask_)
         return self.geometry_.to_coordinates(clr)
+
+    get_feature_names_out = get_feature_names_out
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+
+    steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
+    step_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.step_names
+    )
+    part_names_: Fitted[tuple[str, ...]] = Fitted(
+        "geometry_", lambda g: g.layout.part_names
+    )
+    mask_: Fitted[BoolArray] = Fitted("geometry_", lambda g: g.mask)
+    coordinate_steps_: Fitted[IndexArray] = Fitted(
+        "geometry_", lambda g: g.step_of_coordinate
+    )
 
 
 def log_ratios_of(
