@@ -38,7 +38,6 @@ from ._compositions.amalgamation import Amalgamation
 from ._compositions.fitted import (
     FittedCompositions,
     InputModelFit,
-    InputModels,
     InputModelSolver,
 )
 from ._compositions.log_ratio import LogRatioGeometry
@@ -97,7 +96,6 @@ NOUNS: Mapping[str, type] = {
     "fitted problem": FittedProblem,
     "intervals of indices": SobolInterval,
     "fit to models of the inputs": InputModelFit,
-    "models of the inputs": InputModels,
     "steps": StepLayout,
     "amalgamation": Amalgamation,
     "log-ratio coordinates": LogRatioGeometry,

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._basis.basis import (
     BasisParameters,
-    PolynomialBasis,
+    check_design_fits,
     checked_inputs,
     warn_of_terms,
 )
@@ -37,9 +37,11 @@ from ._checks import (
     make_frame,
     method_of,
     one_table,
+    refuse_nan,
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
+    unchanged_on_failure,
 )
 from ._compositions import indices, predictive, probability_indices
 from ._compositions.amalgamation import (
@@ -51,9 +53,10 @@ from ._compositions.amalgamation import (
 )
 from ._compositions.fitted import (
     FittedCompositions,
+    InputModelSolver,
     adds_members,
-    fit_compositions,
-    partial_fit,
+    fitted_compositions,
+    isometric,
     read_members,
     solver_of,
 )
@@ -65,18 +68,27 @@ from ._compositions.log_ratio import (
     inverse_transform,
     learn_geometry,
     log_ratios_of,
+    sum_by_step,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.expansion import Expansion, warn_of_failed
+from ._expansion.problem import (
+    FittedProblem,
+    solve_samples,
+    solve_sums,
+    spread_of_targets,
+    sum_blocks,
+)
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
-from ._solvers.problem import CoefficientSolver
+from ._solvers.problem import LOG_RATIO_FLOOR
+from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
 
 
@@ -321,25 +333,38 @@ class CompositionalPCESurrogate(
             self._amalgamation, values, geometry = learned
         how = transformer_of(self)
         clr = log_ratios_of(values, geometry, how, "y")
-        samples = Samples(inputs, clr, weights)
-        coordinates = self._coordinates(geometry)
+        coordinates = isometric(geometry)
+        groups = coordinates.step_of_coordinate
+        if self.solver == "paper" and self.regressor is None:
+            coordinates = replace(geometry, log_ratio="alr", reference=-1)
+            groups = np.arange(len(coordinates.step_of_coordinate))
+        samples = Samples(inputs, coordinates.to_coordinates(clr), weights)
+        names = input_names(self)
         basis: Basis
         if learns:
-            seen = replace(samples, targets=coordinates.to_coordinates(clr))
-            groups = self._groups(coordinates)
-            basis, solver = learn_from(
-                parameters, input_names(self), seen, groups, None
-            )
+            basis, solver = learn_from(parameters, names, samples, groups, None)
         else:
-            basis = parameters.learn(inputs, weights, input_names(self))
+            basis = parameters.learn(inputs, weights, names)
+            if self.regressor is not None:
+                seen = basis, samples, self.random_state
+                solver = solver_of(solver, self.regressor, *seen)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
-        self._fitted: FittedCompositions = self._fit_coordinates(
-            solver, basis, geometry, coordinates, samples, scalar=n_dimensions == 1
-        )
-        self._n_features_out = geometry.n_coordinates
+        has_choice = samples.targets.shape[1] > 0  # else there is nothing to search
+        chosen = solver if has_choice else LeastSquaresSolver()
+        on_inputs = isinstance(chosen, InputModelSolver)
+        problem = solve_samples(chosen, basis, samples, groups, on_inputs)
+        spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
+        by_step = sum_by_step(spread, geometry)
+        self._store(problem, by_step, geometry, coordinates, n_dimensions == 1)
         remember_frames(self.expansion_, X, y)
-        self._store_diagnostics(self._fitted)
+        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
+            loo_q2=self.expansion_.q2,
+            n_members=round(float(weights.sum())),
+            n_terms=basis.n_terms,
+            inputs=inputs,
+            basis=basis,
+        )._named(geometry.layout.step_names)
         warn_of_samples(self._fitted.problem, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
@@ -349,63 +374,122 @@ class CompositionalPCESurrogate(
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
 
-    @property
-    def _is_pooled(self) -> bool:
-        """Whether the coordinates of a step share a penalty."""
-        return self.solver != "paper" or self.regressor is not None
+    @available_if(adds_members)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> CompositionalPCESurrogate:
+        """Add members to the fit, of which only sums are retained.
 
-    def _coordinates(self, geometry: LogRatioGeometry) -> LogRatioGeometry:
-        """Return the coordinates in which the solver sees the log-ratios."""
-        if self.solver == "paper" and self.regressor is None:
-            return replace(geometry, log_ratio="alr", reference=-1)
-        if geometry.log_ratio == "ilr":
-            return geometry
-        return replace(geometry, log_ratio="ilr", reference=-1)
+        After the last call the fit is that of all members at once, in whatever order
+        they came. The penalty of each step is chosen by generalised cross-validation,
+        which needs no second pass; ``fit`` takes leave-one-out, so that the two may
+        differ in it. The method exists only where this is exact: with frozen
+        distributions, a mask that is given, and a solver that fits from sums (all but
+        ``"lars"`` and ``"paper"``).
+        :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
 
-    def _groups(self, coordinates: LogRatioGeometry) -> IndexArray:
-        """Return the step of each coordinate, or its number."""
-        steps = coordinates.step_of_coordinate
-        return steps if self._is_pooled else np.arange(len(steps))
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs of each member.
+        y : array-like of shape (n_members, n_parts) or data frame
+            Probabilities, the steps side by side.
+        sample_weight : array-like of shape (n_members,) or None, default=None
+            Frequency of each member.
 
-    def _fit_coordinates(
+        Returns
+        -------
+        self : CompositionalPCESurrogate
+            The fitted estimator. Predictions, indices, scores and the model file are
+            those of any fit; draws, intervals and diagnostics need the members, and say
+            so.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, rows of y that are no compositions, or another basis,
+            number of features or of parts than before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.special import softmax
+        >>> from scipy.stats import norm
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
+        >>> surrogate = CompositionalPCESurrogate(
+        ...     1, distribution=norm(), mask=np.ones(3, dtype=bool), solver="ridge"
+        ... )
+        >>> for rows in np.split(np.arange(300), 3):
+        ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
+        >>> surrogate.step_total_sobol_indices_.round(2)
+        array([[0.5, 0.5]])
+        """
+        owner = type(self).__name__
+        name = "ridge" if self.solver is None else self.solver
+        solver = make_solver(owner, name, None, criterion="gcv")
+        check_parameters_of(self)
+        refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
+        y = one_table(y)
+        refuse_nan(y)  # the sums of a fit are of the same members in every step
+        before: FittedCompositions | None = getattr(self, "_fitted", None)
+        if before is not None and before.problem.sums is None:
+            before = None  # after ``fit`` the members come anew
+        with unchanged_on_failure(self):
+            members, n_dimensions = read_members(
+                self, X, y, sample_weight, reset=before is None
+            )
+            values = members.targets
+            parameters, names = BasisParameters.of(self), input_names(self)
+            basis: Any
+            if before is None:
+                parameters.check(names)
+                geometry = learn_geometry(self, y, values, "y")
+                basis = parameters.learn(
+                    members.inputs, members.weights, names, in_blocks=True
+                )
+                n_terms = len(basis.multi_indices)
+                check_design_fits(owner, n_terms, n_terms, "a fit from sums")
+                unnamed = isinstance(y, ItemTable)
+                self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
+                self._amalgamation = None
+            else:
+                geometry, basis = before.geometry, before.basis
+                parameters.refuse_another(basis, names)
+                n_parts = geometry.layout.n_parts
+                if values.shape[1] != n_parts:
+                    raise ValueError(
+                        f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
+                        "members before."
+                    )
+            clr = log_ratios_of(values, geometry, transformer_of(self), "y")
+            coordinates = isometric(geometry)
+            targets = coordinates.to_coordinates(clr)
+            sums = sum_blocks(basis, replace(members, targets=targets))
+            if before is not None and before.problem.sums is not None:
+                sums = before.problem.sums + sums
+            groups = coordinates.step_of_coordinate
+            problem = solve_sums(solver, basis, sums, groups)
+            n_steps = geometry.layout.n_steps
+            spread: Any = np.bincount(groups, problem.spread, n_steps)
+            self._store(problem, spread, geometry, coordinates, n_dimensions == 1)
+            self.__dict__.pop("diagnostics_", None)  # of members before
+        return self
+
+    def _store(
         self,
-        solver: CoefficientSolver,
-        basis: Basis,
+        problem: FittedProblem,
+        spread: FloatArray,  # shape: (n_steps,)
         geometry: LogRatioGeometry,
         coordinates: LogRatioGeometry,
-        samples: Samples,  # with centred log-ratios as targets
-        *,
         scalar: bool,
-    ) -> FittedCompositions:
-        """Fit the log-ratios in the coordinates in which the solver sees them."""
-        if self.regressor is not None and isinstance(basis, PolynomialBasis):
-            seen = basis, samples, coordinates, self.random_state
-            solver = solver_of(solver, self.regressor, *seen)
-        fitted = fit_compositions(
-            solver,
-            basis,
-            samples,
-            geometry,
-            coordinates,
-            pooled=self._is_pooled,
-            names=input_names(self),
-        )
-        return replace(
-            fitted,
-            owner=type(self).__name__,
-            random_state=self.random_state,
-            scalar=scalar,
-        )
-
-    def _store_diagnostics(self, fitted: FittedCompositions) -> None:
-        """Set the diagnostics."""
-        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
-            loo_q2=fitted.expansion.q2,
-            n_members=round(float(fitted.weights.sum())),
-            n_terms=fitted.basis.n_terms,
-            inputs=fitted.inputs,
-            basis=fitted.basis,
-        )._named(fitted.expansion.group_names)
+    ) -> None:
+        """Set what a fit has found."""
+        known = geometry, coordinates, input_names(self), type(self).__name__
+        fitted = fitted_compositions(problem, spread, *known, self.random_state)
+        self._fitted: FittedCompositions = replace(fitted, scalar=scalar)
+        self._n_features_out = geometry.n_coordinates
 
     @property
     def _now(self) -> FittedCompositions:
@@ -549,9 +633,12 @@ class CompositionalPCESurrogate(
     )
     alpha_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.alpha)
     indices_from_: Fitted[str] = Fitted(
-        "_fitted", lambda f: "coefficients" if f.models is None else "sampling"
+        "_fitted", lambda f: "sampling" if f.from_models else "coefficients"
     )
     fidelity_: Fitted[FloatArray] = Fitted("_fitted", lambda f: f.fidelity)
+    get_feature_names_out = get_feature_names_out
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+
     steps_: Fitted[tuple[int, ...]] = Fitted("geometry_", lambda g: g.layout.widths)
     step_names_: Fitted[tuple[str, ...]] = Fitted(
         "geometry_", lambda g: g.layout.step_names
@@ -563,14 +650,10 @@ class CompositionalPCESurrogate(
     coordinate_steps_: Fitted[IndexArray] = Fitted(
         "geometry_", lambda g: g.step_of_coordinate
     )
-
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
-    partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
-    get_feature_names_out = get_feature_names_out
-    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)
     sobol_interval = method_of("_now", indices.sobol_interval)

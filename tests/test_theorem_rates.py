@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import index_of_set, indices_of_terms
+from skpce._expansion.expansion import index_of_set, partial_variances, shares
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from tests.shared import cases
 from tests.skpce.test_sample_size import NORMAL, UNIFORM, of_gram
@@ -103,7 +103,7 @@ def test_t1_bound(seed, rate, degree):
 def every_share(c, j):
     """Return all kinds of indices of one target as one vector."""
     c = np.atleast_2d(c)
-    indices = indices_of_terms(c, j)
+    indices = shares(*partial_variances(c, j))
     groups = [[0], [1], [0, 1], [1, 2]]
     of_sets = [index_of_set(kind, c, j, u) for u in groups for kind in KINDS]
     names = ("first_order", "total_order", "shapley")
@@ -125,7 +125,7 @@ def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
     squared_error = float(np.sum(np.square(estimate - c)))
     difference = np.abs(every_share(estimate, j) - every_share(c, j))
     for known in (c, estimate):
-        variance = indices_of_terms(known[None], j).total_variance[0]
+        variance = shares(*partial_variances(known[None], j)).total_variance[0]
         bound = sobol_error_bound(squared_error, variance)
         assert np.all(difference <= bound + ROUNDING)
 
@@ -158,7 +158,7 @@ def test_t2_indices_of_the_truncation_converge(seed, decay):
     j = Truncation.of_degree(3, 10).listed()
     total = j.sum(axis=1)
     c = rng.normal(size=len(j)) * np.exp(-decay * total)
-    variance = indices_of_terms(c[None], j).total_variance[0]
+    variance = shares(*partial_variances(c[None], j)).total_variance[0]
     for degree in range(1, 11):
         kept = np.where(total <= degree, c, 0.0)
         distance = np.linalg.norm(c - kept)
@@ -198,7 +198,10 @@ def test_a_all_indices_are_within_the_bound_as_often_as_promised(rng):
     squared_error = coefficient_error_bound(0.16, n_members, len(c), **known)
     exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error
     assert exceeded.mean() <= risk + 3 * np.sqrt(risk * (1 - risk) / n_trials)
-    true, found = indices_of_terms(c[None], j), indices_of_terms(estimates, j)
+    true, found = (
+        shares(*partial_variances(c[None], j)),
+        shares(*partial_variances(estimates, j)),
+    )
     wrong = np.maximum(
         np.abs(found.first_order - true.first_order).max(axis=1),
         np.abs(found.total_order - true.total_order).max(axis=1),

@@ -27,15 +27,17 @@ from .._checks import (
     one_table,
 )
 from .._solvers.problem import sum_rows
-from .log_ratio import LogRatioGeometry, check_parameters_of, transformer_of
+from .log_ratio import (
+    LogRatioGeometry,
+    check_parameters_of,
+    read_geometry,
+    transformer_of,
+)
 from .scoring import checked_policies
 from .steps import (
     StepLayout,
     close_compositions,
-    refuse_lost_steps,
     refuse_masked,
-    resolve_layout,
-    resolve_mask,
 )
 
 #: Name of the part that holds the others.
@@ -46,30 +48,24 @@ REST = "rest"
 class Amalgamation:
     """Which columns of y are added up."""
 
-    step_names: tuple[str, ...]
-    given_widths: tuple[int, ...]  # of each step
-    given_names: tuple[str, ...]  # of each column of y
+    given: StepLayout  # of the columns as they are given
     possible: BoolArray  # shape: (n_given,), False for a part that must be zero
     place: IndexArray  # shape: (n_given,), the part to which a column belongs
-
-    @cached_property
-    def given(self) -> StepLayout:
-        """The columns as they are given."""
-        return StepLayout(self.given_widths, self.step_names, self.given_names)
 
     @cached_property
     def layout(self) -> StepLayout:
         """The columns once the rest is added up."""
         sizes = np.bincount(self.place)
         first = np.unique(self.place, return_index=True)[1]
-        step = self.given.step_of_part[first]
-        widths = tuple(np.bincount(step, minlength=self.given.n_steps).tolist())
-        names = [self.given_names[column] for column in first]
+        given = self.given
+        step = given.step_of_part[first]
+        widths = tuple(np.bincount(step, minlength=given.n_steps).tolist())
+        names = [given.part_names[column] for column in first]
         for part in np.flatnonzero(sizes > 1):
             taken = {names[other] for other in np.flatnonzero(step == step[part])}
-            own = f"{REST} of {self.step_names[step[part]]}"
+            own = f"{REST} of {given.step_names[step[part]]}"
             names[part] = own if REST in taken else REST
-        return StepLayout(widths, self.step_names, tuple(names))
+        return StepLayout(widths, given.step_names, tuple(names))
 
     def of(
         self,
@@ -99,9 +95,8 @@ def learn_amalgamation(
     check_amalgamate(owner, estimator.amalgamate)
     steps = estimator.steps if steps is None else steps
     given_mask = estimator.mask if mask is None else mask
-    given = resolve_layout(y, steps, values.shape[1], owner)
-    refuse_lost_steps(values, given, "y")
-    flags = resolve_mask(given_mask, values, given, owner)
+    read = read_geometry(y, values, steps, given_mask, owner, "y")
+    given, flags = read.layout, read.mask
     is_inferred = isinstance(given_mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given)
@@ -110,9 +105,7 @@ def learn_amalgamation(
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
-    found = Amalgamation(
-        given.step_names, given.widths, given.part_names, possible, place
-    )
+    found = Amalgamation(given, possible, place)
     check_parameters_of(estimator, found.layout)
     mask = np.bincount(place, flags) > 0
     geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
@@ -133,12 +126,8 @@ def amalgamated_once(
     found, values, geometry = learn_amalgamation(
         surrogate, y, values, steps=steps, mask=mask
     )
-    layout = found.layout
-    return (
-        values,
-        dict(zip(layout.step_names, layout.widths, strict=True)),
-        geometry.mask,
-    )
+    widths = zip(found.layout.step_names, found.layout.widths, strict=True)
+    return values, dict(widths), geometry.mask
 
 
 def _places(
@@ -172,10 +161,11 @@ def members_of_rest(surrogate: Any) -> dict[str, tuple[str, ...]]:
     if made is None:
         return found
     in_rest = np.bincount(made.place)[made.place] > 1
-    for name, columns in zip(made.step_names, made.given.slices, strict=True):
+    given = made.given
+    for name, columns in zip(given.step_names, given.slices, strict=True):
         parts = columns.start + np.flatnonzero(in_rest[columns])
         if parts.size:
-            found[name] = tuple(made.given_names[part] for part in parts)
+            found[name] = tuple(given.part_names[part] for part in parts)
     return found
 
 

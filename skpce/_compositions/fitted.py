@@ -9,106 +9,80 @@ expansion explains is its *fidelity*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from .._basis.basis import (
-    BasisParameters,
     PolynomialBasis,
-    check_design_fits,
 )
 from .._checks import (
     FloatArray,
     IndexArray,
-    ItemTable,
     RandomState,
     Samples,
     checked_sample_weight,
     finite_table,
-    input_names,
     make_generator,
-    one_table,
     refuse_class_labels,
-    refuse_nan,
-    refuse_other_rows,
-    unchanged_on_failure,
     validated,
 )
 from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
-    RowSums,
-    solve_samples,
+    map_rows,
     spread_of_targets,
-    sum_blocks,
 )
 from .._learned.kernel_basis import Basis
 from .._learned.ridge import LearnedRidgeSolver
-from .._solvers import FROM_MOMENTS, make_solver
+from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import (
     LOG_RATIO_FLOOR,
     CoefficientSolver,
-    DesignMoments,
     LinearFit,
     LinearProblem,
     q2_from_sums,
-    sum_rows,
     weighted_spread,
 )
-from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
     LogRatioGeometry,
-    check_parameters_of,
-    learn_geometry,
-    log_ratios_of,
     sum_by_step,
-    sum_coordinates,
-    transformer_of,
 )
-from .steps import column_labels
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
 _FEWEST_DRAWS = 1000
 
 
-@dataclass(frozen=True)
-class InputModels:
-    """Fitted regressors of the inputs, each with its columns of the coordinates."""
-
-    parts: tuple[tuple[IndexArray, Any], ...]
-    n_fitted: int  # number of fitted coordinates
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Return fitted coordinates of shape (n_members, n_fitted)."""
-        values = np.empty((len(X), self.n_fitted))
-        for columns, model in self.parts:
-            values[:, columns] = model.predict(X).reshape(len(X), -1)
-        return values
-
-    def of_targets(self, targets: IndexArray) -> InputModels:
-        """Select fitted coordinates, all or none of those of a model."""
-        parts = [
-            (np.searchsorted(targets, columns), model)
-            for columns, model in self.parts
-            if np.isin(columns, targets).all()
-        ]
-        return InputModels(tuple(parts), len(targets))
+#: Fitted regressors of the inputs, each with its columns of the coordinates.
+Models = Sequence[tuple[IndexArray, Any]]
 
 
 @dataclass(frozen=True)
 class InputModelFit(LinearFit):
     """A fit whose coefficients expand models of the inputs."""
 
-    models: InputModels | None = None  # never None
+    models: Models = ()
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return fitted coordinates of shape (n_members, n_fitted)."""
+        return _predict(self.models, X, len(self.coefficients))
+
+    def of_targets(self, columns: IndexArray) -> InputModelFit:
+        """Select targets, all or none of those of a model."""
+        models = [
+            (np.searchsorted(columns, own), model)
+            for own, model in self.models
+            if np.isin(own, columns).all()
+        ]
+        some: Any = super().of_targets(columns)
+        return replace(some, models=tuple(models))
 
     def joined_models(
         self, parts: Sequence[Any], positions: Sequence[IndexArray]
@@ -116,10 +90,16 @@ class InputModelFit(LinearFit):
         models = [
             (targets[columns], model)
             for part, targets in zip(parts, positions, strict=True)
-            for columns, model in part.models.parts
+            for columns, model in part.models
         ]
-        n_fitted = sum(len(targets) for targets in positions)
-        return {"models": InputModels(tuple(models), n_fitted)}
+        return {"models": tuple(models)}
+
+
+def _predict(models: Models, X: FloatArray, n_fitted: int) -> FloatArray:
+    values = np.empty((len(X), n_fitted))
+    for columns, model in models:
+        values[:, columns] = model.predict(X).reshape(len(X), -1)
+    return values
 
 
 class InputModelSolver(ExternalSolver):
@@ -142,25 +122,25 @@ class InputModelSolver(ExternalSolver):
     def fit(self, problem: LinearProblem) -> InputModelFit:
         def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
             models = self._fit_models(problem, training)
-            return models.predict(problem.design[held_out])
+            return _predict(models, problem.design[held_out], problem.targets.shape[1])
 
         models = self._fit_models(problem)
-        fit = cross_validated_fit(problem, self._expand(models), predict)
+        fit = cross_validated_fit(problem, self._expand(problem, models), predict)
         scales = np.ones_like(fit.coefficients)
         return InputModelFit(**(vars(fit) | {"scales": scales}), models=models)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
-        return self._expand(self._fit_models(problem))
+        return self._expand(problem, self._fit_models(problem))
 
-    def _expand(self, models: InputModels) -> FloatArray:
+    def _expand(self, problem: LinearProblem, models: Models) -> FloatArray:
         design = self.basis.evaluate(self.draws)
-        values = models.predict(self.draws)
+        values = _predict(models, self.draws, problem.targets.shape[1])
         coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
         return coefficients.T
 
     def _fit_models(
         self, problem: LinearProblem, rows: IndexArray | slice = slice(None)
-    ) -> InputModels:
+    ) -> Models:
         options = {}
         if np.ptp(problem.weights) > 0:
             require_weights(self.regressor, "members")
@@ -173,7 +153,7 @@ class InputModelSolver(ExternalSolver):
                 targets = targets[:, 0]
             model = clone(self.regressor).fit(inputs, targets, **options)
             parts.append((columns, model))
-        return InputModels(tuple(parts), problem.targets.shape[1])
+        return tuple(parts)
 
     def _columns(self, groups: IndexArray) -> list[IndexArray]:
         """Return the columns that one model predicts."""
@@ -186,16 +166,15 @@ def solver_of(
     solver: CoefficientSolver,
     regressor: Any,
     basis: PolynomialBasis,
-    samples: Samples,  # with centred log-ratios as targets
-    coordinates: LogRatioGeometry,
+    samples: Samples,
     random_state: RandomState,
 ) -> CoefficientSolver:
     """Let a regressor that has no coefficients see the inputs themselves."""
-    targets = coordinates.to_coordinates(samples.targets)
-    if not targets.shape[1]:
-        return LeastSquaresSolver()
-    has = ~np.isnan(targets[:, 0])
-    trial = clone(regressor).fit(samples.inputs[has], targets[has, 0])
+    if not samples.targets.shape[1]:
+        return solver
+    target = samples.targets[:, 0]
+    has = ~np.isnan(target)
+    trial = clone(regressor).fit(samples.inputs[has], target[has])
     if hasattr(trial, "coef_"):
         return solver
     return InputModelSolver(regressor, basis, make_generator(random_state))
@@ -212,10 +191,8 @@ class FittedCompositions:
     problem: FittedProblem  # in the coordinates of the solver
     geometry: LogRatioGeometry  # coordinates of the results
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
-    models: InputModels | None = None  # predict in place of the expansion
     owner: str = "CompositionalPCESurrogate"  # for messages
     random_state: RandomState = None
-    pooled: bool = True  # whether the coordinates of a step share a penalty
     scalar: bool = False  # whether y was one-dimensional
 
     @property
@@ -224,9 +201,9 @@ class FittedCompositions:
         return self.expansion.basis
 
     @property
-    def fit(self) -> LinearFit:
-        """The fit of the solver."""
-        return self.problem.fit
+    def from_models(self) -> bool:
+        """Whether models of the inputs predict in place of the expansion."""
+        return isinstance(self.problem.fit, InputModelFit)
 
     @property
     def samples(self) -> Samples:
@@ -257,24 +234,16 @@ class FittedCompositions:
     def clr_at(
         self,
         X: FloatArray,  # shape: (n_members, n_features), checked
-        columns: slice = slice(None),
-    ) -> FloatArray:  # shape: (n_members, n_active or as many as chosen)
+    ) -> FloatArray:  # shape: (n_members, n_active)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        if self.models is None:
-            return self.basis.combine(X, self.expansion.coefficients[columns])
-        fitted = self.models.predict(X)
-        return self.fitted_geometry.from_coordinates(fitted)[:, columns]
+        fit = self.problem.fit
+        if not isinstance(fit, InputModelFit):
+            return self.basis.combine(X, self.expansion.coefficients)
+        return self.fitted_geometry.from_coordinates(fit.predict(X))
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
         return self.geometry.compositions(self.clr_at(X))
-
-    def clr_coefficients(
-        self,
-        coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
-    ) -> FloatArray:  # shape: (..., n_active, n_terms)
-        """Map coefficients of the fitted coordinates to those of clr."""
-        return map_rows(self.fitted_geometry.from_coordinates, coefficients)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
@@ -311,47 +280,21 @@ class FittedCompositions:
     ) -> FittedCompositions:
         """Select steps, and the members and coordinates of their fit."""
         fitted_geometry = self.fitted_geometry.of_steps(steps)
-        groups = fitted_geometry.step_of_coordinate
-        if not self.pooled:
-            groups = np.arange(len(targets))
+        groups = np.arange(len(targets))
+        if self._is_pooled:
+            groups = fitted_geometry.step_of_coordinate
         solver = problem.solver
         if isinstance(solver, LearnedRidgeSolver):
             solver = solver.renumbered(problem.groups, groups)
-        geometry, whole = self.geometry.of_steps(steps), self.expansion
-        own = whole.coefficients[np.isin(self.geometry.step_of_active, steps)]
-        names, q2 = whole.input_names, whole.q2[steps]
-        return replace(
-            self,
-            expansion=_expansion_of(whole.basis, own, names, geometry, q2),
-            problem=replace(problem, groups=groups, solver=solver),
-            geometry=geometry,
-            fitted_geometry=fitted_geometry,
-            models=self.models and self.models.of_targets(targets),
+        return fitted_compositions(
+            replace(problem, groups=groups, solver=solver),
+            self.step_spread[steps],
+            self.geometry.of_steps(steps),
+            fitted_geometry,
+            self.expansion.input_names,
+            self.owner,
+            self.random_state,
         )
-
-    def row_sums(self, level: str) -> RowSums:
-        """Add fitted coordinates up to the steps, or to the trajectory."""
-        targets = self.fitted_geometry.step_of_coordinate
-        parts, n_rows = self.geometry.step_of_active, self.geometry.layout.n_steps
-        if level == "trajectory":
-            targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
-
-        def add(values: FloatArray) -> FloatArray:
-            return sum_coordinates(values, parts, n_rows)
-
-        def largest(values: FloatArray) -> FloatArray:
-            found = np.zeros((*values.shape[:-1], n_rows))
-            for row in np.unique(targets):
-                found[..., row] = values[..., targets == row].max(axis=-1)
-            return found
-
-        def variance(values: FloatArray) -> FloatArray:
-            # Variances of additive log-ratios are not those of the step: of these only
-            # the spread over resamples is known.
-            is_known = self.fitted_geometry.log_ratio != "alr"
-            return sum_rows(is_known * values, targets, n_rows)
-
-        return RowSums(self.fitted_geometry.from_coordinates, add, largest, variance)
 
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
         """Return sums of squares of coordinates; shape (n_coordinates,).
@@ -359,7 +302,7 @@ class FittedCompositions:
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
         if self.problem.samples is None:
-            return self._step_spread[geometry.step_of_coordinate]
+            return self.step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
@@ -369,18 +312,18 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        problem, spread = self.problem, self._step_spread
+        problem, spread = self.problem, self.step_spread
         if problem.samples is not None:
             share = self.step_weights / problem.total_weight
-            return self.step_press(self.fit.loo_residuals) / share, spread / share
+            return self.step_press(problem.fit.loo_residuals) / share, spread / share
         # Of sums over the members, by generalised cross-validation.
-        criterion = self.fit.criterion * problem.total_weight
+        criterion = problem.fit.criterion * problem.total_weight
         press: Any = np.bincount(problem.groups, criterion, len(spread))
         return press, spread
 
     @property
-    def _step_spread(self) -> FloatArray:  # shape: (n_steps,), NaN without choice
-        """Squares about the mean; 0 where they are rounding."""
+    def step_spread(self) -> FloatArray:
+        """Squares about the mean, 0 for rounding, NaN without choice; (n_steps,)."""
         spread = np.full(self.geometry.layout.n_steps, np.nan)
         spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
         if self.problem.samples is None:
@@ -391,11 +334,18 @@ class FittedCompositions:
     @property
     def alpha(self) -> FloatArray:
         """Penalty of each step, or of each fitted coordinate without pooling."""
-        if not self.pooled:
-            return self.fit.alpha
+        alpha = self.problem.fit.alpha
+        if not self._is_pooled:
+            return alpha
         by_step = np.full(self.geometry.layout.n_steps, np.nan)
-        by_step[self.problem.groups] = self.fit.alpha
+        by_step[self.problem.groups] = alpha
         return by_step
+
+    @property
+    def _is_pooled(self) -> bool:
+        """Whether the coordinates of a step share a penalty."""
+        steps = self.fitted_geometry.step_of_coordinate
+        return np.array_equal(self.problem.groups, steps)
 
     @cached_property
     def fidelity(self) -> FloatArray:
@@ -405,9 +355,9 @@ class FittedCompositions:
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
         inputs = solver.held_out
         predicted = self.clr_at(inputs)
-        expanded = self.basis.combine(
-            inputs, self.clr_coefficients(self.fit.coefficients)
-        )
+        coefficients = self.problem.fit.coefficients
+        clr = map_rows(geometry.from_coordinates, coefficients)
+        expanded = self.basis.combine(inputs, clr)
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
@@ -419,98 +369,28 @@ class FittedCompositions:
         return make_generator(given)
 
 
-def map_rows(
-    image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-) -> FloatArray:
-    """Map the rows of coefficients to those of other coordinates."""
-    return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
-
-
-def _expansion_of(
-    basis: Basis,
-    coefficients: FloatArray,  # shape: (n_active, n_terms)
-    names: Sequence[str],
-    geometry: LogRatioGeometry,
-    q2: FloatArray | None = None,  # shape: (n_steps,)
-) -> Expansion:
-    """Return the expansion of centred log-ratios, grouped by step."""
-    groups, group_names = geometry.step_of_active, geometry.layout.step_names
-    given = names, geometry.active_names
-    return Expansion(
-        basis, coefficients, *given, groups=groups, group_names=group_names, q2=q2
-    )
-
-
-def fit_compositions(
-    solver: CoefficientSolver,
-    basis: Basis,
-    samples: Samples,  # with centred log-ratios as targets
-    geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,
-    *,
-    pooled: bool,
-    names: Sequence[str],
-) -> FittedCompositions:
-    """Fit log-ratios in some coordinates; ``pooled`` shares choices within a step."""
-    clr, weights = samples.targets, samples.weights
-    samples = replace(samples, targets=coordinates.to_coordinates(clr))
-    groups = coordinates.step_of_coordinate
-    if not pooled:
-        groups = np.arange(samples.targets.shape[1])
-    spread = sum_by_step(spread_of_targets(clr, weights, LOG_RATIO_FLOOR), geometry)
-    if not samples.targets.shape[1]:  # no step has a choice: nothing to search
-        solver = LeastSquaresSolver()
-    on_inputs = isinstance(solver, InputModelSolver)
-    problem = solve_samples(solver, basis, samples, groups, on_inputs)
-    step_spread = spread[coordinates.step_of_coordinate]
-    problem = replace(problem, basis=basis, spread=step_spread)
-    return _of_problem(problem, geometry, coordinates, names, pooled=pooled)
-
-
-def _of_problem(
+def fitted_compositions(
     problem: FittedProblem,
+    spread: FloatArray,  # shape: (n_steps,), squares about the mean
     geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,
-    names: Sequence[str],
-    *,
-    pooled: bool = True,
+    coordinates: LogRatioGeometry,  # of the problem
+    names: Sequence[str],  # of the inputs
+    owner: str,
+    random_state: RandomState,
 ) -> FittedCompositions:
     """Expand centred log-ratios by the coefficients of the coordinates."""
-    coefficients = map_rows(coordinates.from_coordinates, problem.coefficients)
-    expansion = _expansion_of(problem.basis, coefficients, names, geometry)
-    models = problem.fit.models if isinstance(problem.fit, InputModelFit) else None
-    found = FittedCompositions(
-        expansion, problem, geometry, coordinates, models, pooled=pooled
+    problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
+    expansion = Expansion(
+        problem.basis,
+        map_rows(coordinates.from_coordinates, problem.coefficients),
+        names,
+        geometry.active_names,
+        groups=geometry.step_of_active,
+        group_names=geometry.layout.step_names,
     )
-    q2 = q2_from_sums(*found.press_and_spread)  # NaN without spread, or choice
-    return replace(found, expansion=replace(expansion, q2=q2))
-
-
-# Fits from sums over the members, which are never in memory together.
-
-
-def add_up(
-    solver: Any,  # that fits from sums
-    basis: PolynomialBasis,
-    samples: Samples,  # with centred log-ratios as targets
-    geometry: LogRatioGeometry,
-    names: Sequence[str],
-    sums: DesignMoments | None = None,  # over members before these
-) -> FittedCompositions:
-    """Add members to the sums and fit; a step shares its penalty."""
-    coordinates = geometry
-    if geometry.log_ratio != "ilr":
-        coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-    targets = coordinates.to_coordinates(samples.targets)
-    added = sum_blocks(basis, replace(samples, targets=targets))
-    sums = added if sums is None else sums + added
-    groups = coordinates.step_of_coordinate
-    fit = solver.fit_moments(sums, groups)
-    n_steps = geometry.layout.n_steps
-    spread = np.bincount(groups, sums.target_spread, n_steps).astype(float)
-    problem = FittedProblem(basis, solver, fit, spread[groups], groups, None, sums)
-    return _of_problem(problem, geometry, coordinates, names)
+    known = problem, geometry, coordinates, owner, random_state
+    q2 = q2_from_sums(*FittedCompositions(expansion, *known).press_and_spread)
+    return FittedCompositions(replace(expansion, q2=q2), *known)
 
 
 def read_members(
@@ -528,6 +408,13 @@ def read_members(
     used = weights > 0
     refuse_class_labels(values[used])
     return Samples(inputs[used], values[used], weights[used]), targets.ndim
+
+
+def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
+    """Return isometric coordinates of the same steps."""
+    if geometry.log_ratio == "ilr":
+        return geometry
+    return replace(geometry, log_ratio="ilr", reference=-1)
 
 
 def adds_members(surrogate: Any) -> bool:
@@ -548,107 +435,3 @@ def adds_members(surrogate: Any) -> bool:
             "regressor and amalgamate."
         )
     return True
-
-
-def partial_fit(
-    self: Any,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-) -> Any:
-    """Add members to the fit, of which only sums are retained.
-
-    After the last call the fit is that of all members at once, in whatever order they
-    came. The penalty of each step is chosen by generalised cross-validation, which
-    needs no second pass; ``fit`` takes leave-one-out, so that the two may differ in it.
-    The method exists only where this is exact: with frozen distributions, a mask that
-    is given, and a solver that fits from sums (all but ``"lars"`` and
-    ``"paper"``).
-    :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_members, n_features)
-        Inputs of each member.
-    y : array-like of shape (n_members, n_parts) or data frame
-        Probabilities, the steps side by side.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
-
-    Returns
-    -------
-    self : CompositionalPCESurrogate
-        The fitted estimator. Predictions, indices, scores and the model file are those
-        of any fit; draws, intervals and diagnostics need the members, and say so.
-
-    Raises
-    ------
-    ValueError
-        For a bad parameter, rows of y that are no compositions, or another basis,
-        number of features or of parts than before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import softmax
-    >>> from scipy.stats import norm
-    >>> from skpce import CompositionalPCESurrogate
-    >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], X[:, 1]], axis=1)
-    >>> surrogate = CompositionalPCESurrogate(
-    ...     1, distribution=norm(), mask=np.ones(3, dtype=bool), solver="ridge"
-    ... )
-    >>> for rows in np.split(np.arange(300), 3):
-    ...     surrogate = surrogate.partial_fit(X[rows], y[rows])
-    >>> surrogate.step_total_sobol_indices_.round(2)
-    array([[0.5, 0.5]])
-    """
-    owner = type(self).__name__
-    name = "ridge" if self.solver is None else self.solver
-    solver = make_solver(owner, name, None, criterion="gcv")
-    check_parameters_of(self)
-    refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
-    y = one_table(y)
-    refuse_nan(y)  # the sums of a fit are of the same members in every step
-    before = getattr(self, "_fitted", None)
-    if before is not None and before.problem.sums is None:
-        before = None  # after ``fit`` the members come anew
-    with unchanged_on_failure(self):
-        members, n_dimensions = read_members(
-            self, X, y, sample_weight, reset=before is None
-        )
-        values = members.targets
-        parameters, names = BasisParameters.of(self), input_names(self)
-        if before is None:
-            parameters.check(names)
-            geometry = learn_geometry(self, y, values, "y")
-            basis = parameters.learn(
-                members.inputs, members.weights, names, in_blocks=True
-            )
-            n_terms = len(basis.multi_indices)
-            check_design_fits(owner, n_terms, n_terms, "a fit from sums")
-            unnamed = isinstance(y, ItemTable)
-            self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
-            self._amalgamation = None
-        else:
-            geometry, basis = before.geometry, before.basis
-            parameters.refuse_another(basis, names)
-            n_parts = geometry.layout.n_parts
-            if values.shape[1] != n_parts:
-                raise ValueError(
-                    f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
-                    "members before."
-                )
-        clr = log_ratios_of(values, geometry, transformer_of(self), "y")
-        samples = replace(members, targets=clr)
-        sums = None if before is None else before.problem.sums
-        fitted = add_up(solver, basis, samples, geometry, names, sums)
-        self._fitted = replace(
-            fitted,
-            owner=owner,
-            random_state=self.random_state,
-            scalar=n_dimensions == 1,
-        )
-        self._n_features_out = geometry.n_coordinates
-        vars(self).pop("diagnostics_", None)  # of members before
-    return self

@@ -26,10 +26,11 @@ from .._checks import (
     make_frame,
 )
 from .._expansion.expansion import (
+    Expansion,
     SobolIndices,
     coefficients_of_terms,
-    indices_of_terms,
     shares,
+    variances_of,
 )
 from .._expansion.intervals import (
     SobolInterval,
@@ -37,19 +38,14 @@ from .._expansion.intervals import (
     checked_method,
     ordered_interval,
 )
-from .._expansion.problem import (
-    bootstrap_shares,
-    percentile_bounds,
-    resample_counts,
-)
+from .._expansion.problem import RowSums, map_rows
 from .._learned.kernel_basis import KernelBasis
-from .._solvers.problem import q2_from_sums
-from .fitted import FittedCompositions, map_rows
+from .._solvers.problem import q2_from_sums, without_slopes
+from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
-    sum_coordinates,
 )
 
 #: Levels at which indices are given.
@@ -60,12 +56,6 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
-
-# Resamples refitted together.
-_RESAMPLES_A_BLOCK = 64
-
-# Coefficients in memory at a time while indices are computed: 64 MiB.
-_LARGEST_BLOCK = 8_388_608
 
 
 @dataclass(frozen=True)
@@ -78,35 +68,13 @@ class IndexLevel:
     steps: IndexArray  # shape: (n_rows,); -1 for all steps
     names: tuple[str, ...]  # one per row
 
-    def sums(
-        self,
-        values: FloatArray,  # shape: (..., n_targets, n_terms)
-    ) -> FloatArray:  # shape: (..., n_rows, n_terms)
-        """Add up the targets of each row."""
-        groups = self.groups, len(self.steps)
-        return map_rows(lambda last: sum_coordinates(last, *groups), values)
-
-    def coefficients(
-        self,
-        clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
-    ) -> FloatArray:  # shape: (..., n_targets, n_terms)
-        """Map to the targets, without slopes where there is no spread."""
-        values = map_rows(self.geometry.to_coordinates, clr_coefficients)
-        slopes = (self.spread > 0)[:, np.newaxis]
-        constant = np.arange(values.shape[-1]) == 0
-        return np.where(slopes | constant, values, 0.0)
-
-    def of_steps(self, steps: IndexArray) -> IndexLevel:
-        """Return the targets of some steps, and the rows that belong to them."""
-        targets = np.isin(self.geometry.step_of_coordinate, steps)
-        rows = np.flatnonzero(np.isin(self.steps, [*steps, ALL_STEPS]))
-        return IndexLevel(
-            self.geometry.of_steps(steps),
-            self.spread[targets],
-            np.searchsorted(rows, self.groups[targets]),
-            self.steps[rows],
-            tuple(self.names[row] for row in rows),
-        )
+    def expansion(self, fitted: FittedCompositions) -> Expansion:
+        """Expand the targets, without slopes where there is no spread."""
+        whole = fitted.expansion
+        values = map_rows(self.geometry.to_coordinates, whole.coefficients)
+        slopes = without_slopes(values, self.spread)
+        given = whole.basis, slopes, whole.input_names
+        return Expansion(*given, groups=self.groups, group_names=self.names)
 
 
 def index_level(
@@ -118,47 +86,34 @@ def index_level(
 ) -> IndexLevel:
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
-    geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    spread = fitted.spread_in(geometry)
-    groups = geometry.step_of_coordinate
+    geometry = fitted.geometry
     if level == "coordinate":
-        rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
-        return IndexLevel(geometry, spread, rows, groups, names)
-    step_names = geometry.layout.step_names
-    by_step: Any = np.bincount(groups, spread, len(step_names))
-    spread = by_step[groups]
-    if level == "step":
-        steps = np.arange(len(step_names))
-        return IndexLevel(geometry, spread, groups, steps, step_names)
-    nowhere, every = np.zeros_like(groups), np.array([ALL_STEPS])
-    return IndexLevel(geometry, spread, nowhere, every, ("trajectory",))
-
-
-def _geometry_of(
-    geometry: LogRatioGeometry,
-    owner: str,
-    level: str,
-    coordinates: str | None,
-    reference: int | None,
-) -> LogRatioGeometry:
-    """Return the same layout in given coordinates, or in clr for levels of steps."""
-    if level != "coordinate":
-        given = {"coordinates": coordinates, "reference": reference}
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"The {name!r} parameter of {owner} must be left out unless "
-                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
-                    "indices do not depend on coordinates."
-                )
-        return replace(geometry, log_ratio="clr")
-    wanted = geometry.log_ratio if coordinates is None else coordinates
-    part = geometry.reference if reference is None else reference
-    check_option(owner, "coordinates", wanted, LOG_RATIOS)
-    check_log_ratio_parameters(
-        owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
-    )
-    return replace(geometry, log_ratio=wanted, reference=int(part))
+        wanted = geometry.log_ratio if coordinates is None else coordinates
+        part = geometry.reference if reference is None else reference
+        check_option(owner, "coordinates", wanted, LOG_RATIOS)
+        check_log_ratio_parameters(
+            owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
+        )
+        geometry = replace(geometry, log_ratio=wanted, reference=int(part))
+        steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
+        spread, rows = fitted.spread_in(geometry), np.arange(len(steps))
+        return IndexLevel(geometry, spread, rows, steps, names)
+    given = {"coordinates": coordinates, "reference": reference}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be left out unless "
+                f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                "indices do not depend on coordinates."
+            )
+    geometry = replace(geometry, log_ratio="clr")
+    groups = geometry.step_of_coordinate
+    spread = fitted.step_spread[groups]
+    steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+    if level == "trajectory":
+        groups, steps = np.zeros_like(groups), np.array([ALL_STEPS])
+        names = ("trajectory",)
+    return IndexLevel(geometry, spread, groups, steps, names)
 
 
 def sobol_indices(
@@ -326,11 +281,17 @@ def sobol_interval(
     True
     """
     owner = "sobol_interval"
-    rows = index_level(fitted, owner, level, coordinates, reference)
+    chosen = owner, level, coordinates, reference
+    rows = index_level(fitted, *chosen)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
-    check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
+    if len(fitted.weights) > 1 and fitted.weights.sum() < 2:
+        raise ValueError(
+            f"sample_weight of fit sums to {fitted.weights.sum():.3g} copies; with "
+            f"n_resamples={n_resamples} {owner} needs at least 2. Weights are "
+            "frequencies: multiply them up to the number of members."
+        )
     default = "bootstrap"
     if method is None and level == "coordinate":
         method = default
@@ -344,7 +305,7 @@ def sobol_interval(
     generator = fitted.generator(random_state)
     if method != "bootstrap":
         check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
-    has_terms = fitted.models is None and not isinstance(fitted.basis, KernelBasis)
+    has_terms = not (fitted.from_models or isinstance(fitted.basis, KernelBasis))
     if method == "residual" and not has_terms:
         raise ValueError(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
@@ -353,14 +314,10 @@ def sobol_interval(
     draws = n_resamples, confidence_level, generator
     bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
     for part, steps in fitted.parts:  # of the same members
-        if method == "bootstrap":
-            found = _bootstrap_bounds(part, rows.of_steps(steps), *draws, progress)
-        else:
-            found = bounds_of_shares(part.problem, method, *draws, part.row_sums(level))
+        sums = _row_sums(part, index_level(part, *chosen))
+        done = counted(progress, n_resamples, len)
+        found = bounds_of_shares(part.problem, method, *draws, sums, done)
         bounds[:, np.isin(rows.steps, [*steps, ALL_STEPS])] = found
-    if method == "bootstrap":
-        first, total, shapley = np.split(bounds, 3, axis=2)
-        return SobolInterval(first, total, shapley, float(confidence_level), method)
     return ordered_interval(bounds, float(confidence_level), method)
 
 
@@ -378,53 +335,29 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
-    if isinstance(fitted.basis, KernelBasis):
-        values = level.coefficients(fitted.expansion.coefficients)
-        groups = level.groups, len(level.steps)
-        return shares(*fitted.basis.partial_variances(values, *groups))
-    squares = np.square(level.coefficients(fitted.expansion.coefficients))
-    return indices_of_terms(np.sqrt(level.sums(squares)), fitted.basis.multi_indices)
+    return shares(*variances_of(level.expansion(fitted)))
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
-    return rows.coefficients(coefficients_of_terms(fitted.expansion))
+    return coefficients_of_terms(rows.expansion(fitted))
 
 
-def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
-    """Refuse to resample fewer than two copies of members."""
-    if len(weights) > 1 and weights.sum() < 2:
-        raise ValueError(
-            f"{name} sums to {weights.sum():.3g} copies; with n_resamples="
-            f"{n_resamples} {owner} needs at least 2. Weights are frequencies: "
-            "multiply them up to the number of members."
-        )
+def _row_sums(fitted: FittedCompositions, level: IndexLevel) -> RowSums:
+    """Add fitted coordinates up to the rows of a level."""
+    own, steps = fitted.fitted_geometry, level.steps
 
+    def image(values: FloatArray) -> FloatArray:
+        return level.geometry.to_coordinates(own.from_coordinates(values))
 
-def _bootstrap_bounds(
-    fitted: FittedCompositions,
-    level: IndexLevel,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    progress: Callable[[int, int], None] | None,
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return percentile bounds of first-order, total and Shapley shares."""
-    problem = fitted.problem
-    counts = resample_counts(fitted.weights, n_resamples, generator)
-    size = len(fitted.basis.multi_indices) * max(fitted.geometry.active_parts.size, 1)
-    step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
-    if not problem.solver.resamples_together:
-        step = 1
-
-    def squares_of(coefficients: FloatArray) -> FloatArray:
-        clr_coefficients = fitted.clr_coefficients(coefficients)
-        return level.sums(np.square(level.coefficients(clr_coefficients)))
-
-    done = counted(progress, n_resamples, len)
-    found = bootstrap_shares(problem, counts, squares_of, step, done=done)
-    return percentile_bounds(found, confidence_level)
+    rows = np.searchsorted(steps, own.step_of_coordinate)
+    if ALL_STEPS in steps:
+        rows = np.zeros_like(rows)
+    # Variances of additive log-ratios are not those of the step.
+    adds = own.log_ratio != "alr"
+    varies = level.spread > 0
+    return RowSums(image, level.groups, rows, len(steps), varies, adds)
 
 
 def sobol_frame(

@@ -37,7 +37,6 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
-from .._solvers.problem import sum_rows
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
@@ -116,13 +115,28 @@ def learn_geometry(
     name: str,
 ) -> LogRatioGeometry:
     """Return the coordinates that an estimator takes of a table of compositions."""
-    owner = type(estimator).__name__
-    layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
-    check_parameters_of(estimator, layout)
+    owner, how = type(estimator).__name__, transformer_of(estimator)
+    given = y, values, estimator.steps, estimator.mask, owner, name
+    geometry = read_geometry(*given, how.log_ratio, how.reference)
+    check_parameters_of(estimator, geometry.layout)
+    return geometry
+
+
+def read_geometry(
+    y: Any,  # may have names of columns
+    values: FloatArray,  # shape: (n_members, n_parts)
+    steps: Steps,
+    mask: Mask,
+    owner: str,
+    name: str,
+    log_ratio: str = "clr",
+    reference: int = -1,
+) -> LogRatioGeometry:
+    """Read the steps and the mask of a table of numbers."""
+    layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
     refuse_lost_steps(values, layout, name)
-    mask = resolve_mask(estimator.mask, values, layout, owner, name)
-    how = transformer_of(estimator)
-    return LogRatioGeometry(layout, mask, how.log_ratio, int(how.reference))
+    flags = resolve_mask(mask, values, layout, owner, name)
+    return LogRatioGeometry(layout, flags, log_ratio, int(reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
@@ -384,10 +398,7 @@ def composition_geometry(
             "probabilities of one of two classes, np.column_stack([1 - y, y])."
         )
     refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
-    layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
-    refuse_lost_steps(values, layout, name)
-    mask = resolve_mask(mask, values, layout, owner, name)
-    return LogRatioGeometry(layout, mask, "clr", -1)
+    return read_geometry(y, values, steps, mask, owner, name)
 
 
 def clr_of(
@@ -409,16 +420,6 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     n_steps = geometry.layout.n_steps
     sums = np.bincount(geometry.step_of_active, per_active, n_steps)
     return np.where(geometry.has_choice, sums, np.nan)
-
-
-def sum_coordinates(
-    values: FloatArray,  # shape: (..., n_coordinates)
-    groups: IndexArray,  # shape: (n_coordinates,)
-    n_groups: int,
-) -> FloatArray:  # shape: (..., n_groups)
-    """Add up the coordinates of each group."""
-    sums = sum_rows(np.moveaxis(values, -1, 0), groups, n_groups)
-    return np.moveaxis(sums, 0, -1)
 
 
 # Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.

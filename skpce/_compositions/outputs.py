@@ -35,12 +35,12 @@ from .._checks import (
     warn_outside_folds,
 )
 from .._expansion.expansion import numbered_outputs, output_labels, refuse_other_outputs
+from .._expansion.problem import sum_coordinates
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import (
     LogRatioGeometry,
     clr_of,
     composition_geometry,
-    sum_coordinates,
 )
 from .steps import StepLayout, layout_from_labels, replace_zeros, resolve_layout
 
@@ -143,14 +143,10 @@ class Outputs:
     ) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return the coordinates of y, NaN where a member failed in the group."""
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        if not np.isnan(values).any():
-            return self.coordinates(values)
-        groups = self.group_of_coordinate
-        found = np.full((len(values), len(groups)), np.nan)
-        for rows, own in self.blocks(values):
-            some, columns = self.of_groups(own)
-            at = np.flatnonzero(np.isin(groups, own))
-            found[np.ix_(rows, at)] = some.coordinates(values[np.ix_(rows, columns)])
+        found = self.coordinates(values)
+        missing = np.isnan(values)
+        lost = [missing[:, own].any(axis=1) for own in self.layout.slices]
+        found[np.stack(lost, axis=1)[:, self.group_of_coordinate]] = np.nan
         return found
 
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:

@@ -2,39 +2,27 @@ r"""Draws, intervals and bands of the predictive distribution of policies.
 
 The distribution is the push-forward of the inputs plus that of the residuals. Here is
 what compositions add to it: their geometry, and distances between logits.
-
-Quantiles of many parts go block by block. With the centre :math:`c_k(x)`, the scale
-:math:`s(x)` of a step and the residuals :math:`r_{ik}` of the draws :math:`i`, the
-probabilities are
-
-.. math:: p_{ik}(x) = \exp(c_k + s r_{ik} - L_i), \qquad
-          L_i = \log \sum_k \exp(c_k + s r_{ik}).
-
-One pass over the parts gives :math:`L_i`. A second one sorts
-:math:`s r_{ik} - L_i` for each part, whose order is that of the probabilities: only
-those that the quantiles need are exponentiated, and no array has the size of draws
-times inputs times parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, RandomState, refuse_other_rows, validated
+from .._expansion import predictive as expansion
 from .._expansion.predictive import (
+    QUANTILE,
     OutputSpace,
     PredictionInterval,
     Predictive,
-    draw,
-    interval,
     sorted_quantiles,
 )
 from .._expansion.problem import FittedProblem
@@ -56,10 +44,7 @@ class SimplexSpace(OutputSpace):
 
     joint = ("step", "trajectory")
     columns = "steps"
-
-    @property
-    def n_values(self) -> int:
-        return self.geometry.mask.size
+    keeps_order = False
 
     @property
     def noise_groups(self) -> IndexArray:
@@ -94,7 +79,8 @@ class SimplexSpace(OutputSpace):
         _, first, step = np.unique(steps, return_index=True, return_inverse=True)
         by_step = scale[:, first]
         if not np.array_equal(by_step[:, step], scale):
-            return super().quantiles(rows, scale, centre, levels)
+            values = self.values(self.image(rows[:, np.newaxis] * scale) + centre)
+            return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
         found = np.empty((len(levels), len(centre), self.n_values))
         found[:] = self.geometry.mask  # parts that do not vary
         found[..., self.geometry.active_parts] = softmax_quantiles(
@@ -139,7 +125,9 @@ def predictive_of(fitted: FittedCompositions) -> Predictive:
     return Predictive(
         fitted.problem,
         fitted.expansion.input_names,
-        SimplexSpace(fitted.geometry, fitted.fitted_geometry),
+        SimplexSpace(
+            fitted.geometry.mask.size, fitted.geometry, fitted.fitted_geometry
+        ),
         fitted.clr_at,
         fitted.owner,
         fitted.random_state,
@@ -149,14 +137,13 @@ def predictive_of(fitted: FittedCompositions) -> Predictive:
 def predictive_of_surrogate(surrogate: Any) -> Predictive:
     """Return the predictive distribution of a surrogate, which can be fitted again."""
     fitted = surrogate._now
-    step_of = fitted.geometry.layout.step_of_part
-    parts = tuple(
-        (part, np.flatnonzero(np.isin(step_of, steps))) for part, steps in fitted.parts
-    )
-    found = tuple((_of_part(surrogate, *one), one[1]) for one in parts)
-    if len(found) == 1:
-        return found[0][0]
-    return replace(predictive_of(fitted), parts=found)
+    step_of, parts = fitted.geometry.layout.step_of_part, []
+    for part, steps in fitted.parts:
+        columns = np.flatnonzero(np.isin(step_of, steps))
+        parts.append((_of_part(surrogate, part, columns), columns))
+    if len(parts) == 1:
+        return parts[0][0]
+    return replace(predictive_of(fitted), parts=tuple(parts))
 
 
 def _of_part(
@@ -257,7 +244,15 @@ def sample(
     >>> surrogate.sample(1000, inputs=norm(0, 0.1)).std(axis=0).round(2)
     array([0.03, 0.03])
     """
-    return draw(predictive, n_samples, X, inputs, residual, noise, random_state)
+    return expansion.sample(
+        predictive,
+        n_samples,
+        X,
+        inputs=inputs,
+        residual=residual,
+        noise=noise,
+        random_state=random_state,
+    )
 
 
 def predict_interval(
@@ -370,7 +365,7 @@ def predict_interval(
     >>> bool(width[0] < width[1])
     True
     """
-    return interval(
+    return expansion.predict_interval(
         predictive,
         X,
         inputs=inputs,
@@ -386,14 +381,11 @@ def predict_interval(
     )
 
 
-# Quantiles of many parts, block by block.
+# Quantiles of the softmax.
 
 
 # Values held at once, which stay in the second cache: 512 KiB.
 _BLOCK = 65_536
-
-# Sums below this have lost the terms that underflow.
-_SMALLEST_SUM = 1e-280
 
 
 def softmax_quantiles(
@@ -403,69 +395,30 @@ def softmax_quantiles(
     steps: Sequence[slice],  # the columns of each step
     levels: Sequence[float],
 ) -> FloatArray:  # shape: (n_levels, n_inputs, n_active)
-    """Return quantiles of ``softmax(centre + scale * rows)`` over the rows."""
+    """Return quantiles of ``softmax(centre + scale * rows)`` over the rows.
+
+    The logarithms of probabilities are sorted, so that only those that the quantiles
+    need are exponentiated.
+    """
     found = np.empty((len(levels), *centre.shape))
-    for first, n_steps, columns in _runs(steps, len(rows)):
-        shape = n_steps, -1, len(rows)
+    first = 0
+    for width, run in groupby(steps, lambda columns: columns.stop - columns.start):
+        neighbours = list(run)  # of one width, at once
+        n_steps = len(neighbours)
+        columns = slice(neighbours[0].start, neighbours[-1].stop)
+        own, first = slice(first, first + n_steps), first + n_steps
+        shape = n_steps, width, len(rows)
         residuals = np.ascontiguousarray(rows[:, columns].T).reshape(shape)
-        residuals -= residuals.max(axis=1, keepdims=True)  # which L takes in as well
         some = max(1, _BLOCK // residuals.size)
         for start in range(0, len(centre), some):
             at = slice(start, start + some)
-            values = centre[at, columns].reshape(-1, *residuals.shape[:2])
-            own = scale[at, first : first + n_steps, np.newaxis, np.newaxis]
-            quantiles = _quantiles_of_steps(residuals, own, values, levels)
+            logs = scale[at, own, np.newaxis, np.newaxis] * residuals
+            logs += centre[at, columns].reshape(-1, n_steps, width, 1)
+            largest = logs.max(axis=2, keepdims=True)
+            values = logs - largest
+            np.exp(values, out=values)
+            logs -= np.log(values.sum(axis=2, keepdims=True)) + largest
+            logs.sort(axis=-1)
+            quantiles = sorted_quantiles(logs, levels, np.exp)
             found[:, at, columns] = quantiles.reshape(*quantiles.shape[:2], -1)
-    return found
-
-
-def _probabilities(centre: FloatArray, rest: FloatArray) -> FloatArray:
-    return np.asarray(np.minimum(np.exp(centre + rest), 1.0))
-
-
-def _runs(steps: Sequence[slice], n_draws: int) -> Iterator[tuple[int, int, slice]]:
-    """Yield neighbouring steps of one width that fit into a block together."""
-    first = 0
-    while first < len(steps):
-        width = steps[first].stop - steps[first].start
-        most, n_steps = max(1, _BLOCK // (width * n_draws)), 1
-        for other in steps[first + 1 : first + most]:
-            if other.stop - other.start != width:
-                break
-            n_steps += 1
-        last = steps[first + n_steps - 1]
-        yield first, n_steps, slice(steps[first].start, last.stop)
-        first += n_steps
-
-
-def _quantiles_of_steps(
-    residuals: FloatArray,  # shape: (n_steps, width, n_draws), at most 0
-    scale: FloatArray,  # shape: (n_inputs, n_steps, 1, 1)
-    centre: FloatArray,  # shape: (n_inputs, n_steps, width)
-    levels: Sequence[float],
-) -> FloatArray:  # shape: (n_levels, n_inputs, n_steps, width)
-    """Return the quantiles of some inputs, for steps of one width."""
-    n_steps, width, n_draws = residuals.shape
-    size = max(1, _BLOCK // (n_steps * n_draws))
-    blocks = [slice(start, start + size) for start in range(0, width, size)]
-    largest = centre.max(axis=2)[:, :, np.newaxis]
-    weights = np.exp(centre - largest)[:, :, np.newaxis]
-    sums = np.zeros((len(centre), n_steps, 1, n_draws))
-    for block in blocks:
-        values = scale * residuals[:, block]
-        sums += weights[..., block] @ np.exp(values, out=values)
-    if sums.min() > _SMALLEST_SUM:
-        total = np.log(sums) + largest[..., np.newaxis]
-    else:
-        values = scale * residuals + centre[..., np.newaxis]
-        total = logsumexp(values, axis=2, keepdims=True)
-    found = np.empty((len(levels), *centre.shape))
-    for block in blocks:
-        values = scale * residuals[:, block]
-        values -= total
-        values.sort(axis=-1)
-        logs = centre[..., block]
-        found[..., block] = sorted_quantiles(
-            values, levels, partial(_probabilities, logs)
-        )
     return found

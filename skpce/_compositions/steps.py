@@ -118,16 +118,11 @@ def resolve_layout(
     one step.
     """
     labels = column_labels(y, n_columns)
-    if steps is None:
-        if labels:
-            return layout_from_labels(labels)
-        steps = (n_columns,)
-    named = isinstance(steps, Mapping)
-    values: Any = list(steps.values()) if isinstance(steps, Mapping) else steps
-    if groups := _column_groups(values):
-        _check_groups(groups, labels, n_columns, owner, parameter)
-        values = [len(group) for group in groups]
-    widths = _checked_widths(values, steps, owner, parameter)
+    if steps is None and labels:
+        return layout_from_labels(labels)
+    widths: tuple[int, ...] = (n_columns,)
+    if steps is not None:
+        widths = _widths_of(steps, labels, n_columns, owner, parameter)
     if sum(widths) != n_columns:
         raise ValueError(
             f"The {parameter!r} parameter of {owner} sums to {sum(widths)} columns "
@@ -135,7 +130,9 @@ def resolve_layout(
             f"columns of {name}."
         )
     refuse_other_items(y, widths, f"{parameter!r} of {owner}", name)
-    names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
+    names = _names_for(labels, widths, parameter)
+    if isinstance(steps, Mapping):
+        names = tuple(map(str, steps))
     if len(set(names)) < len(names):
         raise fail(owner, parameter, "a dict of names that differ as text", steps)
     parts = [label[1] for label in labels]
@@ -143,65 +140,58 @@ def resolve_layout(
     return StepLayout(widths, names, tuple(parts or numbered))
 
 
-def _column_groups(values: Any) -> list[list[Any]]:
-    """Return the groups of columns, or nothing for widths and other values."""
-    kinds: Any = (list, tuple, range, np.ndarray)
-    values = [] if getattr(values, "ndim", 1) == 0 else values
-    if not isinstance(values, kinds) or not len(values):
-        return []
-    if not all(isinstance(value, kinds) and np.ndim(value) == 1 for value in values):
-        return []
-    return [list(value) for value in values]
-
-
-def _check_groups(
-    groups: list[list[Any]],
+def _widths_of(
+    given: Any,
     labels: list[tuple[str, str]],
     n_columns: int,
     owner: str,
     parameter: str,
-) -> None:
-    """Raise ``ValueError`` unless the groups are all columns, in their order."""
-    given = [column for group in groups for column in group]
+) -> tuple[int, ...]:
+    """Return widths as they are given, or those of groups of all columns."""
+    try:
+        entries = list(given.values() if isinstance(given, Mapping) else given)
+    except TypeError:
+        entries = []
+    noun = _noun(parameter)
+    if entries and all(map(_is_width, entries)):
+        return tuple(map(int, entries))
+    if not entries or not all(map(_are_columns, entries)):
+        expected = (
+            f"None, a sequence of positive ints (the width of each {noun}), of groups "
+            "of columns, or a dict of names and either"
+        )
+        raise fail(owner, parameter, expected, given)
+    # The groups are all columns, in their order, by position or by name.
+    found = [column for group in entries for column in group]
     wanted: list[list[Any]] = [list(range(n_columns))]
     if labels:
         wanted += [list(labels), [label_text(label) for label in labels]]
         wanted.append([part for _, part in labels])
-    elif all(isinstance(column, str) for column in given):
-        wanted.append(given if len(given) == n_columns else [])  # no names to compare
-    if given in wanted and all(groups):
-        return
-    columns = wanted[2] if labels else wanted[0]
-    raise ValueError(
-        f"The {parameter!r} parameter of {owner} groups the columns {given}, but y has "
-        f"the columns {columns}: expected all of them, once and in their order, those "
-        f"of one {_noun(parameter)} side by side."
+    elif all(isinstance(column, str) for column in found):
+        wanted.append(found if len(found) == n_columns else [])  # no names to compare
+    if found not in wanted or not all(map(len, entries)):
+        columns = wanted[2] if labels else wanted[0]
+        raise ValueError(
+            f"The {parameter!r} parameter of {owner} groups the columns {found}, but y "
+            f"has the columns {columns}: expected all of them, once and in their "
+            f"order, those of one {noun} side by side."
+        )
+    return tuple(map(len, entries))
+
+
+def _is_width(entry: Any) -> bool:
+    return (
+        isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
     )
+
+
+def _are_columns(entry: Any) -> bool:
+    return isinstance(entry, (list, tuple, range, np.ndarray)) and np.ndim(entry) == 1
 
 
 def _noun(parameter: str) -> str:
     """Return what a parameter names: a step, or an output."""
     return parameter.removesuffix("s")
-
-
-def _checked_widths(
-    values: Any, given: Any, owner: str, parameter: str
-) -> tuple[int, ...]:
-    try:
-        widths = tuple(values)
-    except TypeError:
-        widths = ()
-    valid = widths and all(
-        isinstance(width, Integral) and not isinstance(width, bool) and int(width) > 0
-        for width in widths
-    )
-    if not valid or isinstance(given, str):
-        expected = (
-            f"None, a sequence of positive ints (the width of each {_noun(parameter)})"
-            ", of groups of columns, or a dict of names and either"
-        )
-        raise fail(owner, parameter, expected, given)
-    return tuple(int(width) for width in widths)
 
 
 def label_text(label: tuple[str, str]) -> str:

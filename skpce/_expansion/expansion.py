@@ -231,14 +231,16 @@ def checked_names(
     return names
 
 
-def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray | None:
-    """Return one number for each output, or None."""
+def one_for_each(
+    name: str, given: ArrayLike | None, size: int, noun: str = "output"
+) -> FloatArray | None:
+    """Return one number for each output or group, or None."""
     if given is None:
         return None
     values = as_floats(given, name)
     if values.shape != (size,):
         raise ValueError(
-            f"{name} has shape {values.shape}; expected ({size},), one per output."
+            f"{name} has shape {values.shape}; expected ({size},), one per {noun}."
         )
     return values
 
@@ -445,14 +447,6 @@ def partial_variances(
     squares = np.square(coefficients[..., 1:])
     alone, active, share = terms_of_inputs(multi_indices[1:])
     return squares @ alone, squares @ active, squares @ share, squares.sum(axis=-1)
-
-
-def indices_of_terms(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> SobolIndices:
-    """Return first-order and total indices and Shapley effects of each target."""
-    return shares(*partial_variances(coefficients, multi_indices))
 
 
 def shares(
@@ -809,15 +803,10 @@ class Expansion:
             positions = checked_groups(groups, group_names, len(values))
             n_groups = int(positions.max(initial=-1)) + 1
             n_groups = n_groups if group_names is None else len(group_names)
-        variance = one_per_output("target_variance", target_variance, len(values))
-        error = one_per_output("loo_error", loo_error, len(values))
+        variance = one_for_each("target_variance", target_variance, len(values))
+        error = one_for_each("loo_error", loo_error, len(values))
         if q2 is None:
             q2 = q2_of_groups(error, variance, positions, n_groups)
-        known = as_floats(q2, "q2")
-        if known.shape != (n_groups,):
-            raise ValueError(
-                f"q2 has shape {known.shape}; expected ({n_groups},), one per group."
-            )
         vars(self).update(
             basis=basis,
             coefficients=values,
@@ -825,7 +814,7 @@ class Expansion:
             output_names=outputs,
             groups=positions,
             group_names=checked_names("group_names", group_names, "group", n_groups),
-            q2=known,
+            q2=one_for_each("q2", q2, n_groups, "group"),
             scalar=bool(scalar),
             target_variance=variance,
             loo_error=error,

@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,7 @@ from .problem import (
     EACH_TARGET,
     LARGEST_BLOCK,
     FittedProblem,
-    LearnedLaws,
     RowSums,
-    bootstrap_shares,
     dirichlet_shares,
     law_errors,
     percentile_bounds,
@@ -70,6 +68,9 @@ from .problem import (
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
 # measured by ``benchmarks.pce.learned_coverage``.
 _REACH = 1.2
+
+# Resamples between reports of progress.
+_REPORTED = 64
 
 #: How an interval is made.
 INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
@@ -257,27 +258,18 @@ def bounds_of_shares(
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,  # unless by the bootstrap
+    rows: RowSums = EACH_TARGET,
+    done: Callable[[FloatArray], None] | None = None,  # told of resamples
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
     draws = n_resamples, confidence_level, generator, rows
     if method == "posterior":
         return posterior_bounds(problem, *draws)
-    if method == "bootstrap":
-        weights = problem.require_samples("sobol_interval").weights
-        varies = (problem.spread > 0).astype(np.float64)[:, np.newaxis]
-        found = bootstrap_shares(
-            problem,
-            resample_counts(weights, n_resamples, generator),
-            lambda coefficients: varies * np.square(coefficients),
-            max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1)),
-            generator,
-        )
-        return percentile_bounds(found, confidence_level)
-    linear, laws = problem.linear, problem.learned_laws(whole=True)
-    masks = index_masks(laws.multi_indices)
+    linear = problem.linear
     with one_thread_if_small(linear.design.size):
-        return residual_bounds(problem, linear, laws, masks, *draws)
+        if method == "bootstrap":
+            return bootstrap_bounds(problem, linear, *draws, done)
+        return residual_bounds(problem, linear, *draws)
 
 
 def checked_method(
@@ -294,6 +286,35 @@ def checked_method(
             "solver or regressor); expected 'residual' or 'bootstrap'."
         )
     return str(method)
+
+
+def bootstrap_bounds(
+    problem: FittedProblem,
+    linear: LinearProblem,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+    rows: RowSums,
+    done: Callable[[FloatArray], None] | None,
+) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
+    """Return percentiles of shares over resamples; 0 where there is no variance."""
+    laws, shares = problem.learned_laws(), []
+    counts = resample_counts(linear.weights, n_resamples, generator)
+    step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
+    bounds_of_laws: np.random.Generator | None = generator
+    if done is not None:  # of a surrogate, whose laws end at the resample
+        bounds_of_laws = None
+        step = min(step, _REPORTED if problem.solver.resamples_together else 1)
+    masks = index_masks(laws.multi_indices)[1:]
+    for start in range(0, n_resamples, step):
+        some = counts[start : start + step]
+        drawn = laws.resample(problem.solver, linear, problem.fit, some, bounds_of_laws)
+        squares = rows.squares(drawn, problem.spread)[..., 1:]
+        variance = squares.sum(axis=-1, keepdims=True)
+        shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+        if done is not None:
+            done(shares[-1])
+    return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
 def posterior_bounds(
@@ -333,8 +354,6 @@ def posterior_bounds(
 def residual_bounds(
     fitted: FittedProblem,
     problem: LinearProblem,
-    laws: LearnedLaws,
-    masks: FloatArray,  # shape: (n_terms of ``laws``, n_masks)
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
@@ -342,7 +361,9 @@ def residual_bounds(
 ) -> FloatArray:  # shape: (2, n_rows, n_masks)
     """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
-    below, masks = masks, masks[: coefficients.shape[1]]
+    laws = fitted.learned_laws(whole=True)
+    below = index_masks(laws.multi_indices)
+    masks = below[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
     components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     residuals = np.asarray(fit.loo_residuals)

@@ -31,12 +31,14 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
@@ -46,19 +48,14 @@ from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 
-# Pairs of terms, products, and numbers in one block of work.
-_PAIRS_AT_ONCE = 2**16
-_PRODUCTS_AT_ONCE = 2**21
-_NUMBERS_AT_ONCE = 2**24
+# Pairs of terms, and targets, in one block of work.
+_PAIRS_AT_ONCE, _TARGETS_AT_ONCE = 2**14, 128
 
 # e_abk below this share of its norm over k is rounding of the quadrature.
 _ROUNDING = 1e-12
 
 # A distribution of at most so many values may be summed over all of them.
 _MOST_VALUES = 10_000
-
-# Keys of products are int64.
-_LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True)
@@ -140,140 +137,61 @@ def _completed(values: FloatArray, weights: FloatArray) -> FloatArray:
     return np.vstack([values, more[spread > _ROUNDING * scale] / root])
 
 
-@dataclass(frozen=True)
-class _Products:
-    """The linearisation of one input, without its zeros, and the place of its key."""
+def _products_of(
+    law: InputLaw, degree: int, generator: np.random.Generator
+) -> tuple[csr_array, NDArray[np.uint64]]:
+    """Return the linearisation, a row for each pair of degrees, and keys of functions.
 
-    counts: IndexArray  # shape: (degree + 1, degree + 1)
-    starts: IndexArray  # shape: (degree + 1, degree + 1)
-    functions: IndexArray  # shape: (n_products,)
-    values: FloatArray  # shape: (n_products,)
-    word: int
-    stride: int
-
-    def expand(
-        self, left: IndexArray, right: IndexArray
-    ) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """Return, per product: which pair it is of, its key, its value."""
-        counts = self.counts[left, right]
-        pair = np.repeat(np.arange(len(left)), counts)
-        first = self.starts[left, right] - (np.cumsum(counts) - counts)
-        entry = np.arange(len(pair)) + first[pair]
-        return pair, self.functions[entry] * self.stride, self.values[entry]
-
-
-def _product_tables(
-    laws: Sequence[InputLaw], multi_indices: IndexArray
-) -> list[_Products]:
-    """Return one table per input, with keys that never collide."""
-    tables = []
-    word, stride = 0, 1
-    for law, degree in zip(laws, multi_indices.max(axis=0), strict=True):
-        table = linearisation(law, int(degree))
-        if stride > _LARGEST_KEY // table.shape[2]:
-            word, stride = word + 1, 1
-        left, right, functions = np.nonzero(table)
-        counts = np.count_nonzero(table, axis=2)
-        starts = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
-        values = table[left, right, functions]
-        tables.append(_Products(counts, starts, functions, values, word, stride))
-        stride *= table.shape[2]
-    return tables
-
-
-def _keys(rows: IndexArray, tables: Sequence[_Products]) -> IndexArray:
-    """Return the keys of multi-indices; shape (n_words, n_rows)."""
-    keys = np.zeros((tables[-1].word + 1, len(rows)), dtype=np.int64)
-    for i, table in enumerate(tables):
-        keys[table.word] += rows[:, i] * table.stride
-    return keys
-
-
-def _distinct(keys: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Return the distinct columns and, for each column, which of these it is."""
-    _, first, rank = np.unique(keys[0], return_index=True, return_inverse=True)
-    for word in keys[1:]:
-        _, other = np.unique(word, return_inverse=True)
-        joint = rank * (other.max(initial=0) + 1) + other
-        _, first, rank = np.unique(joint, return_index=True, return_inverse=True)
-    return keys[:, first], rank
-
-
-def _pairs(
-    multi_indices: IndexArray, tables: Sequence[_Products]
-) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield all unordered pairs of terms, whose products fit in a block of work."""
-    start, n_terms = 0, len(multi_indices)
-    while start < n_terms:
-        n_rows = max(1, _PAIRS_AT_ONCE // (n_terms - start))
-        rows = np.arange(start, min(start + n_rows, n_terms))
-        left, right = np.nonzero(rows[:, np.newaxis] <= np.arange(n_terms))
-        left += start
-        count = np.ones(len(left), dtype=np.int64)
-        for i, table in enumerate(tables):
-            count *= table.counts[multi_indices[left, i], multi_indices[right, i]]
-        cuts = np.flatnonzero(np.diff(np.cumsum(count) // _PRODUCTS_AT_ONCE)) + 1
-        yield from zip(np.split(left, cuts), np.split(right, cuts), strict=True)
-        start += len(rows)
-
-
-def _linearise(
-    left: IndexArray,  # shape: (n_pairs, n_features)
-    right: IndexArray,  # shape: (n_pairs, n_features)
-    tables: Sequence[_Products],
-) -> tuple[IndexArray, csr_array]:
-    """Return keys and the matrix (n_keys, n_pairs) of products of pairs of terms."""
-    n_pairs = len(left)
-    pair, value = np.arange(n_pairs), np.ones(n_pairs)
-    keys = np.zeros((tables[-1].word + 1, n_pairs), dtype=np.int64)
-    for i, table in enumerate(tables):
-        entry, key, factor = table.expand(left[pair, i], right[pair, i])
-        pair, keys, value = pair[entry], keys[:, entry], value[entry] * factor
-        keys[table.word] += key
-    distinct, rank = _distinct(keys)
-    shape = (distinct.shape[1], n_pairs)
-    return distinct, csr_array((value, (rank, pair)), shape=shape)
-
-
-def _squared(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms), without the constant
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    tables: Sequence[_Products],
-) -> tuple[IndexArray, FloatArray]:
-    """Return the keys and the coefficients of the squared expansions."""
-    keys = np.zeros((tables[-1].word + 1, 0), dtype=np.int64)
-    squared = np.zeros((len(coefficients), 0))
-    for left, right in _pairs(multi_indices, tables):
-        new, products = _linearise(multi_indices[left], multi_indices[right], tables)
-        pairs = coefficients[:, left] * coefficients[:, right]
-        pairs *= np.where(left == right, 1.0, 2.0)
-        n_known = keys.shape[1]
-        keys, rank = _distinct(np.hstack([keys, new]))
-        # Keys and coefficients, before and after, and what sorting them needs.
-        numbers = 2.0 * keys.shape[1] * (len(coefficients) + len(keys) + 4)
-        refuse_memory("moments", 8.0 * numbers, f"{keys.shape[1]} products of terms")
-        total = np.zeros((len(coefficients), keys.shape[1]))
-        total[:, rank[:n_known]] = squared
-        total[:, rank[n_known:]] += (products @ pairs.T).T
-        squared = total
-    return keys, squared
+    The key of a product of inputs is the sum of random keys. Two of n products have the
+    same with a probability below n² / 2⁶⁴.
+    """
+    table = linearisation(law, degree)
+    n_functions = table.shape[2]
+    keys = generator.integers(2**64 - 1, size=(n_functions,), dtype=np.uint64)
+    keys[0] = 0  # of the constant
+    return csr_array(table.reshape(-1, n_functions)), keys
 
 
 def _third_and_fourth(
     coefficients: FloatArray,  # shape: (n_targets, n_terms), of variance 1
-    multi_indices: IndexArray,  # shape: (n_terms, n_features), without the constant
-    tables: Sequence[_Products],
-) -> tuple[FloatArray, FloatArray, int]:
-    """Return the third and fourth moments, and the number of products."""
+    terms: IndexArray,  # shape: (n_terms, n_features), without the constant
+    tables: Sequence[tuple[csr_array, NDArray[np.uint64]]],
+) -> tuple[FloatArray, FloatArray]:
+    """Return the third and fourth moments."""
     used = coefficients.any(axis=0)
-    coefficients, multi_indices = coefficients[:, used], multi_indices[used]
-    keys, squared = _squared(coefficients, multi_indices, tables)
-    n_products = keys.shape[1]
-    known, rank = _distinct(np.hstack([keys, _keys(multi_indices, tables)]))
-    aligned = np.zeros((len(coefficients), known.shape[1]))
-    aligned[:, rank[:n_products]] = squared
-    third = np.sum(aligned[:, rank[n_products:]] * coefficients, axis=1)
-    return third, np.square(squared).sum(axis=1), n_products
+    coefficients, terms = coefficients[:, used], terms[used]
+    own = np.zeros(len(terms), dtype=np.uint64)
+    for i, (_, codes) in enumerate(tables):
+        own += codes[terms[:, i]]
+    keys, squared = np.unique(own), np.zeros(coefficients.shape)
+    n_rows = max(1, _PAIRS_AT_ONCE // len(terms))
+    for start in range(0, len(terms), n_rows):
+        rows = np.arange(start, min(start + n_rows, len(terms)))
+        left, right = np.nonzero(rows[:, np.newaxis] <= np.arange(len(terms)))
+        left += start
+        pair, values = np.arange(len(left)), np.ones(len(left))
+        products = np.zeros(len(left), dtype=np.uint64)
+        for i, (table, codes) in enumerate(tables):
+            n_degrees = math.isqrt(table.shape[0])
+            degrees = terms[left, i] * n_degrees + terms[right, i]
+            found = table[degrees[pair]]
+            counts = np.diff(found.indptr)
+            pair = np.repeat(pair, counts)
+            values = np.repeat(values, counts) * found.data
+            products = np.repeat(products, counts) + codes[found.indices]
+        every, place = np.unique(np.concatenate([keys, products]), return_inverse=True)
+        # Keys and coefficients, before and after, and what sorting them needs.
+        numbers = 2.0 * len(every) * (len(coefficients) + 5)
+        refuse_memory("moments", 8.0 * numbers, f"{len(every)} products of terms")
+        of_pairs = coefficients[:, left] * coefficients[:, right]
+        of_pairs *= np.where(left == right, 1.0, 2.0)
+        shape = len(every), len(left)
+        sums = csr_array((values, (place[len(keys) :], pair)), shape=shape)
+        total = (sums @ of_pairs.T).T
+        total[:, place[: len(keys)]] += squared
+        keys, squared = every, total
+    third = np.sum(squared[:, np.searchsorted(keys, own)] * coefficients, axis=1)
+    return third, np.square(squared).sum(axis=1)
 
 
 def expansion_moments(
@@ -287,17 +205,16 @@ def expansion_moments(
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
     varies = np.flatnonzero(variance > 0)
     with suppress(UnknownMomentsError):
-        tables = _product_tables(laws, multi_indices)
-        start, size = 0, 16  # targets of a block that fits in memory
-        while start < len(varies):
-            some = varies[start : start + size]
+        generator = np.random.default_rng(0)
+        tables = [
+            _products_of(law, int(degree), generator)
+            for law, degree in zip(laws, multi_indices.max(axis=0), strict=True)
+        ]
+        for start in range(0, len(varies), _TARGETS_AT_ONCE):
+            some = varies[start : start + _TARGETS_AT_ONCE]
             unit = slopes[some] / np.sqrt(variance[some, np.newaxis])
-            third, fourth, n_products = _third_and_fourth(
-                unit, multi_indices[1:], tables
-            )
+            third, fourth = _third_and_fourth(unit, multi_indices[1:], tables)
             skewness[some], kurtosis[some] = third, fourth - 3.0
-            start += size
-            size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
     return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
 
 

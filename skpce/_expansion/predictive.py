@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +26,6 @@ from .._checks import (
     FloatArray,
     IndexArray,
     RandomState,
-    Samples,
     as_floats,
     check_draws,
     check_option,
@@ -73,29 +71,27 @@ _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
 InputSampler = Callable[[int, np.random.Generator], FloatArray]
 
 
-class OutputSpace(ABC):
+@dataclass(frozen=True, eq=False)
+class OutputSpace:
     """What y can be, and how it follows from the targets that were fitted.
 
     The targets of the fit have a linear *image*, in which residuals are added to
     predictions. *Values* are what y shows; *scores* are those that vary, on a scale
-    without bounds, on which distances are measured. All three are the same unless a
-    space says otherwise.
+    without bounds, on which distances are measured. Of real targets all three are the
+    same: they are fitted as they are, and have no bounds.
     """
 
-    joint: Sequence[str] = ()  # over what a band may be joint
-    columns: str = "targets"  # what samples may lack, in words
+    n_values: int  # number of columns of y
+
+    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
+    columns: ClassVar[str] = "targets"  # what samples may lack, in words
     # Whether a value rises with its own residual and depends on no other.
-    keeps_order: bool = False
+    keeps_order: ClassVar[bool] = True
 
     @property
-    @abstractmethod
-    def n_values(self) -> int:
-        """Number of columns of y."""
-
-    @property
-    @abstractmethod
     def noise_groups(self) -> IndexArray:
         """Fitted targets whose residuals share a scale; shape (n_fitted,)."""
+        return np.arange(self.n_values)
 
     def image(self, fitted: FloatArray) -> FloatArray:
         """Map targets of the fit, (..., n_fitted) -> (..., n_image)."""
@@ -126,58 +122,21 @@ class OutputSpace(ABC):
         levels: Sequence[float],
     ) -> FloatArray:  # shape: (n_levels, n_inputs, n_values)
         """Return quantiles over rows, scaled and added to the centre of each input."""
-        found = np.empty((len(levels), len(centre), self.n_values))
-        some = max(1, CHUNK_ENTRIES // (len(rows) * self.n_values))
-        for start in range(0, len(centre), some):
-            at = slice(start, start + some)
-            image = self.image(rows[:, np.newaxis] * scale[at]) + centre[at]
-            values = np.sort(np.moveaxis(self.values(image), 0, -1), axis=-1)
-            found[:, at] = sorted_quantiles(values, levels)
-        return found
+        # A scale that is not negative keeps the order of the residuals.
+        ordered = np.sort(rows.T, axis=-1)
+        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
         return scale
 
-    @abstractmethod
     def deviation(self, problem: FittedProblem) -> FloatArray:
         """Return the spread of the residuals of each score; shape (n_scores,)."""
+        return np.sqrt(problem.fit.residual_variance) * problem.optimism
 
     def groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
         """Return which scores lie in a band together."""
         return np.zeros(self.n_values, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class RealSpace(OutputSpace):
-    """Targets without bounds, which are fitted as they are."""
-
-    n_targets: int
-
-    joint = ("targets",)
-    keeps_order = True
-
-    @property
-    def n_values(self) -> int:
-        return self.n_targets
-
-    @property
-    def noise_groups(self) -> IndexArray:
-        return np.arange(self.n_targets)
-
-    def quantiles(
-        self,
-        rows: FloatArray,
-        scale: FloatArray,
-        centre: FloatArray,
-        levels: Sequence[float],
-    ) -> FloatArray:
-        # A scale that is not negative keeps the order of the residuals.
-        ordered = np.sort(rows.T, axis=-1)
-        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
-
-    def deviation(self, problem: FittedProblem) -> FloatArray:
-        return np.sqrt(problem.fit.residual_variance) * problem.optimism
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +150,7 @@ class Predictive:
     owner: str  # for messages
     random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
+    noise: NoiseScale | None = None  # None where the spread is constant
     # The same for a fit to some of the members; checked inputs and values of others.
     refit: Callable[[IndexArray], Predictive] | None = None
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
@@ -214,36 +174,44 @@ class Predictive:
         warn_outside(self.basis.laws, values, self.names, self.basis.reach)
         return values
 
-    def noise_scale(self, noise: str, owner: str) -> NoiseScale | None:
-        """Return how the spread changes with the inputs; None where it does not."""
+    def with_noise(self, noise: str, owner: str) -> Predictive:
+        """Learn how the spread changes with the inputs, where it does."""
         if noise == "constant":
-            return None
-        return learn_noise_scale(self.problem, self.space.noise_groups, owner)
+            return self
+        groups = self.space.noise_groups
+        return replace(self, noise=learn_noise_scale(self.problem, groups, owner))
 
-    def residual_law(self, noise: NoiseScale | None, owner: str) -> ResidualLaw:
+    def residual_law(self, owner: str) -> ResidualLaw:
         """Return the distribution of what the expansion does not explain."""
         weights = self.problem.require_samples(owner).weights
         residuals = self.problem.fit.scaled_residuals * self.problem.optimism
-        if noise is not None:
-            residuals = residuals / noise.at_members
+        if self.noise is not None:
+            residuals = residuals / self.noise.at_members
         return ResidualLaw(residuals, weights)
 
-    def scale_at(
-        self, X: FloatArray, noise: NoiseScale | None
-    ) -> FloatArray:  # shape: (n_inputs, n_fitted)
+    def scale_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_fitted)
         """Return errors of prediction over residuals of equal variance."""
         scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
-        return scale if noise is None else scale * noise.at(X)
+        return scale if self.noise is None else scale * self.noise.at(X)
+
+    def unit_at(
+        self, X: FloatArray, joint: str | None
+    ) -> FloatArray:  # shape: (n_inputs, n_scores)
+        """Return the units of distances of scores, which only the fit decides."""
+        unit = self.space.score_scale(self.scale_at(X))
+        if joint is None:
+            return unit
+        deviation = self.space.deviation(self.problem)
+        refuse_undefined(deviation)
+        return unit * np.where(deviation > 0, deviation, 1.0)
 
     def draw_around(
         self,
         rows: FloatArray,  # shape: (n_inputs or (n_rows, 1), n_fitted), residuals
         X: FloatArray,  # shape: (n_inputs, n_features)
-        noise: NoiseScale | None = None,
     ) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_image)
         """Add a row of residuals, or each of them, to the prediction at each input."""
-        image = self.space.image(rows * self.scale_at(X, noise))
-        return image + self.centre(X)
+        return self.space.image(rows * self.scale_at(X)) + self.centre(X)
 
     def scores_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the scores of the predictions."""
@@ -264,15 +232,28 @@ class Predictive:
         )
         if inputs is None:
             return basis.sample
-        if hasattr(inputs, "particles"):  # a belief, with weights
-            draw = _checked_belief(owner, inputs, names)
+        if hasattr(inputs, "particles"):  # a belief: particles by their weights
+            n_given = inputs.particles.shape[1]
+            if n_given != len(names):
+                raise ValueError(
+                    f"The 'inputs' parameter of {owner} is a belief about {n_given} "
+                    f"inputs; expected {len(names)}."
+                )
+            refuse_other_names(f"The belief given to {owner}", inputs.names, names)
+            draw: InputSampler = inputs.sample
         elif _are_laws(inputs):
             specifications = check_distribution(owner, inputs, names)
             samples = self.problem.require_samples(owner)
             laws = learn_input_laws(specifications, samples.inputs, samples.weights)
             draw = partial(sample_laws, laws)
         else:
-            rows = _checked_rows(owner, inputs, len(names))
+            expected = "None, one or more distributions, or one or more rows of numbers"
+            rows = finite_floats(owner, "inputs", inputs, expected)
+            if rows.ndim != 2 or rows.shape[1] != len(names):
+                raise ValueError(
+                    f"The 'inputs' parameter of {owner} has shape {rows.shape}; "
+                    f"expected (n_rows, {len(names)}) with at least one row."
+                )
 
             def draw(size: int, generator: np.random.Generator) -> FloatArray:
                 return rows[generator.integers(len(rows), size=size)]
@@ -292,30 +273,6 @@ def _are_laws(inputs: Any) -> bool:
     if is_of_another_library(inputs):
         return True
     return isinstance(inputs, Sequence) and any(map(_are_laws, inputs))
-
-
-def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:
-    """Return what draws whole particles of a belief by their weights."""
-    n_given = belief.particles.shape[1]
-    if n_given != len(names):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} is a belief about {n_given} inputs; "
-            f"expected {len(names)}."
-        )
-    refuse_other_names(f"The belief given to {owner}", belief.names, names)
-    draw: InputSampler = belief.sample
-    return draw
-
-
-def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
-    expected = "None, one or more distributions, or one or more rows of numbers"
-    rows = finite_floats(owner, "inputs", inputs, expected)
-    if rows.ndim != 2 or rows.shape[1] != n_features:
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
-            f"(n_rows, {n_features}) with at least one row."
-        )
-    return rows
 
 
 def sorted_quantiles(
@@ -350,7 +307,10 @@ def simultaneous_bands(
     deviation = scores.std(axis=0)
     below = _spread(centre - low, deviation)
     above = _spread(high - centre, deviation)
-    distance = _distance_from_others(scores, deviation)
+    # From the median of the others, in units of their spread.
+    low, middle, high = quantiles_of_others(scores)
+    spread = np.where(scores < middle, middle - low, high - middle)
+    distance = np.abs(scores - middle) / _spread(spread, deviation)
     lower, upper = centre.copy(), centre.copy()
     for group in np.unique(groups):
         parts = groups == group
@@ -359,16 +319,6 @@ def simultaneous_bands(
         lower[:, parts] -= factor[:, np.newaxis] * below[:, parts]
         upper[:, parts] += factor[:, np.newaxis] * above[:, parts]
     return lower, upper
-
-
-def _distance_from_others(
-    scores: FloatArray,  # shape: (n_draws, n_members, n_scores)
-    deviation: FloatArray,  # shape: (n_members, n_scores)
-) -> FloatArray:  # shape: (n_draws, n_members, n_scores)
-    """Measure each draw from the median of the others, in units of their spread."""
-    low, centre, high = quantiles_of_others(scores)
-    spread = np.where(scores < centre, centre - low, high - centre)
-    return np.abs(scores - centre) / _spread(spread, deviation)
 
 
 def quantiles_of_others(values: FloatArray) -> Iterator[FloatArray]:
@@ -409,29 +359,10 @@ def _spread(distance: FloatArray, deviation: FloatArray) -> FloatArray:
 #    Statistical Association 113 (2018), section 5.2.
 
 
-def split_bounds(
+def conformal_bounds(
     predictive: Predictive,
     X: FloatArray,  # shape: (n_members, n_features)
-    calibration: Any,
-    confidence_level: float,
-    joint: str | None,
-    noise: str,
-    owner: str,
-) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return bounds from the distances of members that are not in the fit."""
-    inputs, values = _checked_calibration(predictive, calibration, owner)
-    weights = np.ones(len(inputs))
-    _warn_of_few(weights, confidence_level, owner)
-    distance = Distance(predictive, joint, noise, owner)
-    factor = order_statistic(distance.of(inputs, values), weights, confidence_level)
-    centre, width = predictive.scores_at(X), factor * distance.unit_at(X)
-    like = predictive.space.values(predictive.centre(X))
-    return predictive.space.bounds(centre - width, centre + width, like)
-
-
-def cross_bounds(
-    predictive: Predictive,
-    X: FloatArray,  # shape: (n_members, n_features)
+    calibration: Any,  # members that are not in the fit; None for CV+
     cv: Any,
     confidence_level: float,
     joint: str | None,
@@ -439,68 +370,47 @@ def cross_bounds(
     owner: str,
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return the bounds of CV+: each member has the fit without its fold."""
-    assert predictive.refit is not None  # every estimator gives it
-    samples = predictive.problem.require_samples(owner)
-    values = predictive.observed(owner)
-    _warn_of_few(samples.weights, confidence_level, owner)
-    splits = _folds(cv, samples, owner, generator)
-    centres, units, distances = [], [], []
-    for training, held_out in splits:
-        fitted = predictive.refit(training)
-        distance = Distance(fitted, joint, noise, owner)
-        distances.append(distance.of(samples.inputs[held_out], values[held_out]))
-        centres.append(fitted.scores_at(X))
-        units.append(distance.unit_at(X))
-    fold = np.repeat(np.arange(len(splits)), [len(one) for one in distances])
-    weights = samples.weights[np.concatenate([held_out for _, held_out in splits])]
-    found = np.concatenate(distances)[:, np.newaxis]
-    centre, unit = np.stack(centres), np.stack(units)  # (n_folds, n_members, n_scores)
-    lower, upper = np.empty_like(centre[0]), np.empty_like(centre[0])
-    size = max(1, CHUNK_ENTRIES // max(found.size, 1))
-    for start in range(0, len(X), size):
-        rows = slice(start, start + size)
-        width = found * unit[fold, rows]
-        below, above = centre[fold, rows] - width, centre[fold, rows] + width
-        lower[rows] = -order_statistic(-below, weights, confidence_level)
-        upper[rows] = order_statistic(above, weights, confidence_level)
-    like = predictive.space.values(predictive.centre(X))
-    return predictive.space.bounds(lower, upper, like)
+    """Return bounds from distances of members from fits that have not seen them.
 
-
-class Distance:
-    """Distances of members from predictions, in units that only the fit decides."""
-
-    def __init__(
-        self, predictive: Predictive, joint: str | None, noise: str, owner: str
-    ) -> None:
-        self.predictive = predictive
-        self.noise = predictive.noise_scale(noise, owner)
-        self.deviation, self.groups = np.ones(1), None
-        if joint is not None:
-            deviation = predictive.space.deviation(predictive.problem)
-            refuse_undefined(deviation)
-            self.deviation = np.where(deviation > 0, deviation, 1.0)
-            self.groups = predictive.space.groups(joint)
-
-    def unit_at(self, X: FloatArray) -> FloatArray:  # shape: (n_members, n_scores)
-        """Return the unit at inputs."""
-        scale = self.predictive.scale_at(X, self.noise)
-        return self.predictive.space.score_scale(scale) * self.deviation
-
-    def of(
-        self,
-        X: FloatArray,  # shape: (n_members, n_features)
-        values: FloatArray,  # shape: (n_members, n_values)
-    ) -> FloatArray:  # shape: (n_members, n_scores)
-        """Measure members, each score alone or the largest one of a band for all."""
-        scores = self.predictive.space.scores(values)
-        found = np.abs(scores - self.predictive.scores_at(X)) / self.unit_at(X)
-        if self.groups is not None:
-            for group in np.unique(self.groups):
-                parts = self.groups == group
-                found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
-        return found
+    In CV+ each member has the fit without its fold.
+    """
+    folds = [(predictive, slice(None))]
+    if calibration is not None:
+        inputs, values = _checked_calibration(predictive, calibration, owner)
+        weights = np.ones(len(inputs))
+        _warn_of_few(weights, confidence_level, owner)
+    else:
+        samples = predictive.problem.require_samples(owner)
+        inputs, weights = samples.inputs, samples.weights
+        values = predictive.observed(owner)
+        _warn_of_few(weights, confidence_level, owner)
+        folds = _refitted(predictive, cv, owner, generator)
+    space = predictive.space
+    scores = space.scores(values)
+    found, fold = np.empty_like(scores), np.empty(len(scores), dtype=np.int64)
+    centre = np.empty((len(folds), len(X), scores.shape[1]))
+    unit = np.empty_like(centre)
+    for k, (fitted, rows) in enumerate(folds):
+        fitted = fitted.with_noise(noise, owner)
+        misses = np.abs(scores[rows] - fitted.scores_at(inputs[rows]))
+        found[rows], fold[rows] = misses / fitted.unit_at(inputs[rows], joint), k
+        centre[k], unit[k] = fitted.scores_at(X), fitted.unit_at(X, joint)
+    if joint is not None:  # each score has the largest distance of its band
+        for group in np.unique(groups := space.groups(joint)):
+            parts = groups == group
+            found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
+    if len(folds) == 1:
+        unit[0] *= order_statistic(found, weights, confidence_level)
+        lower, upper = centre[0] - unit[0], centre[0] + unit[0]
+    else:
+        lower, upper = np.empty((2, *centre.shape[1:]))
+        size = max(1, CHUNK_ENTRIES // max(found.size, 1))
+        for start in range(0, len(X), size):
+            at = slice(start, start + size)
+            width, middle = found[:, np.newaxis] * unit[fold, at], centre[fold, at]
+            lower[at] = -order_statistic(width - middle, weights, confidence_level)
+            upper[at] = order_statistic(width + middle, weights, confidence_level)
+    return space.bounds(lower, upper, space.values(predictive.centre(X)))
 
 
 def order_statistic(
@@ -556,11 +466,11 @@ def _checked_calibration(
         raise fail(owner, "calibration", expected, calibration)
     assert predictive.read is not None  # every estimator gives it
     inputs, values = predictive.read(*calibration)
-    samples = predictive.problem.samples
-    if samples is not None and _are_among(
-        np.hstack([inputs, values]),
-        np.hstack([samples.inputs, predictive.observed(owner)]),
-    ):
+    samples, known = predictive.problem.samples, set()
+    if samples is not None:
+        fitted = np.hstack([samples.inputs, predictive.observed(owner)])
+        known = set(map(tuple, fitted.round(9).tolist()))
+    if known.issuperset(map(tuple, np.hstack([inputs, values]).round(9).tolist())):
         raise ValueError(
             f"All {len(inputs)} members of the 'calibration' parameter of {owner} are "
             "in the fit; expected others. Without calibration= the members of the fit "
@@ -571,16 +481,12 @@ def _checked_calibration(
     return inputs, values
 
 
-def _are_among(rows: FloatArray, others: FloatArray) -> bool:
-    """Return whether every row is one of the others, up to rounding."""
-    known = {tuple(row) for row in np.round(others, 9).tolist()}
-    return all(tuple(row) in known for row in np.round(rows, 9).tolist())
-
-
-def _folds(
-    cv: Any, samples: Samples, owner: str, generator: np.random.Generator
-) -> list[tuple[IndexArray, IndexArray]]:
-    """Return the training and the held-out members of each fold."""
+def _refitted(
+    predictive: Predictive, cv: Any, owner: str, generator: np.random.Generator
+) -> list[tuple[Predictive, Any]]:
+    """Return the fit without each fold, and the members of the fold."""
+    assert predictive.refit is not None  # every estimator gives it
+    samples = predictive.problem.require_samples(owner)
     n_members = len(samples.inputs)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if not 2 <= int(cv) <= n_members:
@@ -600,7 +506,7 @@ def _folds(
             f"The 'cv' parameter of {owner} must hold out each of the {n_members} "
             f"members once. Got {cv!r} instead."
         )
-    return splits
+    return [(predictive.refit(training), test) for training, test in splits]
 
 
 # Draws and intervals of y at new inputs, of real targets and for any output space.
@@ -666,60 +572,6 @@ def check_predictive(
         )
 
 
-def draw(
-    predictive: Predictive,
-    n_samples: int,
-    X: ArrayLike | None,
-    inputs: Any,
-    residual: str | None,
-    noise: str,
-    random_state: RandomState,
-) -> FloatArray:  # shape: (n_samples, n_values) or (n_samples, n_inputs, n_values)
-    """Draw values of y, each with inputs of its own or all at those that are given."""
-    owner = f"{predictive.owner}.sample"
-    check_predictive(owner, n_samples, residual, X, inputs, noise)
-    if predictive.parts:
-        raise ValueError(
-            f"{owner} has no joint residuals of {predictive.space.columns} that "
-            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
-            "apart, or leave the failed samples out."
-        )
-    sampler = predictive.input_sampler(owner, inputs)
-    scale = predictive.noise_scale(noise, owner)
-    generator = predictive.generator(random_state)
-    law = predictive.residual_law(scale, owner)
-    rows = None if residual is None else law.draw(n_samples, residual, generator)
-    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
-    if rows is None:  # the expansion alone
-        image = predictive.centre(at)
-        image = image if X is None else np.stack([image] * n_samples)
-    else:
-        image = predictive.draw_around(rows if X is None else rows[:, None], at, scale)
-    return predictive.space.values(image)
-
-
-def interval(
-    predictive: Predictive, X: ArrayLike | None, **arguments: Any
-) -> PredictionInterval:  # each of shape (n_inputs, n_values)
-    """Return bounds, of targets that the same samples have part by part."""
-    if not predictive.parts:
-        return _interval(predictive, X, **arguments)
-    columns, joint = predictive.space.columns, arguments["joint"]
-    if joint not in (None, "step"):
-        raise ValueError(
-            f"{predictive.owner}.predict_interval has no joint residuals of {columns} "
-            "that different samples have (NaN in y); expected joint=None. Got "
-            f"joint={joint!r}."
-        )
-    some = [(_interval(part, X, **arguments), at) for part, at in predictive.parts]
-    order = np.argsort(np.concatenate([targets for _, targets in some]))
-    lower, upper = (
-        np.hstack([getattr(bounds, name) for bounds, _ in some])[:, order]
-        for name in ("lower", "upper")
-    )
-    return PredictionInterval(lower, upper)
-
-
 def _interval(
     predictive: Predictive,
     X: ArrayLike | None,
@@ -734,7 +586,7 @@ def _interval(
     cv: Any,
     n_samples: int,
     random_state: RandomState,
-) -> PredictionInterval:  # each of shape (n_inputs, n_values)
+) -> FloatArray:  # shape: (2, n_inputs, n_values)
     """Return bounds by one of the methods."""
     owner = f"{predictive.owner}.predict_interval"
     check_predictive(owner, n_samples, residual, X, inputs, noise)
@@ -745,55 +597,46 @@ def _interval(
     if method == "conformal":
         if X is None:
             raise ValueError(f"{owner} needs X with method='conformal'.")
-        values = predictive.checked(X)
-        if calibration is not None:
-            bounds = split_bounds(
-                predictive, values, calibration, confidence_level, joint, noise, owner
-            )
-        else:
-            bounds = cross_bounds(
-                predictive, values, cv, confidence_level, joint, noise, owner, generator
-            )
-        return PredictionInterval(*bounds)
+        return conformal_bounds(
+            predictive,
+            predictive.checked(X),
+            calibration,
+            cv,
+            confidence_level,
+            joint,
+            noise,
+            owner,
+            generator,
+        )
     if calibration is not None:
         raise ValueError(
             f"{owner} expects calibration=None unless method='conformal'; the "
-            "residuals "
-            "of method='residual' are those of the fit."
+            "residuals of method='residual' are those of the fit."
         )
     sampler = predictive.input_sampler(owner, inputs)
-    scale = predictive.noise_scale(noise, owner)
-    law = predictive.residual_law(scale, owner)
+    predictive = predictive.with_noise(noise, owner)
+    space, law = predictive.space, predictive.residual_law(owner)
     if X is None:
-        check_draws(owner, "n_samples", n_samples, each=predictive.space.n_values)
+        check_draws(owner, "n_samples", n_samples, each=space.n_values)
         rows = law.draw(n_samples, residual, generator)
-        image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
-        if joint is not None:
-            draws = image[:, np.newaxis]
-            bands = _bands(predictive, draws, confidence_level, joint)
-            return PredictionInterval(*bands)
-        columns = np.ascontiguousarray(predictive.space.values(image).T)
-        found = sorted_quantiles(np.sort(columns), tails(confidence_level))
-        return PredictionInterval(*found[:, np.newaxis])
+        image = predictive.draw_around(rows, sampler(n_samples, generator))
+        draws = image[:, np.newaxis]
+        return _of_draws(space, draws, confidence_level, joint)
     values = predictive.checked(X)
-    every = joint is None and predictive.space.keeps_order
+    every = joint is None and space.keeps_order
     rows = law.atoms(n_samples, residual, generator, every=every)
-    bounds = np.empty((2, len(values), predictive.space.n_values))
-    draws_at_once = 1 if joint is None else len(rows)
-    chunk = max(1, CHUNK_ENTRIES // (draws_at_once * bounds.shape[2]))
-    for start in range(0, len(values), chunk):
-        at = slice(start, start + chunk)
+    bounds = np.empty((2, len(values), space.n_values))
+    size = max(1, CHUNK_ENTRIES // (len(rows) * space.n_values))
+    for start in range(0, len(values), size):
+        at = values[start : start + size]
         if joint is None:
-            bounds[:, at] = predictive.space.quantiles(
-                rows,
-                predictive.scale_at(values[at], scale),
-                predictive.centre(values[at]),
-                tails(confidence_level),
-            )
+            known = predictive.scale_at(at), predictive.centre(at)
+            found = space.quantiles(rows, *known, tails(confidence_level))
         else:
-            image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
-            bounds[:, at] = _bands(predictive, image, confidence_level, joint)
-    return PredictionInterval(bounds[0], bounds[1])
+            image = predictive.draw_around(rows[:, np.newaxis], at)
+            found = _of_draws(space, image, confidence_level, joint)
+        bounds[:, start : start + size] = found
+    return bounds
 
 
 def tails(confidence_level: float) -> tuple[float, float]:
@@ -801,15 +644,17 @@ def tails(confidence_level: float) -> tuple[float, float]:
     return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 
 
-def _bands(
-    predictive: Predictive,
+def _of_draws(
+    space: OutputSpace,
     image: FloatArray,  # shape: (n_draws, n_members, n_image)
     confidence_level: float,
-    joint: str,
+    joint: str | None,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return joint bands of the draws of each member."""
-    space = predictive.space
+    """Return marginal bounds, or joint bands, of the draws of each member."""
     values = space.values(image)
+    if joint is None:
+        levels = tails(confidence_level)
+        return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
     bands = simultaneous_bands(
         space.scores(values), space.groups(joint), confidence_level
     )
@@ -821,18 +666,16 @@ def _bands(
 
 def predictive_of(estimator: Any) -> Predictive:
     """Return the predictive distribution of a fitted regressor."""
-    parts = tuple(
+    problem = estimator._problem
+    parts = [
         (_predictive_of_part(estimator, part, targets), targets)
-        for part, targets in estimator._problem.parts
-    )
-    if len(parts[0][1]) == estimator.expansion_.n_outputs:
-        return parts[0][0]
-    return replace(
-        parts[0][0],
-        problem=estimator._problem,
-        space=RealSpace(estimator.expansion_.n_outputs),
-        parts=parts,
-    )
+        for part, targets in problem.parts
+    ]
+    whole = parts[0][0]
+    if len(parts) == 1:
+        return whole
+    space = OutputSpace(estimator.expansion_.n_outputs)
+    return replace(whole, problem=problem, space=space, parts=tuple(parts))
 
 
 def _predictive_of_part(
@@ -872,7 +715,7 @@ def _predictive_of_part(
             )
         return inputs, values[:, chosen]
 
-    space = RealSpace(len(chosen))
+    space = OutputSpace(len(chosen))
     return Predictive(
         problem,
         expansion.input_names,
@@ -951,7 +794,26 @@ def sample(
     >>> np.array([draws.std(), alone.std()]).round(1)
     array([2.1, 1.9])
     """
-    drawn = draw(predictive, n_samples, X, inputs, residual, noise, random_state)
+    owner = f"{predictive.owner}.sample"
+    check_predictive(owner, n_samples, residual, X, inputs, noise)
+    if predictive.parts:
+        raise ValueError(
+            f"{owner} has no joint residuals of {predictive.space.columns} that "
+            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
+            "apart, or leave the failed samples out."
+        )
+    sampler = predictive.input_sampler(owner, inputs)
+    predictive = predictive.with_noise(noise, owner)
+    generator = predictive.generator(random_state)
+    law = predictive.residual_law(owner)
+    rows = None if residual is None else law.draw(n_samples, residual, generator)
+    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
+    if rows is None:  # the expansion alone
+        image = predictive.centre(at)
+        image = image if X is None else np.stack([image] * n_samples)
+    else:
+        image = predictive.draw_around(rows if X is None else rows[:, None], at)
+    drawn = predictive.space.values(image)
     return drawn[..., 0] if predictive.scalar else drawn
 
 
@@ -1090,20 +952,28 @@ def predict_interval(
     >>> lower.shape
     (100,)
     """
-    found = interval(
-        predictive,
-        X,
-        inputs=inputs,
-        confidence_level=confidence_level,
-        joint=joint,
-        residual=residual,
-        method=method,
-        noise=noise,
-        calibration=calibration,
-        cv=cv,
-        n_samples=n_samples,
-        random_state=random_state,
-    )
-    if predictive.scalar:
-        return PredictionInterval(found.lower[:, 0], found.upper[:, 0])
-    return found
+    settings: dict[str, Any] = {
+        "inputs": inputs,
+        "confidence_level": confidence_level,
+        "joint": joint,
+        "residual": residual,
+        "method": method,
+        "noise": noise,
+        "calibration": calibration,
+        "cv": cv,
+        "n_samples": n_samples,
+        "random_state": random_state,
+    }
+    if predictive.parts and joint not in (None, "step"):
+        raise ValueError(
+            f"{predictive.owner}.predict_interval has no joint residuals of "
+            f"{predictive.space.columns} that different samples have (NaN in y); "
+            f"expected joint=None. Got joint={joint!r}."
+        )
+    if not predictive.parts:
+        found = _interval(predictive, X, **settings)
+    else:  # of targets that the same samples have
+        some = [_interval(part, X, **settings) for part, _ in predictive.parts]
+        order = np.argsort(np.concatenate([targets for _, targets in predictive.parts]))
+        found = np.concatenate(some, axis=2)[:, :, order]
+    return PredictionInterval(*(found[..., 0] if predictive.scalar else found))

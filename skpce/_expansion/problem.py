@@ -54,6 +54,7 @@ from .._solvers.problem import (
     join_fits,
     q2_from_sums,
     sum_moments,
+    sum_rows,
     weighted_spread,
     without_slopes,
 )
@@ -385,28 +386,6 @@ def resample_counts(
     return generator.multinomial(copies, weights / weights.sum(), size=n_resamples)
 
 
-def bootstrap_shares(
-    problem: FittedProblem,
-    counts: IndexArray,  # shape: (n_resamples, n_samples)
-    squares_of: Callable[[FloatArray], FloatArray],  # of coefficients, for each row
-    step: int,  # resamples at a time
-    generator: np.random.Generator | None = None,  # see ``LearnedLaws.resample``
-    done: Callable[[FloatArray], None] = lambda found: None,
-) -> FloatArray:  # shape: (n_resamples, n_rows, 3 * n_features)
-    """Return first-order, total and Shapley shares; 0 where there is no variance."""
-    laws, linear, shares = problem.learned_laws(), problem.linear, []
-    masks = index_masks(laws.multi_indices)[1:]
-    with one_thread_if_small(linear.design.size):
-        for start in range(0, len(counts), step):
-            some = counts[start : start + step]
-            drawn = laws.resample(problem.solver, linear, problem.fit, some, generator)
-            squares = squares_of(drawn)[..., 1:]
-            variance = squares.sum(axis=-1, keepdims=True)
-            shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-            done(shares[-1])
-    return np.concatenate(shares)
-
-
 def percentile_bounds(
     draws: FloatArray,  # shape: (n_resamples, ...)
     confidence_level: float,
@@ -685,9 +664,60 @@ class RowSums:
     """
 
     image: Image = _same  # maps (..., n_targets) to (..., n_images), linearly
-    add: Image = _same  # adds (..., n_images) up to (..., n_rows)
-    largest: Image = _same  # (..., n_targets) to (..., n_rows): of the targets of a row
-    variance: Image = _same  # the same: adds variances of the targets of a row
+    groups: IndexArray | None = None  # shape: (n_images,), rows; None for each alone
+    row_of_target: IndexArray | None = None  # shape: (n_targets,)
+    n_rows: int = 0
+    varies: BoolArray | None = None  # shape: (n_images,); None for what the fit says
+    adds_variances: bool = True  # whether those of the targets of a row add up
+
+    def add(self, values: FloatArray) -> FloatArray:
+        """Add (..., n_images) up to (..., n_rows)."""
+        if self.groups is None:
+            return values
+        return sum_coordinates(values, self.groups, self.n_rows)
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """Return the largest of (..., n_targets), at least 0; shape (..., n_rows)."""
+        if self.row_of_target is None:
+            return values
+        found = np.zeros((*values.shape[:-1], self.n_rows))
+        np.maximum.at(found.T, self.row_of_target, values.T)
+        return found
+
+    def variance(self, values: FloatArray) -> FloatArray:
+        """Add up variances of targets; 0 where only resamples know that of a row."""
+        if self.row_of_target is None:
+            return values
+        known = values * self.adds_variances
+        return sum_coordinates(known, self.row_of_target, self.n_rows)
+
+    def squares(
+        self,
+        coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+        spread: FloatArray,  # shape: (n_targets,)
+    ) -> FloatArray:  # shape: (..., n_rows, n_terms)
+        """Return sums of squared coefficients, 0 for what does not vary."""
+        varies = spread > 0 if self.varies is None else self.varies
+        squares = np.square(map_rows(self.image, coefficients))
+        return map_rows(self.add, np.where(varies[:, np.newaxis], squares, 0.0))
+
+
+def sum_coordinates(
+    values: FloatArray,  # shape: (..., n_coordinates)
+    groups: IndexArray,  # shape: (n_coordinates,)
+    n_groups: int,
+) -> FloatArray:  # shape: (..., n_groups)
+    """Add up the coordinates of each group."""
+    sums = sum_rows(np.moveaxis(values, -1, 0), groups, n_groups)
+    return np.moveaxis(sums, 0, -1)
+
+
+def map_rows(
+    image: Image,  # of values of shape (..., n_targets)
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+) -> FloatArray:
+    """Map the rows of coefficients to those of other coordinates."""
+    return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
 
 
 EACH_TARGET = RowSums()

@@ -27,11 +27,8 @@ import numpy as np
 
 from .._basis.basis import PolynomialBasis, Truncation
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._learned.kernel_basis import Basis
 from .._solvers.problem import (
     DesignDecomposition,
-    q2_from_sums,
-    weighted_spread,
 )
 from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .problem import FittedProblem
@@ -142,7 +139,6 @@ class NoiseScale:
     units: FloatArray  # shape: (n_groups,), root mean square over the members
     group_of_target: IndexArray  # shape: (n_fitted,)
     at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
-    q2: FloatArray  # shape: (n_groups,), leave-one-out, of the response
 
     def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
         """Return the scale of each fitted target."""
@@ -164,7 +160,10 @@ def learn_noise_scale(
     # Sums of squares over the targets of a group.
     member = group_of_target[:, np.newaxis] == np.arange(len(labels))
     responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
-    basis = _additive_basis(problem.basis)
+    # Functions of single inputs, of degree 2; all contrasts of a category.
+    laws = problem.basis.laws
+    terms = Truncation.of_laws(laws, 2, 1.0, 1).listed()
+    basis = PolynomialBasis(laws, terms, problem.basis.reach)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
         decomposition = DesignDecomposition.from_design(design, weights)
@@ -191,13 +190,4 @@ def learn_noise_scale(
         units,
         group_of_target,
         (at_members / units)[:, group_of_target],
-        q2_from_sums(
-            fit.loo_error(weights) * weights.sum(), weighted_spread(responses, weights)
-        ),
     )
-
-
-def _additive_basis(basis: Basis) -> PolynomialBasis:
-    """Return functions of single inputs, of degree 2; all contrasts of a category."""
-    terms = Truncation.of_laws(basis.laws, 2, 1.0, 1).listed()
-    return PolynomialBasis(basis.laws, terms, basis.reach)

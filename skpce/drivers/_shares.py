@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import Problem, added, rotated, starts_of, without_means
+from ._exchange import Problem, added, rotated, without_means
 
 # Draws of the posterior, and coordinates from which there are moments in their place.
 _DRAWS, _MOST_DRAWN = 120, 500
@@ -332,8 +332,9 @@ class _Fit:
         """
         members, n_inputs = self.data.members, self.table.shape[1]
         groups = self.data.groups
-        largest = partial(np.maximum.reduceat, indices=starts_of(groups), axis=-1)
-        rows = RowSums(add=partial(added, groups=groups), largest=largest)
+        rows = RowSums(
+            groups=groups, row_of_target=groups, n_rows=int(groups.max()) + 1
+        )
         squares, known = posterior_squares(
             self.problem, _DRAWS, generator, rows, sets=members
         )

@@ -71,7 +71,7 @@ class Reading:
     @property
     def is_sampled(self) -> bool:
         """Whether it expands another regressor's predictions at draws of its inputs."""
-        return self.compositions is not None and self.compositions.models is not None
+        return self.compositions is not None and self.compositions.from_models
 
     @cached_property
     def inputs(self) -> Any:

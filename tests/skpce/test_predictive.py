@@ -98,7 +98,7 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
     surrogate = ridge_surrogate(1, steps=WIDTHS).fit(X, y, weights)
-    law = surrogate._predictive.residual_law(None, "sample")
+    law = surrogate._predictive.residual_law("sample")
     size, rows = 40_000, law.residuals
     drawn = law.draw(size, "gaussian", np.random.default_rng(0))
     moments = (weights[:, np.newaxis] * rows).T @ rows / weights.sum()

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import indices_of_terms
+from skpce._expansion.expansion import partial_variances, shares
 from skpce._solvers import SOLVERS
 from tests.shared import agree, ridge_pce
 
@@ -78,7 +78,7 @@ COEFFICIENTS = arrays(
 @settings(max_examples=150)
 @given(COEFFICIENTS)
 def test_indices_are_shares(coefficients):
-    found = indices_of_terms(coefficients, MULTI_INDICES)
+    found = shares(*partial_variances(coefficients, MULTI_INDICES))
     assert np.all(found.first_order >= 0)
     assert np.all(found.first_order <= found.shapley + 1e-12)
     assert np.all(found.shapley <= found.total_order + 1e-12)

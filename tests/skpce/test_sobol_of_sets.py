@@ -14,8 +14,9 @@ from skpce import Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion.expansion import (
     index_of_set,
-    indices_of_terms,
     interaction_indices,
+    partial_variances,
+    shares,
 )
 from skpce._input_laws.families import UniformLaw
 
@@ -89,7 +90,7 @@ def test_superset_indices_sum_over_the_supersets():
     coefficients, multi_indices = random_expansion()
     found = interaction_indices(coefficients, multi_indices, 4)
     assert_allclose(found.values.sum(axis=1), 1)
-    plain = indices_of_terms(coefficients, multi_indices)
+    plain = shares(*partial_variances(coefficients, multi_indices))
     assert_allclose(found.values[:, :4], plain.first_order)
     assert_allclose(found.superset_values[:, :4], plain.total_order)
     for column, subset in enumerate(found.subsets):
@@ -120,7 +121,7 @@ def test_shapley_effects_are_means_over_orders():
         for place, i in enumerate(order):
             expected[:, i] += value(order[: place + 1]) - value(order[:place])
     expected /= math.factorial(4) * value(range(4))[:, np.newaxis]
-    found = indices_of_terms(coefficients, multi_indices).shapley
+    found = shares(*partial_variances(coefficients, multi_indices)).shapley
     assert_allclose(found, expected, atol=1e-12)
     assert_allclose(found.sum(axis=1), 1)
 

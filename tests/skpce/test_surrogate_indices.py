@@ -144,13 +144,14 @@ def test_intervals_contain_the_truth_mostly():
 def test_the_bootstrap_retains_the_choices_of_the_fit(X, y, solver):
     fitted = ridge_surrogate(2, steps=(3, 2, 4), solver=solver, distribution=LAW)
     fitted.fit(X, y)
-    problem, fit = fitted._fitted.problem, fitted._fitted.fit
+    problem, fit = fitted._fitted.problem, fitted._fitted.problem.fit
     assert isinstance(problem, FittedProblem)
     counts = resample_counts(np.ones(60), 12, make_generator(0))
+    coordinates = fitted._fitted.fitted_geometry
     totals = []
     for row in counts:
         refit = problem.solver.refit(problem.linear.resampled(row), fit)
-        squares = np.square(fitted._fitted.clr_coefficients(refit))
+        squares = np.square(coordinates.from_coordinates(refit.T).T)
         owner = fitted.geometry_.step_of_active
         by_step = np.array([squares[owner == step].sum(axis=0) for step in range(3)])
         totals.append(shares_of_terms(by_step, fitted.multi_indices_)[1])

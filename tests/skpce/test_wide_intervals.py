@@ -25,7 +25,7 @@ def policies(steps, n_members=30, seed=0):
 def by_draws(surrogate, X, confidence_level):
     """Quantiles over a table of all draws at all inputs."""
     predictive = surrogate._predictive
-    rows = predictive.residual_law(None, "").residuals
+    rows = predictive.residual_law("").residuals
     values = predictive.space.values(predictive.draw_around(rows[:, None], X))
     tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
     return np.quantile(values, tails, axis=0, method=METHOD)
@@ -58,7 +58,7 @@ def test_a_sum_that_underflows():
 
 def test_draws_are_as_many_as_members_up_to_a_number():
     X, y = policies((3,), n_members=500)
-    law = ridge_surrogate(1).fit(X, y)._predictive.residual_law(None, "")
+    law = ridge_surrogate(1).fit(X, y)._predictive.residual_law("")
     generator = np.random.default_rng(0)
     assert len(law.atoms(500, "resampled", generator)) == 500
     assert len(law.atoms(500, "resampled", generator, every=True)) == 500
