@@ -9,10 +9,7 @@ valued by the utilities of the members that are held out. For every fixed action
 
 so that the smallest over :math:`k` of lower confidence limits of
 :math:`E[u_\delta - u_k]` is one of the value: no correction is needed, since only the
-limit of the best fixed action has to hold (an intersection-union test [1]_). A soft
-decision has a policy :math:`\pi` in place of an action, and
-:math:`\sum_k \pi_k u_k + \tau H(\pi)` in place of its utility, of which
-:math:`\tau \log \sum_k e^{u_k / \tau}` is the largest value.
+limit of the best fixed action has to hold (an intersection-union test [1]_).
 
 Where the distributions of the inputs are given, not learned, the expansion of the other
 folds is a control variate [2]_: its mean under the rule is known, and only what it
@@ -38,10 +35,21 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from ..._checks import FloatArray, IndexArray
+from ..._basis.basis import categorical_inputs
+from ..._checks import FEWEST_MEMBERS, FloatArray, IndexArray
 from ..._expansion.expansion import Expansion
 from ..._input_laws.pieces import means_of_pieces
-from ...drivers._design import deal_folds, numbers_of, sorted_units
+from ...drivers import Design
+from ...drivers._design import (
+    deal_folds,
+    find_constraint,
+    first_of,
+    mean_of,
+    numbers_of,
+    sorted_units,
+)
+from ...drivers._exchange import Inputs, Problem, holm
+from ...drivers._findings import canonical_order
 from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
 from .decision_problem import Members, quiet_fit
 from .envelope import upper_envelope
@@ -53,8 +61,6 @@ _FEWEST_CHECKS = 10
 
 # Of the lower bound, one-sided.
 _CONFIDENCE = 0.95
-# Logarithm of a probability that is 0.
-_NEVER = 1e4
 # Points at which a rule of several inputs is valued under given distributions.
 _RULE_POINTS = 2**13
 
@@ -74,56 +80,32 @@ class HeldOut:
     members: Members
     splits: Sequence[Split]
     setting: IndexArray  # shape: (n_members,); members of equal inputs stay together
-    temperature: float | None
 
     @classmethod
-    def deal(cls, members: Members, temperature: float | None) -> HeldOut:
+    def deal(cls, members: Members) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
         fold = deal_folds(sorted_units(members.contrasts, setting), setting)
-        return cls(members, splits_of_folds(fold), setting, temperature)
+        return cls(members, splits_of_folds(fold), setting)
 
     def bound(self, features: list[int]) -> Bound:
         """Value the rules of some inputs on held-out members.
 
         A bound for a choice of actions if the limits are: ``held_out_bound``, checked
-        in ``lean/Core``. Not of soft decisions, and each member counts once.
+        in ``lean/Core``; each member counts once.
         """
         rules, predicted = self._whole_fits
         if len(features) < self.members.inputs.shape[1]:
             regressor = self.members.regressor_of(features)
             rules, predicted = self._fits(regressor, self.members.inputs[:, features])
-        gained = self._gains(predicted)
+        gained = _taken_less_fixed(self.members.contrasts, predicted)
         learned = any(law.learned for law in self.members.problem.basis.laws)
-        if not learned and self.temperature is None:
+        if not learned:
             elsewhere = _best(predicted) != np.arange(predicted.shape[1])
             checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
             controls = self._controls(features, rules, predicted)
             gained = gained - np.where(checked, controls, 0)
         return self._limits(gained)
-
-    def _gains(self, predicted: FloatArray) -> FloatArray:  # shape: (n, n_references)
-        """Return what each member gains by the rule over fixed decisions."""
-        y = self.members.contrasts
-        if self.temperature is None:
-            return _taken_less_fixed(y, predicted)
-        mean = self._soft(y, y.mean(axis=0))
-        return (self._soft(y, predicted) - mean)[:, np.newaxis]
-
-    def _soft(self, y: FloatArray, scores: FloatArray) -> FloatArray:
-        """Return the utility of the soft policy of some scores, and its entropy.
-
-        Of the entropy that of equal probabilities is left out, which is the same for
-        all policies and much larger than differences where the temperature is high.
-        """
-        assert self.temperature is not None
-        with np.errstate(over="ignore"):
-            below = (scores - scores.max(axis=-1, keepdims=True)) / self.temperature
-        mean = np.expm1(below).mean(axis=-1, keepdims=True)
-        logs = np.maximum(below, -_NEVER) - np.log1p(mean)  # of K times the policy
-        policy = np.exp(logs) / scores.shape[-1]
-        entropy = -(policy * logs).sum(axis=-1)
-        return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
 
     def _limits(self, gained: FloatArray) -> Bound:
         """Return the smallest mean, its standard error, and the smallest limit."""
@@ -196,3 +178,58 @@ def _mean_under_rule(
     table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
     means = means_of_pieces(law, edges, table.shape[1] - 1)
     return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
+
+
+# Whether the utilities differ by what is known
+
+
+def p_values_of_rows(
+    members: Members,
+    setting: IndexArray,  # shape: (n_members,)
+    rows: Sequence[list[int]],
+) -> FloatArray:  # shape: (n_rows,), NaN where members are too few
+    """Return a p-value of each set of inputs, adjusted over all of them.
+
+    Members of equal inputs count once, by the mean of their utilities.
+    """
+    X = members.inputs[first_of(setting)]
+    if len(X) < FEWEST_MEMBERS:
+        return np.full(len(rows), np.nan)
+    values = mean_of(members.contrasts, setting)
+    values = values[:, np.ptp(values, axis=0) > 0]
+    order = canonical_order(X, values)
+    X, values = X[order], values[order]
+    n_tests = sum(len(_sets_of(row)) for row in rows)
+    found = [_p_value(members, X[:, row], values, row, n_tests) for row in rows]
+    return holm(np.array(found))
+
+
+def _sets_of(row: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return positions within a row that are tested: all at once, and each."""
+    every = tuple(range(len(row)))
+    return [every] if len(row) == 1 else [every, *((place,) for place in every)]
+
+
+def _p_value(
+    members: Members,
+    X: FloatArray,  # shape: (n_settings, n_known)
+    values: FloatArray,  # shape: (n_settings, n_contrasts)
+    row: Sequence[int],
+    n_tests: int,
+) -> float:
+    """Test whether the contrasts depend on some of the inputs of a row."""
+    if not values.shape[1]:
+        return 1.0
+    laws = [members.problem.basis.laws[i] for i in row]
+    inputs = Inputs.of(X, categorical_inputs(laws), laws)
+    sets, one = _sets_of(row), np.zeros(values.shape[1], dtype=np.int64)
+    problem = Problem(inputs, values, one, Design.of(X), tuple(sets), 2 * n_tests)
+    tied = find_constraint(X)
+    p_values = []
+    for place, own in enumerate(sets):
+        (found,) = problem.test(place)
+        told_apart = len(own) == X.shape[1] or not (
+            found.tied_to or np.isin(own, tied).any()
+        )
+        p_values.append(found.location if told_apart else 1.0)
+    return float(holm(np.array(p_values)).min())
