@@ -89,7 +89,7 @@ def fragility_columns(found: Result) -> list[Column]:
 def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
     bounds = display.share_bounds
-    columns = _cells(display, display.shares, None if bounds is None else bounds[0])
+    columns = _cells(display, display.shares, bounds)
     return list(
         zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
     )
@@ -729,8 +729,8 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
     interval = interval_of(content.reading)
     bounds = None if interval is None else interval.total_order
-    assert alone.total_order is not None  # of a fit
-    total = _cells(alone, alone.total_order, bounds)
+    total_order = content.expansion.sobol_indices().total_order
+    total = _cells(alone, total_order, bounds)
     columns: list[Column] = [(content.noun, alone.step_names)]
     columns += [(alone.input_names[i], total[i]) for i in content.leading]
     page.add_columns(

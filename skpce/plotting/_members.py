@@ -11,21 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
-    Mask,
     OutputGroups,
     RandomState,
-    Steps,
     as_floats,
     check_integer,
     check_real,
     check_rows,
     fail,
     listed,
-    refuse_not_finite,
 )
-from .._compositions.outputs import checked_outputs, read_outputs
+from .._compositions.outputs import checked_outputs
 from .._compositions.scoring import checked_policies
-from .._expansion.predictive import QUANTILE, tails
 from .._fonts import label, labels
 from ..inspection import Result
 from ..inspection._reading import (
@@ -269,19 +265,6 @@ def _grouped(
     return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
 
 
-def _checked_draws(given: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Return finite draws of members as in y, of this shape, or of one member."""
-    values = as_floats(given, "draws")
-    one = (1, *shape[1:])
-    if values.shape[1:] not in (shape, one) or not values.size:
-        raise ValueError(
-            f"draws has an array of shape {values.shape}; expected (n_draws, ...) with "
-            f"{shape} as in y, or {one}, behind."
-        )
-    refuse_not_finite(values, "draws")
-    return values
-
-
 def _checked_levels(levels: Any) -> list[float]:
     """Return nominal levels between 0 and 1."""
     expected = "one or more numbers between 0 and 1"
@@ -398,57 +381,6 @@ class CoverageDisplay:
         }
         what = "values" if is_real else "probabilities"
         display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
-        return display.plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y: ArrayLike,
-        draws: Mapping[str, ArrayLike],
-        *,
-        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
-        steps: Steps = None,
-        mask: Mask = "infer",
-        outputs: OutputGroups = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> CoverageDisplay:
-        """Draw the coverage of central intervals of given draws.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_members, n_parts)
-            Policies of held-out members, or real outputs.
-        draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
-            Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
-            one that all members share.
-        steps, mask
-            As in :func:`skpce.metrics.coverage_interval`; of policies.
-        outputs : dict or None, default=None
-            As in :meth:`StepVarianceDisplay.from_predictions`.
-        levels, ax, **kwargs
-            As in :meth:`from_estimator`.
-        """
-        owner = "CoverageDisplay.from_predictions"
-        levels = _checked_levels(levels)
-        if not isinstance(draws, Mapping) or not draws:
-            raise fail(owner, "draws", "a dict of names to arrays of draws", draws)
-        read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
-        shape = np.shape(np.asarray(y))
-        tables = {name: _checked_draws(given, shape) for name, given in draws.items()}
-        score = partial(coverage_interval, y, steps=steps, mask=mask)
-        if not read.are_compositions:
-            values = np.asarray(y, dtype=np.float64).reshape(shape[0], -1)
-            score = partial(output_coverage, values, groups=read.group_of_coordinate)
-        coverages = {
-            name: [
-                _mean_of(score(*np.quantile(table, ends, axis=0, method=QUANTILE)))
-                for ends in map(tails, levels)
-            ]
-            for name, table in tables.items()
-        }
-        what = "probabilities" if read.are_compositions else "values"
-        display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, as_floats, import_extra, is_position
+from .._checks import FloatArray, import_extra, is_position
 from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label, labels
@@ -426,34 +426,15 @@ class Support(NamedTuple):
     supported: tuple[bool, ...] | None  # None without a verdict
 
 
-def support_of(
-    expansion: Expansion, verdict: Answer | None, unexplained: ArrayLike | None = None
-) -> Support:
-    """Take shares that are given, else what a verdict says, else leave-one-out Q²."""
-    supported = None
+def support_of(expansion: Expansion, verdict: Answer | None) -> Support:
+    """Take what a verdict says, else the leave-one-out Q² of the fit."""
     if verdict is not None:
         refuse_other_steps(verdict, expansion.group_names)
-        supported = verdict.attributable
-        if unexplained is None:
-            return Support(verdict.not_predicted, supported)
-    share = expansion.unexplained_share if unexplained is None else unexplained
-    given = as_floats(share, "unexplained")
-    n_groups = expansion.n_groups
-    if given.shape != (n_groups,):
-        raise ValueError(
-            f"unexplained has shape {given.shape}; expected ({n_groups},), "
-            "one share per step or output."
-        )
-    outside = (given < 0) | (given > 1)
-    if outside.any():
-        worst = given[int(np.argmax(outside))]
-        raise ValueError(
-            f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
-            "NaN for a step without choice or an output without variance."
-        )
+        return Support(verdict.not_predicted, verdict.attributable)
     # An expansion without variance explains nothing, whatever its Q².
-    flat = (expansion.total_variance <= 0) & ~np.isnan(given)
-    return Support(np.where(flat, 1.0, given), supported)
+    share = expansion.unexplained_share
+    flat = (expansion.total_variance <= 0) & ~np.isnan(share)
+    return Support(np.where(flat, 1.0, share), None)
 
 
 def refuse_other_steps(verdict: Answer, step_names: Sequence[str]) -> None:

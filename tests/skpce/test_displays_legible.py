@@ -101,7 +101,7 @@ def names_of(n):
 
 def convergence(names):
     values = np.random.default_rng(0).uniform(size=(3, 2, len(names)))
-    return ConvergenceDisplay([10, 20], values, names, title=ALIKE[0]).plot()
+    return ConvergenceDisplay([10, 20], values, names).plot()
 
 
 def few_actions(name, parts):
@@ -113,7 +113,6 @@ def few_actions(name, parts):
 ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
     "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
-    "alike, bars": lambda: sobol("bars", ALIKE, ALIKE),
     "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
     "alike, pairs": lambda: interaction(ALIKE),
     "embedding, alike": lambda: embedding(6, 6, ALIKE),
@@ -123,11 +122,10 @@ PICTURES = {
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
     "long names, stacked": lambda: sobol("stacked", LONG, LONG),
-    "long names, bars": lambda: sobol("bars", LONG, LONG),
     "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
     "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
     "20 inputs, heat map": lambda: sobol("heatmap", names_of(20), ["a", "b"]),
-    "1 input": lambda: sobol("bars", ["x0"], ["only"]),
+    "1 input": lambda: sobol("stacked", ["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
     "10 pairs": lambda: interaction(names_of(10)),
@@ -200,22 +198,13 @@ def test_the_star_survives_a_name_that_is_cut():
     assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")
 
 
-def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
+def test_negative_shares_are_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
     refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
-    ax = display.plot(kind="bars").ax_
-    assert display.bars_[0][1].get_width() == pytest.approx(-0.1)
-    assert ax.get_xlim()[0] < -0.1
     assert "-0.10" in [
         text.get_text() for text in display.plot(kind="heatmap").ax_.texts
     ]
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.4])
-def test_shares_that_are_none_are_refused(fitted, share):
-    with pytest.raises(ValueError, match=f"unexplained holds {share}; expected"):
-        SobolDisplay.from_fit(fitted, unexplained=[0.5, share, np.nan])
 
 
 def test_small_shares_without_support_are_not_bright():
