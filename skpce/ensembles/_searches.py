@@ -319,7 +319,7 @@ def from_cv_results(
             f"{first.sum()} candidates of the first round of successive halving; later "
             "rounds have those with the best scores, and other resources."
         )
-    columns = _parameters(results, notes)
+    columns = _parameters(results)
     if not columns:
         raise ValueError(
             "cv_results has no parameters; expected columns param_... among "
@@ -352,7 +352,7 @@ def from_cv_results(
     )
 
 
-def _parameters(results: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+def _parameters(results: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return what each parameter was for each candidate.
 
     One that is missing for some is switched by labels that these have alone.
@@ -362,27 +362,18 @@ def _parameters(results: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
         for name, values in results.items()
         if name.startswith("param_")
     }
-    has = {name: ~_is_missing(values) for name, values in given.items()}
-    found: dict[str, NDArray[Any]] = {}
-    switches: list[NDArray[Any]] = []
-    for name in sorted(given, key=lambda name: -has[name].sum()):
-        own = has[name]
-        known = _candidates(_objects(np.asarray(given[name]).tolist())[own])
-        if not own.all():
-            if not any(set(v[own]).isdisjoint(v[~own]) for v in switches):
-                raise ValueError(
-                    f"The parameter {name!r} is missing for {(~own).sum()} of "
-                    f"{len(own)} candidates, which no choice of another parameter "
-                    "tells apart; expected a value in each. Leave the parameter out, "
-                    "or take in the one that switches it off."
-                )
-            notes.append(_say_stand_ins(name, own, "candidates"))
-        if known.dtype.kind == "O":
-            labels = _objects([None] * len(own))
-            labels[own] = known
-            switches.append(labels)
-        found[name] = _with_stand_ins(name, known, own)
-    return {name: found[name] for name in given}
+    for name, values in given.items():
+        missing = _is_missing(values)
+        if missing.any():
+            raise ValueError(
+                f"The parameter {name!r} is missing for {missing.sum()} of "
+                f"{len(missing)} candidates; expected a value in each. Leave the "
+                f"parameter out, as by skpce.explain(search, inputs=...)."
+            )
+    return {
+        name: _candidates(_objects(np.asarray(values).tolist()))
+        for name, values in given.items()
+    }
 
 
 def _is_missing(values: Any) -> NDArray[np.bool_]:

@@ -11,34 +11,23 @@ so that the smallest over :math:`k` of lower confidence limits of
 :math:`E[u_\delta - u_k]` is one of the value: no correction is needed, since only the
 limit of the best fixed action has to hold (an intersection-union test [1]_).
 
-Where the distributions of the inputs are given, not learned, the expansion of the other
-folds is a control variate [2]_: its mean under the rule is known, and only what it
-misses has to be averaged over members. It is left out where fewer than ten members
-would check it, such as for a rule that leaves the best fixed action far out alone.
-
 References
 ----------
 .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
    Technometrics 24 (1982).
-.. [2] P. Glasserman, "Monte Carlo Methods in Financial Engineering", Springer, 2003,
-   section 4.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
-from sklearn.base import clone
 
 from ..._basis.basis import categorical_inputs
 from ..._checks import FEWEST_MEMBERS, FloatArray, IndexArray
-from ..._expansion.expansion import Expansion
-from ..._input_laws.pieces import means_of_pieces
 from ...drivers import Design
 from ...drivers._design import (
     deal_folds,
@@ -52,17 +41,9 @@ from ...drivers._exchange import Inputs, Problem, holm
 from ...drivers._findings import canonical_order
 from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
 from .decision_problem import Members, quiet_fit
-from .envelope import upper_envelope
-from .expected_value import by_degree, rule_of
-
-# With fewer members for whom a rule leaves an action, they check too little of what the
-# expansion says of it.
-_FEWEST_CHECKS = 10
 
 # Of the lower bound, one-sided.
 _CONFIDENCE = 0.95
-# Points at which a rule of several inputs is valued under given distributions.
-_RULE_POINTS = 2**13
 
 
 class Bound(NamedTuple):
@@ -94,18 +75,15 @@ class HeldOut:
         A bound for a choice of actions if the limits are: ``held_out_bound``, checked
         in ``lean/Core``; each member counts once.
         """
-        rules, predicted = self._whole_fits
-        if len(features) < self.members.inputs.shape[1]:
-            regressor = self.members.regressor_of(features)
-            rules, predicted = self._fits(regressor, self.members.inputs[:, features])
-        gained = _taken_less_fixed(self.members.contrasts, predicted)
-        learned = any(law.learned for law in self.members.problem.basis.laws)
-        if not learned:
-            elsewhere = _best(predicted) != np.arange(predicted.shape[1])
-            checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
-            controls = self._controls(features, rules, predicted)
-            gained = gained - np.where(checked, controls, 0)
-        return self._limits(gained)
+        members, y = self.members, self.members.contrasts
+        predicted = np.empty_like(y)
+        for train, test in self.splits:
+            with quiet():  # a learned distribution is that of a fold
+                X = members.inputs[:, features]
+                fitted = quiet_fit(members.regressor_of(features), X[train], y[train])
+                predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
+        best = predicted.argmax(axis=1)[:, np.newaxis]
+        return self._limits(np.take_along_axis(y, best, axis=1) - y)
 
     def _limits(self, gained: FloatArray) -> Bound:
         """Return the smallest mean, its standard error, and the smallest limit."""
@@ -119,65 +97,6 @@ class HeldOut:
         worst = int(np.argmin(means))
         lower = float(np.min(means - quantile * errors))
         return Bound(float(means[worst]), float(errors[worst]), max(lower, 0.0))
-
-    # Control variate
-
-    def _controls(
-        self, features: list[int], rules: Sequence[Expansion], predicted: FloatArray
-    ) -> FloatArray:
-        """Return what the expansion of the other folds says, less its known mean."""
-        controls = _taken_less_fixed(self._whole_fits[1], predicted)
-        folds = zip(self.splits, self._whole_fits[0], rules, strict=True)
-        for (_, test), whole, rule in folds:
-            controls[test] -= _mean_under_rule(whole.marginal(features), rule)
-        return controls
-
-    @cached_property
-    def _whole_fits(self) -> tuple[list[Expansion], FloatArray]:
-        return self._fits(clone(self.members.regressor), self.members.inputs)
-
-    def _fits(
-        self, regressor: Any, X: FloatArray
-    ) -> tuple[list[Expansion], FloatArray]:
-        """Return the expansion of each fold, and what it says of held-out members."""
-        y, found = self.members.contrasts, []
-        predicted = np.empty_like(y)
-        for train, test in self.splits:
-            with quiet():  # a learned distribution is that of a fold
-                fitted = quiet_fit(regressor, X[train], y[train])
-                predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
-            found.append(fitted.expansion_)
-        return found, predicted
-
-
-def _best(scores: FloatArray) -> IndexArray:
-    """Return the best action, the first of equal ones, and keep the axis."""
-    return np.asarray(scores.argmax(axis=-1)[..., np.newaxis])
-
-
-def _taken_less_fixed(values: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return values of the action that the scores choose, less those of each."""
-    return np.take_along_axis(values, _best(scores), axis=-1) - values
-
-
-def _mean_under_rule(
-    utilities: Expansion, scores: Expansion
-) -> FloatArray:  # shape: (n_actions,)
-    """Return the mean utility of the action of the best score, less that of each."""
-    basis, rule = utilities.basis, scores.basis
-    law = basis.laws[0]
-    if len(basis.laws) > 1 or law.atoms(1) is not None:
-        points, masses = rule_of(basis.with_terms, range(len(basis.laws)), _RULE_POINTS)
-        known = basis.combine(points, utilities.coefficients)
-        said = rule.combine(points, scores.coefficients)
-        return np.asarray(masses @ _taken_less_fixed(known, said))
-    found = upper_envelope(
-        law, by_degree(rule.multi_indices[:, 0], scores.coefficients)
-    )
-    edges = law.in_units(found.edges)
-    table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
-    means = means_of_pieces(law, edges, table.shape[1] - 1)
-    return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
 
 
 # Whether the utilities differ by what is known

@@ -169,11 +169,10 @@ def value_of_information(
     regression is due to [2]_.
 
     The lower bound needs no good fit: rules of other folds are valued by the utilities
-    of held-out members, and no rule gains more than the EVPPI. Where the distributions
-    of all inputs are given, not learned, the expansion is a control variate, for
-    independent inputs. The test says that knowing can be worth something, the bound how
-    much at least: an input may move what actions differ by and never change the best
-    one. Members of equal inputs (replicates) are held out together and count once.
+    of held-out members, and no rule gains more than the EVPPI. The test says that
+    knowing can be worth something, the bound how much at least: an input may move what
+    actions differ by and never change the best one. Members of equal inputs
+    (replicates) are held out together and count once.
 
     References
     ----------

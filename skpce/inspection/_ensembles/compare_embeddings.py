@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from ..._checks import (
@@ -21,7 +19,6 @@ from ..._checks import (
     fail,
     listed,
     remembers_frames,
-    take,
 )
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
@@ -30,7 +27,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, has_methods, quiet, seeded, splits_of_folds
+from .cross_fit import Split, has_methods, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -269,7 +266,6 @@ class _Comparison:
         try:
             answer = verdict(search, self.X, self.y, **self.given)
         except ValueError as error:
-            self._refuse_failing(grids)
             raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
         fitted = answer.model
         if not np.isfinite(fitted.best_score_):
@@ -278,28 +274,6 @@ class _Comparison:
                 f"scoring that returns one. Got {fitted.best_score_}."
             )
         return _settings_of(grids)[fitted.best_index_][0], answer
-
-    def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
-        """Name the first setting that inner folds of all members cannot fit."""
-        splits = list(check_cv(self.inner_cv).split(self.X, self.y))
-        for grid, parameters, (train, test) in (
-            (grid, parameters, split)
-            for grid, parameters in _settings_of(grids)
-            for split in splits
-        ):
-            model = clone(self.pipeline).set_params(**clone(parameters, safe=False))
-            try:
-                with quiet():
-                    model.fit(take(self.X, train), take(self.y, train))
-                    scorer = check_scoring(model, self.scoring)
-                    scorer(model, take(self.X, test), take(self.y, test))
-            except ValueError as error:
-                raise ValueError(
-                    f"Candidate {grid.in_words(parameters)} failed on {len(train)} "
-                    "training members of an inner fold; expected candidates, degrees "
-                    "and dimensions that X and y of so many members allow. It says: "
-                    f"{error}"
-                ) from error
 
 
 def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:

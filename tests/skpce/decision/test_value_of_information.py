@@ -213,15 +213,6 @@ def test_dependent_inputs_warn_and_are_regressed(rng):
     assert found.supported == (True, True, True)
 
 
-def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
-    X, utility = draw(60, noise=0.0)
-    known = ridge_pce(1, distribution=stats.norm(0, 1), solver="ols")
-    found = value_of_information(known, X, utility, **QUICK)
-    truth = gain_of_normal(-0.2, 1.0)
-    assert found.plug_in[1] == pytest.approx(truth, abs=1e-10)
-    assert found.lower_bound[-1] == pytest.approx(truth, abs=1e-4)
-
-
 def test_the_bound_is_below_the_truth():
     """In 95 % of ensembles or more; here at least 33 of 40."""
     below = 0
