@@ -272,7 +272,7 @@ def test_tables_and_words(found):
     ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
     (
         {"dimensions": (7,)},
-        "compare_embeddings of 'PCA' failed: .*n_components=7 must be",
+        "of 'PCA' failed: .*n_components=7 must be",
     ),
     ({"surrogate": RandomForestRegressor()}, "RandomForestRegressor has no degree"),
     ({"scoring": lambda *_: np.nan}, "no setting has a finite score"),
