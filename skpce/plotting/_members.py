@@ -63,9 +63,6 @@ class PolicyDistributionDisplay:
         Labels of the parts.
     step_name : str
         Title.
-    horizontal : bool or None, default=None
-        Whether parts are rows. None makes them rows when their names are too long
-        for a column each.
 
     Attributes
     ----------
@@ -89,11 +86,10 @@ class PolicyDistributionDisplay:
         part_names: Any,
         *,
         step_name: str = "",
-        horizontal: bool | None = None,
     ) -> None:
         self.mean, self.spread = mean, spread
         self.part_names: list[str] = list(part_names)
-        self.step_name, self.horizontal = step_name, horizontal
+        self.step_name = step_name
 
     @classmethod
     def from_samples(
@@ -193,8 +189,6 @@ class PolicyDistributionDisplay:
     @property
     def is_horizontal(self) -> bool:
         """Whether parts are rows."""
-        if self.horizontal is not None:
-            return self.horizontal
         longest = max(len(str(name)) for name in self.part_names)
         return len(self.part_names) * longest > 30
 

@@ -280,9 +280,9 @@ def test_unlikely_actions_are_drawn_as_one():
 
 def test_bars_of_probabilities_end_at_0_and_1():
     policies = {"ensemble": np.array([[0.0, 1.0], [0.0, 1.0], [0.9, 0.1]])}
-    for horizontal in (False, True):
-        display = PolicyDistributionDisplay.from_samples(policies, ["a", "b"])
-        display.horizontal = horizontal
+    for horizontal, names in ((False, ["a", "b"]), (True, ["a" * 20, "b" * 20])):
+        display = PolicyDistributionDisplay.from_samples(policies, names)
+        assert display.is_horizontal == horizontal
         ax = display.plot().ax_
         ends = np.concatenate([np.ravel(c.get_segments()) for c in ax.collections])
         across = ends.reshape(-1, 2)[:, 0 if horizontal else 1]

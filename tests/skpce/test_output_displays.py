@@ -161,12 +161,6 @@ def test_spread_of_members(X, y):
     assert agreed.fragility.variance[1] == 0.0
     alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
     assert_array_equal(alone.fragility.variance, found.variance)
-    shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
-    assert len(shown.axes_) == 1
-    with pytest.raises(
-        ValueError, match=r"'total_variation'; expected some of \['standard"
-    ):
-        StepVarianceDisplay.from_predictions(y, measures=["total_variation"])
 
 
 # Coverage, convergence.
