@@ -209,23 +209,6 @@ def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
     return [(heading, some_of(values, rows)) for heading, values in columns]
 
 
-def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
-    """Return the shares of some inputs; those of the others are added up."""
-    n_others = shares.first_order.shape[1] - len(inputs)
-    if not n_others:
-        return shares
-    others = np.delete(shares.first_order, inputs, axis=1).sum(axis=1)
-    return SobolDisplay(
-        np.column_stack([shares.first_order[:, inputs], others]),
-        shares.unexplained,
-        shares.step_names,
-        [*some_of(shares.input_names, inputs), f"{n_others} others"],
-        supported=shares.supported,
-        sampled=shares.sampled,
-        of_variance=shares.of_variance,
-    )
-
-
 def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
     """Return the table of drivers, of some of many steps and the leading inputs."""
     table = verdict.drivers
@@ -711,7 +694,7 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Shares of the variance and Sobol indices")
     known, leading = content.known, content.leading_shares
     every = SobolDisplay.from_fit(content.pipeline, **known)
-    shares = some_inputs(every, leading)
+    shares = every.of_inputs(leading)
     if shares is not every:
         page.add_text(
             f"There are {len(every.input_names)} inputs. Tables and figures show the "

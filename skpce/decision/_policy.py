@@ -45,7 +45,6 @@ from .._checks import (
 )
 from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
-from .._result import Result
 from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
 from ._belief import (
@@ -54,7 +53,6 @@ from ._belief import (
     read_observation,
     reweighted,
 )
-from ._measure import measure_next
 
 RULES = ("draw", "vote", "mean")
 METHODS = ("weights", "kalman")
@@ -323,55 +321,6 @@ class ThompsonPolicy(BaseEstimator):
         self.belief_ = belief
         self.n_updates_ += 1
         return self
-
-    def measure_next(
-        self,
-        by: str = "knowledge_gradient",
-        *,
-        outcome: Any,
-        utility: Any = None,
-        noise_sd: Any = None,
-        which: Any = None,
-        names: Any = None,
-    ) -> Result:
-        """Rank what could be measured next, under the current belief.
-
-        Parameters
-        ----------
-        by, outcome, utility, noise_sd, which, names
-            As in :func:`measure_next`.
-
-        Returns
-        -------
-        ranking : Result
-            One row for each candidate; ``ranking.best`` is its column of the outcome.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.special import softmax
-        >>> from skpce import CompositionalPCESurrogate
-        >>> from skpce.decision import ThompsonPolicy
-        >>> X = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = softmax(np.c_[3 * X, 0 * X], axis=1)
-        >>> surrogate = CompositionalPCESurrogate(1, steps={"valve": 2}).fit(X, y)
-        >>> policy = ThompsonPolicy(surrogate, random_state=0).fit()
-        >>> rewards = lambda x: np.c_[x[:, 0], 0.1 + 0 * x[:, 0]]
-        >>> print(policy.measure_next(outcome=rewards, noise_sd=0.5))
-        Measure 'outcome0' next, by knowledge gradient.
-        - outcome0: 0.309 (outcome 0.115 ± 0.904)
-        - outcome1: 0 (outcome 0.1 ± 0)
-        """
-        check_is_fitted(self)
-        return measure_next(
-            self.belief_,
-            by,
-            outcome=outcome,
-            utility=utility,
-            noise_sd=noise_sd,
-            which=which,
-            names=names,
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, OutputGroups, check_option
-from .._expansion.intervals import SobolInterval
+from .._checks import FloatArray, IndexArray, OutputGroups, check_option
 from ..drivers import Answer
 from ..inspection._reading import expansion_of
 from ._style import (
@@ -20,6 +18,7 @@ from ._style import (
     draw_heat_map,
     draw_stacked,
     draw_whisker,
+    given_floats,
     hatch,
     make_axes,
     readable,
@@ -67,12 +66,12 @@ class SobolDisplay:
     sampled : bool, default=False
         Whether the indices are those of an expansion of another regressor's
         predictions at draws of its inputs; the axis is then labelled so.
-    interval : SobolInterval or None, default=None
-        Intervals of the first-order indices; drawn as error bars where
-        these are shares of the variance (``of_variance``).
-    of_variance : bool, default=False
-        Whether indices and interval are shares of the variance of y already, as the
-        drivers of a verdict are; else they are multiplied by ``1 - unexplained``.
+    share_bounds : array-like of shape (2, n_steps, n_features) or None, default=None
+        Lower and upper ends of intervals of the shares, as a verdict has them, drawn as
+        error bars. The first-order indices are then shares of the variance already;
+        else they are multiplied by ``1 - unexplained``.
+    confidence_level : float, default=0.9
+        Of these intervals.
 
     Attributes
     ----------
@@ -91,8 +90,8 @@ class SobolDisplay:
     -----
     Intervals of a verdict hold for all inputs of a step together, and contain the error
     of the fit. Without one none are drawn: those of the indices do not know the error
-    of Q². At most a dozen inputs and a dozen steps are
-    drawn: the inputs that explain least are added up as *others*.
+    of Q². At most a dozen inputs and a dozen steps are drawn: the inputs that explain
+    least are added up as *others*.
 
     Examples
     --------
@@ -114,36 +113,27 @@ class SobolDisplay:
         *,
         supported: Sequence[bool] | None = None,
         sampled: bool = False,
-        interval: SobolInterval | None = None,
-        of_variance: bool = False,
+        share_bounds: ArrayLike | None = None,
+        confidence_level: float = 0.9,
     ) -> None:
         self.first_order: FloatArray = np.asarray(first_order, dtype=np.float64)
         self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
         self.step_names: list[str] = list(step_names)
         self.input_names: list[str] = list(input_names)
         self.supported, self.sampled = supported, sampled
-        self.interval = interval
-        self.of_variance = of_variance
+        self.share_bounds = given_floats(share_bounds)
+        self.confidence_level = confidence_level
 
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = self._explained
-        first = np.nan_to_num(self.first_order) * self._scale
+        first = np.nan_to_num(self.first_order)
+        if self.share_bounds is None:
+            first = first * explained[:, np.newaxis]
         interactions = explained - first.sum(axis=1)
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
-
-    @property
-    def share_bounds(self) -> FloatArray | None:
-        """Lower and upper bounds of the shares of inputs (2, n_steps, n_features).
-
-        None without an interval of shares, as a verdict has it: that of indices does
-        not know the error of Q², by which these are multiplied.
-        """
-        if self.interval is None or not self.of_variance:
-            return None
-        return self.interval.first_order
 
     @property
     def column_names(self) -> list[str]:
@@ -155,12 +145,6 @@ class SobolDisplay:
         explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
         explained[np.isnan(self.first_order).any(axis=1)] = 0.0
         return np.asarray(explained)
-
-    @property
-    def _scale(self) -> FloatArray:  # shape: (n_steps, 1)
-        """What makes indices shares of the variance of y."""
-        scale = self._explained[:, np.newaxis]
-        return np.ones_like(scale) if self.of_variance else scale
 
     @classmethod
     def from_estimator(
@@ -223,24 +207,24 @@ class SobolDisplay:
         )
         expansion = reading.expansion
         support = support_of(expansion, verdict)
-        known = expansion.group_names, support.unexplained, support.supported
-        names, unexplained, supported = known
+        names = expansion.group_names
         if verdict is not None and verdict.input_names:
+            drivers = verdict.drivers
             return cls(
-                verdict.drivers.first,
-                unexplained,
+                drivers.first,
+                support.unexplained,
                 names,
                 inputs_of(verdict, expansion.input_names),
-                supported=supported,
-                interval=_interval_of_drivers(verdict),
-                of_variance=True,
+                supported=support.supported,
+                share_bounds=np.stack([drivers.first_low, drivers.first_high]),
+                confidence_level=verdict.confidence_level,
             )
         return cls(
             expansion.sobol_indices().first_order,
-            unexplained,
+            support.unexplained,
             names,
             expansion.input_names,
-            supported=supported,
+            supported=support.supported,
             sampled=reading.is_sampled,
         )
 
@@ -253,13 +237,22 @@ class SobolDisplay:
         found.step_names = [self.step_names[step] for step in chosen]
         if self.supported is not None:
             found.supported = [self.supported[step] for step in chosen]
-        if self.interval is not None:
-            found.interval = replace(
-                self.interval,
-                first_order=self.interval.first_order[:, chosen],
-                total_order=self.interval.total_order[:, chosen],
-                shapley=self.interval.shapley[:, chosen],
-            )
+        if self.share_bounds is not None:
+            found.share_bounds = self.share_bounds[:, chosen]
+        return found
+
+    def of_inputs(self, chosen: IndexArray) -> SobolDisplay:
+        """Return the shares of some inputs, by position, and of the others together."""
+        n_others = len(self.input_names) - len(chosen)
+        if not n_others:
+            return self
+        others = np.delete(self.first_order, chosen, axis=1).sum(axis=1)
+        found = copy(self)
+        found.first_order = np.column_stack([self.first_order[:, chosen], others])
+        names = [self.input_names[i] for i in chosen]
+        found.input_names = [*names, f"others ({n_others})"]
+        if self.share_bounds is not None:
+            found.share_bounds = self.share_bounds[..., chosen]
         return found
 
     def plot(
@@ -291,22 +284,17 @@ class SobolDisplay:
     @property
     def _columns(self) -> tuple[FloatArray, list[str], FloatArray | None]:
         """Shares, names and errors of at most a dozen inputs, others and the rest."""
-        shares, names, bounds = self.shares, self.input_names, self.share_bounds
-        first = shares[:, : len(names)]
-        chosen = np.arange(len(names))
-        if len(names) > _MOST_ROWS:
-            order = np.argsort(-np.abs(first).sum(axis=0), kind="stable")
-            chosen = np.sort(order[: _MOST_ROWS - 1])
-        others = np.delete(first, chosen, axis=1)
-        columns = [first[:, chosen], shares[:, -2:]]
-        kept = [names[i] for i in chosen]
-        if others.shape[1]:
-            columns.insert(1, others.sum(axis=1, keepdims=True))
-            kept.append(f"others ({others.shape[1]})")
-        error = None
-        if bounds is not None:
-            error = _distances(bounds[..., chosen], first[:, chosen])
-        return np.hstack(columns), share_names(kept), error
+        shown, n_inputs = self, len(self.input_names)
+        if n_inputs > _MOST_ROWS:
+            size = np.abs(self.shares[:, :n_inputs]).sum(axis=0)
+            order = np.argsort(-size, kind="stable")
+            shown = self.of_inputs(np.sort(order[: _MOST_ROWS - 1]))
+        shares, bounds = shown.shares, shown.share_bounds
+        if bounds is None:
+            return shares, shown.column_names, None
+        first = shares[:, : bounds.shape[2]]
+        errors = np.stack([first - bounds[0], bounds[1] - first])
+        return shares, shown.column_names, np.maximum(np.nan_to_num(errors), 0.0)
 
     def _plot_stacked(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
@@ -361,20 +349,13 @@ class SobolDisplay:
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""
-        if self.interval is not None and self.of_variance:
-            level = 100.0 * self.interval.confidence_level
-            tail += f"{separator}({level:.3g} % intervals)"
+        if self.share_bounds is not None:
+            tail += f"{separator}({100.0 * self.confidence_level:.3g} % intervals)"
         return f"share of the variance{tail}"
 
     @property
     def _refused(self) -> Any:  # shape: (n_steps,)
         return refused(self.supported, ~np.isnan(self.unexplained))
-
-
-def _distances(bounds: FloatArray, values: FloatArray) -> FloatArray:
-    """Return how far both bounds are from values, which may lie outside them."""
-    distances = np.stack([values - bounds[0], bounds[1] - values])
-    return np.asarray(np.maximum(np.nan_to_num(distances), 0.0))
 
 
 def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:
@@ -384,14 +365,3 @@ def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:
     """
     tested = verdict.input_names
     return list(names if len(tested) == len(names) else tested)
-
-
-def _interval_of_drivers(verdict: Answer) -> SobolInterval:
-    """Return the intervals of a verdict: shares of the variance of y."""
-    table = verdict.drivers
-    first = np.stack([table.first_low, table.first_high])
-    total = np.stack([table.total_low, table.total_high])
-    unknown = np.full_like(first, np.nan)
-    return SobolInterval(
-        first, total, unknown, verdict.confidence_level, "simultaneous"
-    )

@@ -418,10 +418,10 @@ def policy_of_a_valve():
 def test_a_policy_measures_less_once_it_knows():
     _, policy = policy_of_a_valve()
 
-    before = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    before = measure_next(policy.belief_, outcome=rewards, noise_sd=0.2)
     for _ in range(5):
         policy.update(1.5, outcome=lambda x: x[:, 0], noise_sd=0.2)
-    after = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    after = measure_next(policy.belief_, outcome=rewards, noise_sd=0.2)
     assert before.worth[0] > 0.1
     assert after.worth[0] < 0.01
     assert before.best_action in (0, 1)
