@@ -22,7 +22,6 @@ from .._checks import (
     refuse_extremes,
 )
 from .._input_laws.families import NormalLaw
-from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
 from ..inspection._reading import renamed
 from ._belief import InputBelief, as_function, evaluated, read_noise
@@ -30,10 +29,8 @@ from ._value.envelope import value_of_input
 
 OWNER = "measure_next"
 
-MEASURES = ("evppi", "knowledge_gradient", "linear_knowledge_gradient", "variance")
+MEASURES = ("knowledge_gradient", "linear_knowledge_gradient", "variance")
 
-# Largest degree of the utilities as functions of one outcome.
-_DEGREE = 3
 # Standard deviations of the noise beyond which it is left out.
 _TAIL = 9
 # Noise below this share of the spread of an outcome says no less than no noise.
@@ -71,8 +68,6 @@ def measure_next(
           of the weights.
         - ``"linear_knowledge_gradient"``: the same with the means and covariances of
           the particles alone, as a Kalman filter learns.
-        - ``"evppi"``: what the outcome itself would be worth if it were known without
-          noise, from a polynomial of the utilities in the outcome.
         - ``"variance"``: the variance of the outcome under the belief, which ignores
           what is decided.
     outcome : fitted regressor or callable
@@ -145,8 +140,6 @@ def measure_next(
     variance = np.where(np.ptp(chosen, axis=0) > 0, variance, 0.0)
     if by == "variance":
         worth = variance
-    elif by == "evppi":
-        worth = np.array([_known(column, utilities, belief) for column in chosen.T])
     else:
         noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
         if by == "linear_knowledge_gradient":
@@ -215,17 +208,6 @@ def _linear_gradients(
             for slope in slopes.T
         ]
     )
-
-
-def _known(outcome: FloatArray, utilities: FloatArray, belief: InputBelief) -> float:
-    """Return the value of knowing an outcome, by weighted regression on it."""
-    law = EmpiricalLaw.learn(outcome, belief.weights)
-    degree = int(min(_DEGREE, law.largest_degree))
-    if degree < 1 or not np.ptp(outcome):
-        return 0.0
-    functions = law.evaluate(outcome, degree)
-    coefficients = (belief.weights * functions) @ utilities
-    return value_of_input(law, coefficients.T).value
 
 
 # The value of one noisy observation

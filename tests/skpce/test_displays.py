@@ -360,18 +360,6 @@ def test_main_effects_of_a_regressor_are_its_own(regressor):
     assert np.all(np.abs(np.concatenate(without.grids)) <= 1)
 
 
-def test_main_effects_of_log_ratios_are_exact(fitted):
-    display = MainEffectsDisplay.from_estimator(
-        fitted, quantity="log_ratio", targets=["second:ilr0"], features=1
-    )
-    rows = np.flatnonzero(~fitted.multi_indices_[:, [0, 2]].any(axis=1))[1:]
-    grid = np.zeros((len(display.grids[0]), 3))
-    grid[:, 1] = display.grids[0]
-    expected = fitted.basis_.evaluate(grid)[:, rows] @ fitted.coefficients_[2, rows]
-    assert_allclose(display.effects[0][:, 0], expected)
-    assert display.axes_[0].get_ylabel() == "change of ilr"
-
-
 def test_main_effects_of_probabilities_add_up_to_nothing(X, y):
     model = ridge_surrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
     targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]

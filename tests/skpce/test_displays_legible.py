@@ -237,13 +237,10 @@ def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
     assert names == ["predicted from the inputs", "not predicted"]
 
 
-@pytest.mark.parametrize("quantity", ["probability", "log_ratio"])
-def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted, quantity):
+def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted):
     parts = ["first:0", "second:1"]
-    if quantity == "log_ratio":
-        parts = ["first:ilr1", "second:ilr0"]
     display = MainEffectsDisplay.from_estimator(
-        fitted, targets=parts, quantity=quantity, verdict=make_verdict(), n_samples=50
+        fitted, targets=parts, verdict=make_verdict(), n_samples=50
     )
     assert display.supported == (True, False)
     assert [line.get_linestyle() for line in display.lines_[0]] == ["-", "--"]
