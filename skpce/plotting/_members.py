@@ -40,7 +40,6 @@ from ._style import (
     hide_spines,
     legend_below,
     make_axes,
-    points_across,
     points_beside,
     readable,
     series_style,
@@ -234,7 +233,7 @@ class PolicyDistributionDisplay:
             top = ax.get_ylim()[1]
             ax.set_ylim(-0.02 * top, top)
             ax.set_ylabel(f"probability\n{what}")
-        room = points_beside(ax, names) if lying else points_across(ax)
+        room = points_beside(ax, names if lying else ())
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
         legend_below(ax, drawn, self.mean)
         hide_spines(ax)

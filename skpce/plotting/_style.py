@@ -129,32 +129,29 @@ def make_panels(
     width_ratios: Sequence[float] | None = None,
 ) -> list[Any]:
     """Return axes in rows: of a new figure, inside the given axes, or as given."""
-    n_columns = n_panels if n_columns is None else min(n_columns, n_panels)
+    n_columns = min(n_columns or n_panels, n_panels)
     n_rows = -(-n_panels // n_columns)
     if ax is None:
-        figure = make_axes(None, figsize).figure
-        figure.clear()
+        plt = import_extra("matplotlib.pyplot", "plot", "a display")
+        figure = plt.figure(figsize=figsize, layout="constrained")
         figure.get_layout_engine().set(wspace=0.04)
         grid = figure.add_gridspec(n_rows, n_columns, width_ratios=width_ratios)
-    elif not hasattr(ax, "get_subplotspec"):
-        given = list(np.ravel(np.asarray(ax, dtype=object)))
+    else:
+        given = np.ravel(np.asarray(ax, dtype=object)).tolist()
         axes = [one for one in given if hasattr(one, "get_subplotspec")]
-        if len(given) != n_panels or len(axes) != n_panels:
+        if len(given) not in (1, n_panels) or len(axes) != len(given):
             raise ValueError(
                 f"ax has {len(axes)} axes of matplotlib; expected one or {n_panels}."
             )
-        return given
-    elif n_panels == 1:
-        return [ax]
-    elif ax.get_subplotspec() is None:
-        raise ValueError(
-            f"ax={ax!r} belongs to no grid of subplots and cannot be divided; give "
-            f"{n_panels} axes instead."
-        )
-    else:
-        ax.set_axis_off()
-        figure = ax.figure
-        spec = ax.get_subplotspec()
+        if len(axes) == n_panels:
+            return axes
+        figure, spec = axes[0].figure, axes[0].get_subplotspec()
+        if spec is None:
+            raise ValueError(
+                f"ax={ax!r} belongs to no grid of subplots and cannot be divided; give "
+                f"{n_panels} axes instead."
+            )
+        axes[0].set_axis_off()
         grid = spec.subgridspec(n_rows, n_columns, width_ratios=width_ratios)
     places = [divmod(panel, n_columns) for panel in range(n_panels)]
     return [figure.add_subplot(grid[row, column]) for row, column in places]
@@ -305,20 +302,12 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
 def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
     """Return the approximate width of a column, beside a colour bar and names."""
     names = [str(row)[:_WIDTH] for row in rows]
-    width = min(0.85 * points_across(ax), points_beside(ax, names, _COLOR_BAR))
-    return width / max(n_columns, 1)
+    return 0.85 * points_beside(ax, names, _COLOR_BAR) / max(n_columns, 1)
 
 
 def points_beside(ax: Any, lines: Iterable[str], taken: float = 0.0) -> float:
     """Return the approximate width of axes beside names of rows and what else is."""
-    if ax.figure.get_layout_engine() is None:
-        return points_across(ax)  # nothing makes room for labels
     return points_with_labels(ax)[0] - 0.88 * text_width(lines, 10.0) - taken
-
-
-def points_across(ax: Any) -> float:
-    """Return the width of axes before labels take their part of it."""
-    return float(size_in_points(ax.figure)[0] * ax.get_position().width)
 
 
 def size_in_points(figure: Any) -> FloatArray:
