@@ -38,7 +38,7 @@ HATCH = "////"
 
 # Points that a letter, a digit, a line, and the space between entries of a legend take
 # at ten points of type.
-LETTER, _DIGIT, _LINE, _SPACE = 6.3, 5.5, 13.0, 5.0
+LETTER, _DIGIT, LINE, _SPACE = 6.3, 5.5, 13.0, 5.0
 # Letters of a line of a name, and lines.
 _WIDTH, _MOST_LINES = 28, 3
 # Points that a colour bar takes with its labels.
@@ -190,7 +190,7 @@ def _marked(
 ) -> list[str]:
     """Label names with marks on as many lines as a height in points holds."""
     marks = [""] * len(names) if marks is None else marks
-    lines = int(height / _LINE) - max((mark.count("\n") for mark in marks), default=0)
+    lines = int(height / LINE) - max((mark.count("\n") for mark in marks), default=0)
     texts = labels(names, width, min(max(lines, 1), _MOST_LINES))
     return [f"{text}{mark}" for text, mark in zip(texts, marks, strict=True)]
 
@@ -226,16 +226,6 @@ def hatch(bars: Iterable[Any]) -> None:
         bar.set_hatch(HATCH)
 
 
-def finish_bars(
-    ax: Any, places: Any, names: Sequence[Any], heads: Sequence[str]
-) -> None:
-    """Label the bars of a panel, from zero, and write lines above."""
-    name_rows(ax, places, names, foot=_LINE * (len(heads) + 4))
-    ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set_title("\n".join(heads), loc="left", fontsize=10)
-    hide_spines(ax)
-
-
 def draw_heat_map(
     ax: Any,
     values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
@@ -250,7 +240,7 @@ def draw_heat_map(
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
-    foot = name_columns(ax, columns, rows) + _LINE * len(heads)
+    foot = name_columns(ax, columns, rows) + LINE * len(heads)
     name_rows(ax, np.arange(len(rows)), rows, marks, foot)
     width = _points_per_column(ax, len(columns), rows)
     _write_cells(ax, image, np.asarray(values), errors, width)
@@ -266,7 +256,7 @@ def name_rows(
     places: Any,
     names: Sequence[Any],
     marks: Sequence[str] | None = None,
-    foot: float = 3.0 * _LINE,  # points that are taken above and below the rows
+    foot: float = 3.0 * LINE,  # points that are taken above and below the rows
 ) -> None:
     """Name places of the y axis, on as many lines as a row has room for."""
     height = (points_with_labels(ax)[1] - foot) / max(len(names), 1)
@@ -285,7 +275,7 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
     if angle:  # a second line would run into the next label
         names = labels(columns, 24, 1)
         longest = max(map(len, names))
-        angle = 45 if width > 1.4 * _LINE else 90
+        angle = 45 if width > 1.4 * LINE else 90
     ax.set_xticks(
         np.arange(len(names)),
         names,
@@ -295,8 +285,8 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
         rotation_mode="anchor" if angle else "default",
     )
     if angle:
-        return float(LETTER * longest * np.sin(np.radians(angle)) + _LINE)
-    return _LINE * max((1 + name.count("\n") for name in names), default=0)
+        return float(LETTER * longest * np.sin(np.radians(angle)) + LINE)
+    return LINE * max((1 + name.count("\n") for name in names), default=0)
 
 
 def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
@@ -379,14 +369,6 @@ def draw_whisker(
     ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
     dot = {"color": bar.get_facecolor(), "markeredgecolor": "black", "markersize": 6}
     ax.plot([end], [place], "o", clip_on=False, **dot)
-
-
-def heads_of(name: Any, unexplained: float, supported: bool) -> list[str]:
-    """Name a step, what is not predicted of it, and whether it is supported."""
-    if np.isnan(unexplained):
-        return [label(name), NO_VARIANCE]
-    tail = [] if supported else [NOT_SUPPORTED]
-    return [label(name), f"{NOT_PREDICTED}: {unexplained:z.2f}", *tail]
 
 
 def write_over(ax: Any, position: float, text: str) -> None:
