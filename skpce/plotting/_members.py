@@ -185,22 +185,14 @@ class PolicyDistributionDisplay:
         )
         return display.plot(ax=ax, **kwargs)
 
-    @property
-    def is_horizontal(self) -> bool:
-        """Whether parts are rows."""
-        longest = max(len(str(name)) for name in self.part_names)
-        return len(self.part_names) * longest > 30
-
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PolicyDistributionDisplay:
         """Draw means, and bars of one standard deviation that end at 0 and 1.
 
         ``ax`` None makes a figure; ``kwargs`` are passed on to ``Axes.errorbar``.
         """
         n_parts = len(self.part_names)
-        lying = self.is_horizontal
-        size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
         further = min(len(str(self.step_name)) // 28, 2)  # lines of the title
-        ax = make_axes(ax, (max(4.0, size[0]), size[1] + 0.2 * further))
+        ax = make_axes(ax, (6.4, 1.4 + 0.24 * n_parts + 0.2 * further))
         reach = 0.15 if len(self.mean) < 3 else 0.25
         offsets, is_cut = np.linspace(-reach, reach, len(self.mean)), False
         drawn = []
@@ -214,26 +206,19 @@ class PolicyDistributionDisplay:
                 "fmt": "os^D"[position % 4],
                 "color": color(position),
                 "label": label(name),
-                "xerr" if lying else "yerr": error,
+                "xerr": error,
             }
-            centre = (mean, places) if lying else (places, mean)
             style |= {"capsize": 2, "markersize": 4}
-            drawn.append(ax.errorbar(*centre, **(style | kwargs)))
+            drawn.append(ax.errorbar(mean, places, **(style | kwargs)))
         names = labels(self.part_names, 36, 1)
-        what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
+        ax.set_yticks(np.arange(n_parts), names)
+        ax.set_ylim(n_parts - 0.5, -0.5)
         # A margin under zero, so that small probabilities are whole markers.
-        if lying:
-            ax.set_yticks(np.arange(n_parts), names)
-            ax.set_ylim(n_parts - 0.5, -0.5)
-            top = ax.get_xlim()[1]
-            ax.set_xlim(-0.02 * top, top)
-            ax.set_xlabel(f"probability {what}")
-        else:
-            ax.set_xticks(np.arange(n_parts), names)
-            top = ax.get_ylim()[1]
-            ax.set_ylim(-0.02 * top, top)
-            ax.set_ylabel(f"probability\n{what}")
-        room = points_beside(ax, names if lying else ())
+        top = ax.get_xlim()[1]
+        ax.set_xlim(-0.02 * top, top)
+        cut = ", cut at 0 and 1" if is_cut else ""
+        ax.set_xlabel(f"probability (mean ± 1 s.d.{cut})")
+        room = points_beside(ax, names)
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
         legend_below(ax, drawn, self.mean)
         hide_spines(ax)

@@ -237,7 +237,7 @@ def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     assert display.ax_.get_title() == "third"
     named = PolicyDistributionDisplay.from_estimator(pipeline, y, step="third")
     assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
-    assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
+    assert display.ax_.get_xlim()[0] < 0 < display.ax_.get_xlim()[1]
 
 
 def test_masked_parts_are_not_drawn(X, y):
@@ -245,7 +245,7 @@ def test_masked_parts_are_not_drawn(X, y):
     model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
     display = PolicyDistributionDisplay.from_estimator(model, y)
     assert display.part_names == ["0", "2", "3"]  # 1 is masked
-    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert ticks == ["0", "2", "3"]
 
 
@@ -253,8 +253,6 @@ def test_long_names_of_parts_are_rows_that_do_not_overlap():
     names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
     y = np.full((4, 12), 1 / 12)
     display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
-    assert display.is_horizontal
-    assert not displays()["policies"].is_horizontal
     assert len(display.plot().ax_.get_yticklabels()) == 12
     assert_legible(display.figure_)
 
