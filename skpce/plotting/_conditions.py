@@ -33,7 +33,7 @@ from .._expansion.expansion import checked_features
 from .._input_laws.families import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
-from ..inspection._reading import Reading, expansion_of, final_estimator
+from ..inspection._reading import expansion_of, final_estimator
 from ._style import (
     NO_VARIANCE,
     UNEXPLAINED_COLOR,
@@ -373,8 +373,14 @@ class EmbeddingDisplay:
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
         law, data = _quantiles(laws, inputs, random_state)
+        retained = [
+            shares
+            for _, step in reading.steps
+            if (shares := getattr(step, "explained_variance_ratio_", None)) is not None
+        ]
+        last = retained[-1] if retained else None
         shown = correlations_of(inputs), law, data, names
-        display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
+        display = cls(*shown, explained_variance_ratio=last)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EmbeddingDisplay:
@@ -442,15 +448,6 @@ def _quantiles(
         distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
         data[:, i] = (data[:, i] - centre) / scale
     return distribution_quantiles, data
-
-
-def _retained_variance(reading: Reading) -> FloatArray | None:
-    """Return the shares that the last PCA-like step before the expansion retains."""
-    found = [
-        getattr(step, "explained_variance_ratio_", None) for _, step in reading.steps
-    ]
-    shares = [given_floats(one) for one in found if one is not None]
-    return shares[-1] if shares else None
 
 
 def _rows(owner: str, name: str, table: Any) -> Any:

@@ -208,17 +208,34 @@ def compare_embeddings(
     ):
         expected = "an int or a splitter, as it divides many sets"
         raise fail(OWNER, "inner_cv", expected, inner_cv)
-    comparison = _Comparison(
+    known = {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share}
+    search = GridSearchCV(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
-        *(table, y),
-        _InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
-        scoring,
-        {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
+        {},
+        scoring=scoring,
+        cv=_InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
+        error_score="raise",
     )
-    judged = [comparison.judge(grid.name, [grid]) for grid in grids]
+
+    def judged(name: str, some: Sequence[_Grid]) -> tuple[_Grid, Answer]:
+        """Return the candidate that a search over some has chosen, and its verdict."""
+        search.set_params(param_grid=[dict(grid.parameters) for grid in some])
+        try:
+            answer = verdict(search, table, y, **known)
+        except ValueError as error:
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
+        fitted = answer.model
+        if not np.isfinite(fitted.best_score_):
+            raise ValueError(
+                f"{OWNER} of {name!r}: no setting has a finite score; expected "
+                f"scoring that returns one. Got {fitted.best_score_}."
+            )
+        return _settings_of(some)[fitted.best_index_][0], answer
+
+    found = [judged(grid.name, [grid]) for grid in grids]
     # On all members the choice among all is that of the candidate with the best score.
-    best = judged[0] if len(grids) == 1 else comparison.judge(BEST_OF_ALL, grids)
-    return _table([*judged, best], grids, table)
+    best = found[0] if len(grids) == 1 else judged(BEST_OF_ALL, grids)
+    return _table([*found, best], grids, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,39 +258,6 @@ class _Grid:
         pairs = zip(names, self.setting(parameters), strict=True)
         known = [f"{name} {value}" for name, value in pairs if value == value]
         return ", ".join([self.name, *known])
-
-
-@dataclass(frozen=True, eq=False)
-class _Comparison:
-    """Searches over a Pipeline, and the data that judge them."""
-
-    pipeline: Pipeline
-    X: Any
-    y: Any
-    inner_cv: Any
-    scoring: Any
-    given: Mapping[str, Any]  # arguments of ``verdict``
-
-    def judge(self, name: str, grids: Sequence[_Grid]) -> tuple[_Grid, Answer]:
-        """Return the candidate that a search over some has chosen, and its verdict."""
-        search = GridSearchCV(
-            self.pipeline,
-            [dict(grid.parameters) for grid in grids],
-            scoring=self.scoring,
-            cv=self.inner_cv,
-            error_score="raise",
-        )
-        try:
-            answer = verdict(search, self.X, self.y, **self.given)
-        except ValueError as error:
-            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
-        fitted = answer.model
-        if not np.isfinite(fitted.best_score_):
-            raise ValueError(
-                f"{OWNER} of {name!r}: no setting has a finite score; expected "
-                f"scoring that returns one. Got {fitted.best_score_}."
-            )
-        return _settings_of(grids)[fitted.best_index_][0], answer
 
 
 def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
