@@ -80,17 +80,9 @@ def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
     place["bbox_transform"] = below + shift
     column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
     texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
-    ax.legend(*_named(ax, drawn, texts), **place, frameon=False, ncols=2)
-
-
-def _named(
-    ax: Any, drawn: Sequence[Any], texts: Sequence[str]
-) -> tuple[list[Any], list[str]]:
-    """Return what a legend of the axes shows, with these texts of what is drawn."""
-    handles, known = ax.get_legend_handles_labels()
-    own = dict(zip(map(id, drawn), texts, strict=True))
-    pairs = zip(handles, known, strict=True)
-    return handles, [own.get(id(handle), text) for handle, text in pairs]
+    for one, text in zip(drawn, texts, strict=True):
+        one.set_label(text)
+    ax.legend(**place, frameon=False, ncols=2)
 
 
 def color(position: int) -> str:
@@ -176,13 +168,19 @@ def legend_right(
 
     room = size_in_points(ax.figure)[1] * ax.get_position().y1
     texts = _marked(names, marks, width, room / max(len(names), 1) - _SPACE)
+    place: dict[str, Any] = {
+        "loc": "upper left",
+        "bbox_to_anchor": (1.0, 1.0),
+        "frameon": False,
+    }
     if looks is None:
-        handles, texts = _named(ax, drawn, texts)
+        for one, text in zip(drawn, texts, strict=True):
+            one.set_label(text)
     else:
         styles = [x if isinstance(x, dict) else {"facecolor": x} for x in looks]
-        handles = [Patch(**style) for style in styles]
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    ax.legend(handles, texts, **place)
+        pairs = zip(styles, texts, strict=True)
+        place["handles"] = [Patch(**style, label=text) for style, text in pairs]
+    ax.legend(**place)
 
 
 def _marked(
