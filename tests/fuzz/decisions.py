@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -82,7 +83,10 @@ def _belief(rng: Generator) -> Drawn:
         particles: Any, names: Any, probabilities: Any, weights: Any = None
     ) -> Any:
         found = decision.InputBelief(particles, names=names, weights=weights)
-        again = found.with_draws(found.sample(5, np.random.default_rng(0)), None)
+        drawn = found.sample(5, np.random.default_rng(0))
+        again = dataclasses.replace(
+            found, particles=drawn, weights=None, ancestors=None
+        )
         quantiles = found.quantile(probabilities)
         if (quantiles > np.max(found.particles, axis=0)).any():
             raise AssertionError("a quantile beyond the draws")
