@@ -47,13 +47,7 @@ _COLOR_BAR = 75.0
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     """Return the given axes, or those of a new figure."""
-    if ax is not None:
-        if not hasattr(ax, "get_subplotspec"):
-            raise ValueError(f"ax must be axes of matplotlib or None. Got {ax!r}.")
-        return ax
-    plt = import_extra("matplotlib.pyplot", "plot", "a display")
-    _, ax = plt.subplots(figsize=figsize, layout="constrained")
-    return ax
+    return make_panels(ax, 1, figsize)[0]
 
 
 def given_floats(values: ArrayLike | None) -> FloatArray | None:
@@ -132,8 +126,9 @@ def make_panels(
         given = np.ravel(np.asarray(ax, dtype=object)).tolist()
         axes = [one for one in given if hasattr(one, "get_subplotspec")]
         if len(given) not in (1, n_panels) or len(axes) != len(given):
+            expected = "one" if n_panels == 1 else f"one or {n_panels}"
             raise ValueError(
-                f"ax has {len(axes)} axes of matplotlib; expected one or {n_panels}."
+                f"ax has {len(axes)} axes of matplotlib; expected {expected}."
             )
         if len(axes) == n_panels:
             return axes
