@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 #: Families that hold many characters and go with the usual font.
@@ -50,12 +49,17 @@ def labels(names: Iterable[Any], width: int = 28, max_lines: int = 3) -> list[st
     given = list(map(str, names))
     found = {name: label(name, width, max_lines) for name in given}
     for text, number in Counter(found.values()).items():
-        if number > 1:
+        if number > 1:  # without what all of them begin with
             alike = [name for name, own in found.items() if own == text]
-            found |= _labels_of_words(alike, width, max_lines)
+            first, last = min(alike), max(alike)
+            pairs = enumerate(zip(first, last, strict=False))
+            start = next((i for i, (a, b) in pairs if a != b), len(first))
+            start = first.rfind(" ", 0, start) + 1 or start
+            for name in alike:
+                found[name] = label(f"… {name[start:]}", width, max_lines)
     seen = Counter(found.values())
     for place, (name, text) in enumerate(found.items(), start=1):
-        if seen[text] > 1:  # they differ in too many words
+        if seen[text] > 1:  # they differ in what is cut
             short = label(name, width - len(f" ({place})"), max_lines)
             found[name] = f"{short} ({place})"
     return [found[name] for name in given]
@@ -99,45 +103,6 @@ def _words(text: str) -> list[str]:
     """Cut a text after spaces and inside names such as ``a_b``."""
     inside = r"(?<=[^\W_][_./])(?=[^\W_])|(?<=[^\W\d_]-)(?=[^\W\d_])"
     return re.split(rf"(?<= )(?=[^ ])|{inside}", text)
-
-
-def _labels_of_words(
-    names: Sequence[str], width: int, max_lines: int
-) -> dict[str, str]:
-    """Label names by the words in which they differ, and others as there is room."""
-    words = [[part for word in _words(name) for part in _parts(word)] for name in names]
-    n_first = _n_alike(words)
-    n_last = _n_alike([own[n_first:][::-1] for own in words])
-    is_table = len(set(map(len, words))) == 1
-    found = {}
-    for name, own in zip(names, words, strict=True):
-        kept = set(range(n_first, len(own) - n_last))
-        if is_table:
-            kept = {i for i in kept if len({other[i] for other in words}) > 1}
-        last = len(own) - 1
-        for i in sorted(set(range(last + 1)) - kept, key=lambda i: min(i, last - i)):
-            if i in (0, last) or kept & {i - 1, i + 1}:
-                lines, _ = _wrapped(_joined(own, kept | {i}), width)
-                kept |= {i} if len(lines) <= max_lines else set()
-        found[name] = label(_joined(own, kept), width, max_lines)
-    return found
-
-
-def _n_alike(rows: Sequence[Sequence[str]]) -> int:
-    """Return with how many common words all rows begin."""
-    columns = zip(*rows, strict=False)
-    return len(list(takewhile(lambda column: len(set(column)) == 1, columns)))
-
-
-def _parts(word: str) -> list[str]:
-    """Cut a word that is too long for one."""
-    return re.findall(r".{1,8}", word) if len(word) > 16 else [word]
-
-
-def _joined(words: Sequence[str], kept: Container[int]) -> str:
-    """Return a text with some of its words."""
-    text = "".join(word if i in kept else "\0" for i, word in enumerate(words))
-    return re.sub(r" *\0+", " … ", text).strip()
 
 
 def width_in_letters(text: str) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
@@ -88,8 +89,8 @@ def fragility_columns(found: Result) -> list[Column]:
 
 def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
-    bounds = display.share_bounds
-    columns = _cells(display, display.shares, None if bounds is None else bounds[0])
+    empty = np.isnan(display.unexplained)
+    columns = _cells(empty, display.shares, display.share_bounds)
     return list(
         zip([noun, *display.column_names], [display.step_names, *columns], strict=True)
     )
@@ -114,12 +115,11 @@ def interval_of(reading: Reading) -> SobolInterval | None:
 
 
 def _cells(
-    display: SobolDisplay,
+    empty: BoolArray,  # shape: (n_steps,)
     values: FloatArray,  # shape: (n_steps, n_features or more)
     bounds: FloatArray | None,  # shape: (2, n_steps, n_features)
 ) -> list[Any]:
     """Return columns of numbers, with intervals where known; none for no variance."""
-    empty = np.isnan(display.unexplained)
     values = np.where(empty[:, np.newaxis], np.nan, without_rounding(values))
     columns: list[Any] = list(values.T)
     if bounds is None:
@@ -207,23 +207,6 @@ def some_of(values: Any, rows: IndexArray) -> Any:
 def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
     """Return some rows of a table."""
     return [(heading, some_of(values, rows)) for heading, values in columns]
-
-
-def some_inputs(shares: SobolDisplay, inputs: IndexArray) -> SobolDisplay:
-    """Return the shares of some inputs; those of the others are added up."""
-    n_others = shares.first_order.shape[1] - len(inputs)
-    if not n_others:
-        return shares
-    others = np.delete(shares.first_order, inputs, axis=1).sum(axis=1)
-    return SobolDisplay(
-        np.column_stack([shares.first_order[:, inputs], others]),
-        shares.unexplained,
-        shares.step_names,
-        [*some_of(shares.input_names, inputs), f"{n_others} others"],
-        supported=shares.supported,
-        sampled=shares.sampled,
-        of_variance=shares.of_variance,
-    )
 
 
 def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
@@ -711,7 +694,7 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Shares of the variance and Sobol indices")
     known, leading = content.known, content.leading_shares
     every = SobolDisplay.from_fit(content.pipeline, **known)
-    shares = some_inputs(every, leading)
+    shares = every.of_inputs(leading)
     if shares is not every:
         page.add_text(
             f"There are {len(every.input_names)} inputs. Tables and figures show the "
@@ -724,15 +707,12 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
         ),
         f"Shares of the variance between members, alone ({content.source})",
     )
-    alone = every
-    if content.verdict is not None:
-        alone = SobolDisplay.from_fit(content.pipeline, **(known | {"verdict": None}))
     interval = interval_of(content.reading)
     bounds = None if interval is None else interval.total_order
-    assert alone.total_order is not None  # of a fit
-    total = _cells(alone, alone.total_order, bounds)
-    columns: list[Column] = [(content.noun, alone.step_names)]
-    columns += [(alone.input_names[i], total[i]) for i in content.leading]
+    total_order = content.expansion.sobol_indices().total_order
+    total = _cells(np.isnan(content.support.unexplained), total_order, bounds)
+    columns: list[Column] = [(content.noun, content.step_names)]
+    columns += [(content.input_names[i], total[i]) for i in content.leading]
     page.add_columns(
         content.rows(columns),
         "Total Sobol indices: shares of the variance of the expansion, not of the "

@@ -260,7 +260,8 @@ class Result:
             columns.append(
                 [f"{c:{width}}" if is_text else f"{c:>{width}}" for c in (name, *cells)]
             )
-        shown = _columns_that_fit([len(column[0]) for column in columns])
+        ends = np.cumsum([len(column[0]) + 2 for column in columns]) - 2
+        shown = max(int((ends <= _PRINTED_WIDTH).sum()), min(2, len(columns)))
         lines = ["  ".join(row).rstrip() for row in zip(*columns[:shown], strict=True)]
         further = []
         if size > _PRINTED_ROWS:
@@ -351,12 +352,6 @@ class Result:
 def with_number(number: int, noun: str) -> str:
     """Return how many there are of a noun."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def _columns_that_fit(widths: Sequence[int]) -> int:
-    """Return how many columns a line holds, at least two."""
-    ends = np.cumsum(widths) + 2 * np.arange(len(widths))
-    return max(int((ends <= _PRINTED_WIDTH).sum()), min(2, len(widths)))
 
 
 class Shown(ABC):

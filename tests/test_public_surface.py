@@ -158,6 +158,10 @@ CHANGED: set[str] = {
     # total indices and intervals as error bars
     "skpce.plotting.InteractionDisplay",
     "skpce.plotting.SobolDisplay",
+    # Q² alone; parts are rows; three measures
+    "skpce.plotting.ConvergenceDisplay",
+    "skpce.plotting.PolicyDistributionDisplay",
+    "skpce.plotting.StepVarianceDisplay.plot",
     "skpce.plotting.PrismDisplay",
     # what methods return has no public name; tables in place of classes of metrics
     *(

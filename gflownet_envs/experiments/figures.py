@@ -263,7 +263,6 @@ def _draw_policies(
             step_name=dataset.step_names[step],
             max_parts=_MOST_ROWS,
         )
-        display.horizontal = True
         display.plot(ax=ax)
         ax.get_legend().remove()
         longest = max(len(label.get_text()) for label in ax.get_yticklabels())

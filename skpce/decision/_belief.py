@@ -202,25 +202,6 @@ class InputBelief:
         chosen = generator.choice(len(self.weights), size=size, p=self.weights)
         return self.particles[chosen]
 
-    def with_draws(
-        self,
-        particles: FloatArray,
-        weights: FloatArray | None,
-        *,
-        resampled: int = 0,
-        ancestors: IndexArray | None = None,
-    ) -> InputBelief:
-        """Return the same inputs with other draws.
-
-        Particles have shape (n_particles, n_features); weights (n_particles,) of None
-        are equal ones; ``resampled`` is the number of resamplings in between, and
-        ``ancestors`` of None are the draws themselves.
-        """
-        count = self.n_resampled + resampled
-        draws: Any = {"particles": particles, "weights": weights}
-        draws["ancestors"] = ancestors
-        return replace(self, **draws, n_resampled=count)
-
     def outside(self, particles: FloatArray) -> BoolArray:
         """Return whether values are outside the supports; both (n, n_features)."""
         found = np.zeros(particles.shape, dtype=bool)
@@ -361,7 +342,13 @@ def liu_west(
     moved = np.where(belief.outside(moved), shrunk, moved)
     moved = np.where(belief.outside(moved), drawn, moved)
     ancestors = belief.ancestors[chosen]
-    return belief.with_draws(moved, None, resampled=1, ancestors=ancestors)
+    return replace(
+        belief,
+        particles=moved,
+        weights=np.ones(len(moved)),
+        ancestors=ancestors,
+        n_resampled=belief.n_resampled + 1,
+    )
 
 
 def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArray:

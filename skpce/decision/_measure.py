@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 
 from .._checks import (
     FloatArray,
@@ -21,19 +22,26 @@ from .._checks import (
     refuse_extremes,
 )
 from .._input_laws.families import NormalLaw
-from .._input_laws.tabulated import EmpiricalLaw
 from .._result import Result
 from ..inspection._reading import renamed
 from ._belief import InputBelief, as_function, evaluated, read_noise
 from ._value.envelope import value_of_input
-from ._value.observations import value_of_signal
 
 OWNER = "measure_next"
 
-MEASURES = ("evppi", "knowledge_gradient", "linear_knowledge_gradient", "variance")
+MEASURES = ("knowledge_gradient", "linear_knowledge_gradient", "variance")
 
-# Largest degree of the utilities as functions of one outcome.
-_DEGREE = 3
+# Standard deviations of the noise beyond which it is left out.
+_TAIL = 9
+# Noise below this share of the spread of an outcome says no less than no noise.
+_LEAST_NOISE = 1e-9
+# Nodes of a panel, which is as wide as one standard deviation of the noise.
+_NODES = 12
+# Panels that are integrated at once.
+_PANELS_AT_ONCE = 8192
+# Signals that are evaluated together are this many deviations apart at most.
+_BLOCK = 8.0
+_BISECTIONS = 48
 
 
 def measure_next(
@@ -60,8 +68,6 @@ def measure_next(
           of the weights.
         - ``"linear_knowledge_gradient"``: the same with the means and covariances of
           the particles alone, as a Kalman filter learns.
-        - ``"evppi"``: what the outcome itself would be worth if it were known without
-          noise, from a polynomial of the utilities in the outcome.
         - ``"variance"``: the variance of the outcome under the belief, which ignores
           what is decided.
     outcome : fitted regressor or callable
@@ -134,8 +140,6 @@ def measure_next(
     variance = np.where(np.ptp(chosen, axis=0) > 0, variance, 0.0)
     if by == "variance":
         worth = variance
-    elif by == "evppi":
-        worth = np.array([_known(column, utilities, belief) for column in chosen.T])
     else:
         noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
         if by == "linear_knowledge_gradient":
@@ -144,8 +148,9 @@ def measure_next(
             present = belief.weights > 0
             points, masses = chosen[present], belief.weights[present]
             known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
-            signals = [value_of_signal(one, masses, known, sd) for one, sd in pairs]
-            worth = np.array([signal.value for signal in signals])
+            worth = np.array(
+                [value_of_signal(one, masses, known, sd) for one, sd in pairs]
+            )
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
     best = int(np.argmin(rank))
@@ -205,12 +210,88 @@ def _linear_gradients(
     )
 
 
-def _known(outcome: FloatArray, utilities: FloatArray, belief: InputBelief) -> float:
-    """Return the value of knowing an outcome, by weighted regression on it."""
-    law = EmpiricalLaw.learn(outcome, belief.weights)
-    degree = int(min(_DEGREE, law.largest_degree))
-    if degree < 1 or not np.ptp(outcome):
-        return 0.0
-    functions = law.evaluate(outcome, degree)
-    coefficients = (belief.weights * functions) @ utilities
-    return value_of_input(law, coefficients.T).value
+# The value of one noisy observation
+
+
+def value_of_signal(
+    points: FloatArray,  # shape: (n_points,), what is observed without noise
+    masses: FloatArray,  # shape: (n_points,), of sum 1
+    utilities: FloatArray,  # shape: (n_actions, n_points)
+    deviation: float,  # of the normal noise
+) -> float:
+    """Return the value of one noisy observation of a function of the points."""
+    best = int(np.argmax(utilities @ masses))
+    x, place = np.unique(points, return_inverse=True)
+    worth = np.zeros((len(x), len(utilities)))
+    np.add.at(worth, place, ((utilities - utilities[best]) * masses).T)
+    deviation = max(deviation, _LEAST_NOISE * float(np.ptp(x)))
+    if np.diff(x).min(initial=np.inf) > 2 * _TAIL * deviation:  # it is known which
+        return float(worth.max(axis=1).sum())
+    signal = _Signal((x - x[0]) / deviation, worth.T)
+    near = np.floor(signal.points)[:, np.newaxis] + np.arange(-_TAIL, _TAIL + 1)
+    starts, (nodes, weights) = np.unique(near), leggauss(_NODES)
+    total = 0.0
+    for first in range(0, len(starts), _PANELS_AT_ONCE):
+        some = starts[first : first + _PANELS_AT_ONCE]
+        edges = np.union1d(some, some + 1.0)
+        edges = np.union1d(edges, signal.crossings(edges))
+        middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
+        at = middle[:, np.newaxis] + half[:, np.newaxis] * nodes
+        largest = signal.at(at.ravel()).max(axis=0).reshape(at.shape)
+        total += float(half @ largest @ weights)
+    return total
+
+
+class _Signal:
+    """Utilities times the density of an observation with noise of deviation one."""
+
+    def __init__(
+        self,
+        points: FloatArray,  # shape: (n_points,), increasing
+        worth: FloatArray,  # shape: (n_actions, n_points), utilities times masses
+    ) -> None:
+        self.points, self.worth = points, worth
+
+    def at(self, signals: FloatArray) -> FloatArray:  # shape: (n_actions, n)
+        order = np.argsort(signals, kind="stable")
+        found = np.empty((len(self.worth), len(signals)))
+        start = 0
+        while start < len(order):  # only points near a block of signals matter
+            first = signals[order[start]]
+            stop = np.searchsorted(signals, first + _BLOCK, sorter=order)
+            own = order[start : max(int(stop), start + 1)]
+            ends = [first - _TAIL, signals[own[-1]] + _TAIL]
+            near = slice(*np.searchsorted(self.points, ends).tolist())
+            t = self.points[near, np.newaxis] - signals[own]
+            found[:, own] = self.worth[:, near] @ np.exp(-0.5 * t * t)
+            start += len(own)
+        return found / np.sqrt(2.0 * np.pi)
+
+    def owners(self, signals: FloatArray) -> FloatArray:
+        return np.asarray(self.at(signals).argmax(axis=0))
+
+    def crossings(self, edges: FloatArray) -> FloatArray:
+        """Return where another action becomes the best one."""
+        grid = _cut(edges, 4)
+        values = np.partition(self.at(grid), -2, axis=0)
+        gap = values[-1] - values[-2]
+        # Between two points at which the lead is smallest it may be lost and regained.
+        lowest = np.flatnonzero((gap[1:-1] <= gap[:-2]) & (gap[1:-1] <= gap[2:])) + 1
+        near = [_cut(grid[i - 1 : i + 2], 16) for i in lowest]
+        grid = np.unique(np.concatenate([grid, *near]))
+        owners = self.owners(grid)
+        changes = np.flatnonzero(np.diff(owners))
+        low, high = grid[changes], grid[changes + 1]
+        first = owners[changes]
+        for _ in range(_BISECTIONS if len(changes) else 0):
+            middle = (low + high) / 2.0
+            same = self.owners(middle) == first
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return high
+
+
+def _cut(edges: FloatArray, parts: int) -> FloatArray:
+    """Cut each interval into equal parts."""
+    steps = np.arange(parts) / parts
+    points = edges[:-1, np.newaxis] + np.diff(edges)[:, np.newaxis] * steps
+    return np.append(points.ravel(), edges[-1])

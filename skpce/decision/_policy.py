@@ -21,7 +21,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +44,6 @@ from .._checks import (
 )
 from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
-from .._result import Result
 from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
 from ._belief import (
@@ -54,7 +52,6 @@ from ._belief import (
     read_observation,
     reweighted,
 )
-from ._measure import measure_next
 
 RULES = ("draw", "vote", "mean")
 METHODS = ("weights", "kalman")
@@ -245,8 +242,26 @@ class ThompsonPolicy(BaseEstimator):
         layout = self._fitted.geometry.layout
         chosen = read_steps(owner, steps, layout)
         policy, used = self._policy(self._checked_draw(owner, inputs))
-        greedy = self.greedy or self.rule == "vote"
-        return decide(policy, used, layout, chosen, greedy, self._generator)
+        generator = self._generator
+        blocks = tuple(policy[layout.slices[step]] for step in chosen)
+        actions = []
+        for block in blocks:
+            if self.greedy or self.rule == "vote":  # of several largest one at random
+                largest = np.flatnonzero(block == block.max())
+                one = largest[0] if len(largest) == 1 else generator.choice(largest)
+            else:  # by its probability; never one of probability 0
+                reached = np.cumsum(block)
+                point = generator.uniform() * reached[-1]
+                one = np.searchsorted(reached, point, side="right")
+            actions.append(int(one))
+        starts = [layout.slices[step].start for step in chosen]
+        return Decision(
+            tuple(str(layout.step_names[step]) for step in chosen),
+            np.array(actions, dtype=np.int64),
+            tuple(str(layout.part_names[part]) for part in np.add(starts, actions)),
+            blocks,
+            used,
+        )
 
     def _checked_draw(self, owner: str, inputs: Any) -> FloatArray | None:
         if inputs is None:
@@ -324,55 +339,6 @@ class ThompsonPolicy(BaseEstimator):
         self.n_updates_ += 1
         return self
 
-    def measure_next(
-        self,
-        by: str = "knowledge_gradient",
-        *,
-        outcome: Any,
-        utility: Any = None,
-        noise_sd: Any = None,
-        which: Any = None,
-        names: Any = None,
-    ) -> Result:
-        """Rank what could be measured next, under the current belief.
-
-        Parameters
-        ----------
-        by, outcome, utility, noise_sd, which, names
-            As in :func:`measure_next`.
-
-        Returns
-        -------
-        ranking : Result
-            One row for each candidate; ``ranking.best`` is its column of the outcome.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.special import softmax
-        >>> from skpce import CompositionalPCESurrogate
-        >>> from skpce.decision import ThompsonPolicy
-        >>> X = np.random.default_rng(0).normal(size=(60, 1))
-        >>> y = softmax(np.c_[3 * X, 0 * X], axis=1)
-        >>> surrogate = CompositionalPCESurrogate(1, steps={"valve": 2}).fit(X, y)
-        >>> policy = ThompsonPolicy(surrogate, random_state=0).fit()
-        >>> rewards = lambda x: np.c_[x[:, 0], 0.1 + 0 * x[:, 0]]
-        >>> print(policy.measure_next(outcome=rewards, noise_sd=0.5))
-        Measure 'outcome0' next, by knowledge gradient.
-        - outcome0: 0.309 (outcome 0.115 ± 0.904)
-        - outcome1: 0 (outcome 0.1 ± 0)
-        """
-        check_is_fitted(self)
-        return measure_next(
-            self.belief_,
-            by,
-            outcome=outcome,
-            utility=utility,
-            noise_sd=noise_sd,
-            which=which,
-            names=names,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -406,34 +372,6 @@ class Decision:
         )
 
 
-def decide(
-    policy: FloatArray,  # shape: (n_parts,)
-    inputs: FloatArray | None,
-    layout: StepLayout,
-    steps: Sequence[int],
-    greedy: bool,
-    generator: np.random.Generator,
-) -> Decision:
-    """Take one action in each step, the likeliest one or one by its probability."""
-    blocks = tuple(policy[layout.slices[step]] for step in steps)
-    take = most_likely if greedy else drawn
-    actions = np.array([take(block, generator) for block in blocks], dtype=np.int64)
-    starts = np.array([layout.slices[step].start for step in steps], dtype=np.int64)
-    return Decision(
-        tuple(str(layout.step_names[step]) for step in steps),
-        actions,
-        tuple(str(layout.part_names[part]) for part in starts + actions),
-        blocks,
-        inputs,
-    )
-
-
-def most_likely(block: FloatArray, generator: np.random.Generator) -> int:
-    """Return a largest entry; of several one at random."""
-    largest = np.flatnonzero(block == block.max())
-    return int(largest[0] if len(largest) == 1 else generator.choice(largest))
-
-
 def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
     """Return the share of the votes of each part, (n_parts,)."""
     # In each step each policy votes for its likeliest action; equal ones share it.
@@ -443,13 +381,6 @@ def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
         best = ballots == ballots.max(axis=1, keepdims=True)
         shares[columns] = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares
-
-
-def drawn(block: FloatArray, generator: np.random.Generator) -> int:
-    """Return an entry drawn by its probability; never one of probability 0."""
-    reached = np.cumsum(block)
-    point = generator.uniform() * reached[-1]
-    return int(np.searchsorted(reached, point, side="right"))
 
 
 def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
@@ -469,7 +400,15 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
     """Move the particles to the mean and covariance of Kalman's formulas."""
-    _refuse_single_values(belief)
+    for i, law in enumerate(belief.distributions):
+        low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
+        between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
+        between = np.clip(between, *law.support)
+        if high > low and law.outside(between).any():
+            raise ValueError(
+                f"Input {belief.names[i]!r} takes single values; expected inputs "
+                "that can move. Use method='weights'."
+            )
     n_features, weights = belief.particles.shape[1], belief.weights
     # Inputs and outcomes move together.
     state = np.hstack([belief.particles, observation.outcome(belief.particles)])
@@ -489,16 +428,3 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     for i, law in enumerate(belief.distributions):
         particles[:, i] = np.clip(particles[:, i], *law.support)
     return replace(belief, particles=particles)
-
-
-def _refuse_single_values(belief: InputBelief) -> None:
-    """Raise ``ValueError`` for inputs that cannot move, of single values."""
-    for i, law in enumerate(belief.distributions):
-        low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
-        between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
-        between = np.clip(between, *law.support)
-        if high > low and law.outside(between).any():
-            raise ValueError(
-                f"Input {belief.names[i]!r} takes single values; expected inputs "
-                "that can move. Use method='weights'."
-            )

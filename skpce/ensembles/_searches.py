@@ -158,7 +158,11 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> tuple[Any, 
     """
     has = np.array([name in trial.params for trial in trials])
     if not has.all():
-        notes.append(_say_stand_ins(name, has, "complete trials"))
+        notes.append(
+            f"The parameter {name} is one of {has.sum()} of {len(has)} complete "
+            "trials. It counts as doing nothing in the others, where values that it "
+            "had stand in for it."
+        )
     spaces = [t.distributions[name] for t in trials if name in t.params]
     first = spaces[0]
     other = next((space for space in spaces if vars(space) != vars(first)), None)
@@ -216,30 +220,17 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
             "name as text; expected names that differ."
         )
     known = _objects(["None" if value is None else value for value in values])
-    return _with_stand_ins(name, known, has)
-
-
-def _with_stand_ins(
-    name: str, known: NDArray[Any], has: NDArray[np.bool_]
-) -> NDArray[Any]:
-    """Return known values, and where there is none evenly those of the others."""
     if has.all():
         return known
+    # Where there is none stand evenly those of the others, in an order by the name.
     are_numbers = all(isinstance(v, (int, float)) for v in known.tolist())
     ordered = sorted(known.tolist(), key=float if are_numbers else str)
-    size = int((~has).sum())  # in an order that the name gives
+    size = int((~has).sum())
     places = ((np.arange(size) + 0.5) * (len(ordered) / size)).astype(np.int64)
     np.random.default_rng(list(name.encode())).shuffle(places)
     found = np.empty(len(has), dtype=known.dtype)
     found[has], found[~has] = known, _objects([ordered[place] for place in places])
     return found
-
-
-def _say_stand_ins(name: str, has: NDArray[np.bool_], what: str) -> str:
-    return (
-        f"The parameter {name} is one of {has.sum()} of {len(has)} {what}. It counts "
-        "as doing nothing in the others, where values that it had stand in for it."
-    )
 
 
 def _objects(values: Sequence[Any]) -> NDArray[Any]:
@@ -278,19 +269,13 @@ def from_cv_results(
     ------
     ValueError
         If there are no parameters or no test scores, a parameter is missing for some
-        candidates and no choice of another says for which, or scores do not vary.
+        candidates (as in a list of grids), or scores do not vary.
     ImportError
         If no library of data frames is installed.
 
     See Also
     --------
     from_study : A study of Optuna.
-
-    Notes
-    -----
-    A parameter that some grids of a list lack, such as ``gamma`` beside a linear
-    kernel, is read as one of a branch in :func:`from_study`: values that it had in
-    other candidates stand in for it where it is switched off. ``notes`` names it.
 
     Examples
     --------
@@ -319,7 +304,7 @@ def from_cv_results(
             f"{first.sum()} candidates of the first round of successive halving; later "
             "rounds have those with the best scores, and other resources."
         )
-    columns = _parameters(results, notes)
+    columns = _parameters(results)
     if not columns:
         raise ValueError(
             "cv_results has no parameters; expected columns param_... among "
@@ -352,37 +337,25 @@ def from_cv_results(
     )
 
 
-def _parameters(results: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Return what each parameter was for each candidate.
-
-    One that is missing for some is switched by labels that these have alone.
-    """
+def _parameters(results: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return what each parameter was for each candidate."""
     given = {
         name.removeprefix("param_"): values
         for name, values in results.items()
         if name.startswith("param_")
     }
-    has = {name: ~_is_missing(values) for name, values in given.items()}
-    found: dict[str, NDArray[Any]] = {}
-    switches: list[NDArray[Any]] = []
-    for name in sorted(given, key=lambda name: -has[name].sum()):
-        own = has[name]
-        known = _candidates(_objects(np.asarray(given[name]).tolist())[own])
-        if not own.all():
-            if not any(set(v[own]).isdisjoint(v[~own]) for v in switches):
-                raise ValueError(
-                    f"The parameter {name!r} is missing for {(~own).sum()} of "
-                    f"{len(own)} candidates, which no choice of another parameter "
-                    "tells apart; expected a value in each. Leave the parameter out, "
-                    "or take in the one that switches it off."
-                )
-            notes.append(_say_stand_ins(name, own, "candidates"))
-        if known.dtype.kind == "O":
-            labels = _objects([None] * len(own))
-            labels[own] = known
-            switches.append(labels)
-        found[name] = _with_stand_ins(name, known, own)
-    return {name: found[name] for name in given}
+    for name, values in given.items():
+        missing = _is_missing(values)
+        if missing.any():
+            raise ValueError(
+                f"The parameter {name!r} is missing for {missing.sum()} of "
+                f"{len(missing)} candidates; expected a value in each. Leave the "
+                "parameter out, as by skpce.explain(search, inputs=...)."
+            )
+    return {
+        name: _candidates(_objects(np.asarray(values).tolist()))
+        for name, values in given.items()
+    }
 
 
 def _is_missing(values: Any) -> NDArray[np.bool_]:

@@ -500,7 +500,11 @@ def _normal_effects(
         axes = generator.normal(size=(size, rank))
         return axes, values.mean(axis=0) + axes @ loading.T
 
-    degree = max(d for d in range(1, _LARGEST_DEGREE + 1) if _is_small(rank, d))
+    degree = max(
+        d
+        for d in range(1, _LARGEST_DEGREE + 1)
+        if tensors_fit(rank, d) and math.comb(rank + d, d) <= _MOST_TERMS
+    )
     axes, rows = drawn(n_samples)
     listed = Truncation.of_degree(rank, degree).listed()
     expansion = expand(axes, model(rows), [NormalLaw(0.0, 1.0)] * rank, listed)
@@ -511,10 +515,6 @@ def _normal_effects(
     fidelity = fidelity_of(expansion(axes), model(rows))
     outside = outside_reason(outside_share(values, drawn(OUTSIDE_POINTS)[1]))
     return effects, expansion.total_variance, *fidelity, outside
-
-
-def _is_small(rank: int, degree: int) -> bool:
-    return tensors_fit(rank, degree) and math.comb(rank + degree, degree) <= _MOST_TERMS
 
 
 def subset_shapley(

@@ -16,7 +16,6 @@ from .._checks import (
     IndexArray,
     RandomState,
     check_draws,
-    check_integer,
     make_generator,
     remembers_frames,
 )
@@ -42,13 +41,9 @@ _KINDS = ("first_order", "total_order", "shapley")
 _OUTSIDE_DRAWS = 1000
 
 _BATCHES = 16  # scrambled point sets; they give the standard error
-# With more players than this, orders are drawn at random unless they are very many.
-_LARGEST_WHOLE_GAME = 8
-_LARGEST_GAME = 16  # with more players than this, always
-
-# Orders of a batch where their number is not given; each comes with its reverse.
-_ORDERS = 4
-
+# With more players than this, orders are drawn at random: so many of a batch, each of
+# which comes with its reverse.
+_LARGEST_WHOLE_GAME, _ORDERS = 8, 4
 _MOST_DRAWS = 1e10  # rows drawn from conditional distributions, which take hours
 _SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
 
@@ -61,7 +56,6 @@ def dependent_sobol_indices(
     distribution: Any = None,
     groups: Mapping[str, Any] | None = None,
     n_samples: int = 16384,
-    n_permutations: int | None = None,
     n_resamples: int = 0,
     min_q2: float = 0.25,
     random_state: RandomState = None,
@@ -82,10 +76,6 @@ def dependent_sobol_indices(
         overlap; columns in none stand alone.
     n_samples : int, default=16384
         Points, rounded up to 16 times a power of two; each redraw takes as many.
-    n_permutations : int or None, default=None
-        Random orders of the inputs in each of 16 batches, for the Shapley effects.
-        None visits every set of up to 8 inputs, and 4 orders a batch beyond. Every set
-        of up to 16 inputs is visited, too, where the orders hold as many sets.
     n_resamples : int, default=0
         Bootstrap resamples of the rows of X, for the error of the distribution.
     min_q2 : float, default=0.25
@@ -189,7 +179,6 @@ def dependent_sobol_indices(
     """
     owner = "dependent_sobol_indices"
     check_draws(owner, "n_samples", n_samples, low=_BATCHES * 64)
-    check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
     check_draws(owner, "n_resamples", n_resamples, low=0)
     distribution = NatafTransformer() if distribution is None else distribution
     if not isinstance(distribution, NatafTransformer):
@@ -200,8 +189,7 @@ def dependent_sobol_indices(
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
     expansion = reading.expansion
     players = column_groups(groups, reading.rows.names)
-    n_permutations = None if n_permutations is None else int(n_permutations)
-    _refuse_work(owner, len(players), n_samples, n_permutations, n_resamples)
+    _refuse_work(owner, len(players), n_samples, n_resamples)
     generator = make_generator(random_state)
     law = clone(distribution)
     law.fit(reading.rows.values)
@@ -211,7 +199,6 @@ def dependent_sobol_indices(
         list(players.values()),
         group_matrix(expansion),
         _points_of_a_batch(n_samples),
-        n_permutations,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
     found, errors = redraws.estimate()
@@ -270,27 +257,10 @@ def _points_of_a_batch(n_samples: int) -> int:
     return int(2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))))
 
 
-def _orders(n_players: int, n_permutations: int | None) -> int | None:
-    """Return the random orders of a batch; None for every set of players."""
-    if n_permutations is None:
-        return None if n_players <= _LARGEST_WHOLE_GAME else _ORDERS
-    visited = 2 * n_permutations * max(n_players - 1, 1)
-    all_sets = n_players <= _LARGEST_GAME and visited >= 2**n_players
-    return None if all_sets else n_permutations
-
-
-def _refuse_work(
-    owner: str,
-    n_players: int,
-    n_samples: int,
-    n_permutations: int | None,
-    n_resamples: int,
-) -> None:
+def _refuse_work(owner: str, n_players: int, n_samples: int, n_resamples: int) -> None:
     """Raise ``ValueError`` for indices that take days."""
-    orders = _orders(n_players, n_permutations)
-    sets = 2.0**n_players
-    if orders is not None:
-        sets = 2.0 * min(orders, 10**30) * (n_players - 1)
+    whole = n_players <= _LARGEST_WHOLE_GAME
+    sets = 2.0**n_players if whole else 2.0 * _ORDERS * (n_players - 1)
     rows = float(max(_points_of_a_batch(n_samples), _SMALLEST_REDRAW))
     needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows
     if needed > _MOST_DRAWS:
@@ -298,9 +268,8 @@ def _refuse_work(
             f"{owner} would draw about {needed:.2g} rows from the distribution, which "
             f"takes days: {_BATCHES} batches of {rows:.0f} rows for each of "
             f"{sets + 2 * n_players:.3g} sets of {n_players} inputs, once and for each "
-            f"resample (n_samples={n_samples}, n_permutations={n_permutations}, "
-            f"n_resamples={n_resamples}). Expected at most {_MOST_DRAWS:.0e} rows: "
-            "lower one of these, or give larger 'groups'."
+            f"resample (n_samples={n_samples}, n_resamples={n_resamples}). Expected at "
+            f"most {_MOST_DRAWS:.0e} rows: lower one of these, or give larger 'groups'."
         )
 
 
@@ -457,7 +426,6 @@ class Redraws:
     players: Sequence[list[int]]  # columns that are drawn together
     group: FloatArray  # (n_targets, n_rows): which rows a target adds up
     n_points: int  # of a batch, a power of two
-    n_permutations: int | None  # of a batch; None lets the number of players decide
     seeds: Sequence[int]  # one per batch
 
     def estimate(self) -> tuple[FloatArray, FloatArray]:
@@ -501,15 +469,14 @@ class Redraws:
 
         alone = [redraw(frozenset([i])) for i in range(n_players)]
         others = [redraw(everyone - {i}) for i in range(n_players)]
-        n_orders = _orders(n_players, self.n_permutations)
-        if n_orders is None:
+        if n_players <= _LARGEST_WHOLE_GAME:
             costs = [
                 cost(frozenset(i for i in everyone if position >> i & 1))
                 for position in range(2**n_players)
             ]
             effects = subset_shapley(np.array(costs).T, n_players) * variance[:, None]
         else:
-            orders = [generator.permutation(n_players) for _ in range(n_orders)]
+            orders = [generator.permutation(n_players) for _ in range(_ORDERS)]
             effects = _shapley_of_orders(cost, orders)
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]

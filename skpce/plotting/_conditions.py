@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import (
     MOST_REPEATS,
     FloatArray,
+    IndexArray,
     OutputGroups,
     RandomState,
     as_table,
     check_integer,
-    check_option,
     check_real,
     check_rows,
     correlations_of,
@@ -31,16 +30,13 @@ from .._checks import (
 )
 from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
-from .._fonts import label
 from .._input_laws.families import InputOutsideSupportWarning
 from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
-from ..inspection._reading import Reading, expansion_of, final_estimator
+from ..inspection._reading import expansion_of, final_estimator
 from ._style import (
-    LETTER,
     NO_VARIANCE,
     UNEXPLAINED_COLOR,
-    check_position,
     color,
     draw_heat_map,
     given_floats,
@@ -50,7 +46,6 @@ from ._style import (
     make_axes,
     make_panels,
     name_columns,
-    points_across,
     readable,
     series_style,
 )
@@ -58,13 +53,12 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-QUANTITIES = ("q2", "first_order", "total_order")
 # Q² far below zero means no more than "useless" and would hide the rest.
 _LOWEST = -1.0
 
 
 class ConvergenceDisplay:
-    """Held-out Q², or indices, against the size of the ensemble.
+    """Held-out Q² against the size of the ensemble.
 
     Thin lines are repetitions, each with its own held-out members and its own nested
     subsets of the others; the thick line is their median. A curve that still rises
@@ -75,13 +69,9 @@ class ConvergenceDisplay:
     sizes : array-like of int of shape (n_sizes,)
         Members of each fit.
     values : array-like of shape (n_repeats, n_sizes, n_curves)
-        Q² or indices.
+        Q².
     curve_names : sequence of str
-        Steps or outputs (Q²), or inputs (indices).
-    quantity : {"q2", "first_order", "total_order"}, default="q2"
-        What the values are.
-    title : str, default=""
-        Which step or output the indices are of.
+        Steps or outputs.
 
     Attributes
     ----------
@@ -112,14 +102,10 @@ class ConvergenceDisplay:
         sizes: ArrayLike,
         values: ArrayLike,
         curve_names: Sequence[str],
-        *,
-        quantity: str = "q2",
-        title: str = "",
     ) -> None:
         self.sizes: NDArray[np.int64] = np.asarray(sizes, dtype=np.int64)
         self.values: FloatArray = np.asarray(values, dtype=np.float64)
         self.curve_names: list[str] = list(curve_names)
-        self.quantity, self.title = quantity, title
 
     @classmethod
     def from_estimator(
@@ -129,8 +115,6 @@ class ConvergenceDisplay:
         y: ArrayLike,
         *,
         sizes: Sequence[int] | None = None,
-        quantity: str = "q2",
-        step: int | str = 0,
         test_size: float = 0.25,
         n_repeats: int = 5,
         random_state: RandomState = 0,
@@ -151,12 +135,6 @@ class ConvergenceDisplay:
             Policies, or real outputs.
         sizes : sequence of int or None, default=None
             Members of each fit; None means up to six sizes in geometric progression.
-        quantity : {"q2", "first_order", "total_order"}, default="q2"
-            Held-out Q² of every step or output, or indices of one of them as shares
-            of the total variance: times the held-out Q², at least 0.
-        step : int or str, default=0
-            Which step or output the indices are of, by position or name; unused for
-            Q².
         test_size : float, default=0.25
             Share of the members that is held out.
         n_repeats : int, default=5
@@ -169,14 +147,8 @@ class ConvergenceDisplay:
             As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Notes
-        -----
-        Behind a PCA each fit has components of its own: the curve of an input is
-        then that of the component of this rank, and components may change places.
         """
         owner = "ConvergenceDisplay.from_estimator"
-        check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
         inputs, targets = _rows(owner, "X", X), _rows(owner, "y", y)
@@ -191,14 +163,13 @@ class ConvergenceDisplay:
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        refit = _Refit(pipeline, inputs, targets, quantity, step, outputs).with_mask()
+        known = *_with_mask(pipeline, inputs, targets), outputs
         found = workers(n_jobs)(
-            delayed(refit.curve)(order, n_test, chosen) for order in orders
+            delayed(_q2_of_subsets)(*known, order[:n_test], order[n_test:], chosen)
+            for order in orders
         )
-        values = np.array([rows for rows, _, _ in found])
-        _, names, title = found[0]
-        display = cls(chosen, values, names, quantity=quantity, title=title)
-        return display.plot(ax=ax, **kwargs)
+        values = np.array([rows for rows, _ in found])
+        return cls(chosen, values, found[0][1]).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ConvergenceDisplay:
         """Draw the curves, on ``ax`` or, without one, in a new figure.
@@ -206,7 +177,6 @@ class ConvergenceDisplay:
         ``kwargs`` are passed on to ``Axes.plot`` for the medians.
         """
         ax = make_axes(ax, (7.0, max(4.0, 0.9 + 0.24 * len(self.curve_names))))
-        is_q2 = self.quantity == "q2"
         self.lines_: list[Any] = []
         marks = []
         for curve, name in enumerate(self.curve_names):
@@ -219,81 +189,57 @@ class ConvergenceDisplay:
         ax.set_xticks(self.sizes, [str(size) for size in self.sizes])
         ax.minorticks_off()
         ax.set_xlabel("members")
-        ax.set_ylabel("Q² of held-out members" if is_q2 else "share of the variance")
+        ax.set_ylabel("Q² of held-out members")
         finite = self.values[np.isfinite(self.values)]
         lowest = float(finite.min(initial=0.0))
         ax.axhline(0.0, color="#999999", linewidth=0.8)
         ax.set_ylim(max(lowest - 0.05, _LOWEST) if lowest < 0 else 0.0, 1.03)
-        width = int(points_across(ax) / LETTER)
-        notes = [label(self.title, width)] if self.title else []
         if lowest < _LOWEST or np.isneginf(self.values).any():
-            notes.append("values below −1 are not shown")
-        if notes:
-            ax.set_title("\n".join(notes), fontsize=9)
+            ax.set_title("values below −1 are not shown", fontsize=9)
         legend_right(ax, self.curve_names, self.lines_, marks=marks)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
 
 
-@dataclass(frozen=True)
-class _Refit:
-    """Fits a pipeline on subsets and scores it on members that are held out."""
+def _with_mask(pipeline: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Fix the mask by all members, so that no subset infers another."""
+    _, last = final_estimator(pipeline)
+    if not hasattr(last, "fit") or not hasattr(last, "get_params"):
+        raise ValueError(
+            f"The pipeline ends in {last!r}; expected an estimator that can be "
+            "fitted to subsets."
+        )
+    pipeline, y, _, _ = with_amalgamated(pipeline, y)
+    _, last = final_estimator(pipeline)
+    if getattr(last, "mask", None) is not None:  # of compositions
+        owner = "ConvergenceDisplay.from_estimator"
+        geometry = composition_geometry(y, last.steps, last.mask, owner)
+        pipeline = with_parameters(pipeline, mask=geometry.mask)
+    return pipeline, X, y
 
-    pipeline: Any
-    X: Any
-    y: Any
-    quantity: str
-    step: int | str
-    outputs: OutputGroups
 
-    def with_mask(self) -> _Refit:
-        """Fix the mask by all members, so that no subset infers another."""
-        _, last = final_estimator(self.pipeline)
-        if not hasattr(last, "fit") or not hasattr(last, "get_params"):
-            raise ValueError(
-                f"The pipeline ends in {last!r}; expected an estimator that can be "
-                "fitted to subsets."
-            )
-        pipeline, y, _, _ = with_amalgamated(self.pipeline, self.y)
-        _, last = final_estimator(pipeline)
-        if getattr(last, "mask", None) is not None:  # of compositions
-            owner = "ConvergenceDisplay.from_estimator"
-            geometry = composition_geometry(y, last.steps, last.mask, owner)
-            pipeline = with_parameters(pipeline, mask=geometry.mask)
-        return replace(self, pipeline=pipeline, y=y)
-
-    def curve(
-        self, order: Any, n_test: int, sizes: Sequence[int]
-    ) -> tuple[FloatArray, list[str], str]:
-        """Return the values (n_sizes, n_curves), the curves' names and a title."""
-        test, train = order[:n_test], order[n_test:]
-        found = [self._values(train[:size], test) for size in sizes]
-        n_curves = {len(values) for values, _, _ in found}
-        if len(n_curves) > 1:
-            raise ValueError(
-                f"The fits to subsets have {min(n_curves)} to {max(n_curves)} inputs, "
-                "as a search may choose: their indices make no curves. Use "
-                "quantity='q2', or fix the number of inputs."
-            )
-        return np.array([values for values, _, _ in found]), *found[0][1:]
-
-    def _values(self, train: Any, test: Any) -> tuple[FloatArray, list[str], str]:
-        model = with_parameters(self.pipeline)
-        model.fit(take(self.X, train), take(self.y, train))
-        with warnings.catch_warnings():  # a part of the members has a part of the range
+def _q2_of_subsets(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    outputs: OutputGroups,
+    test: IndexArray,
+    train: IndexArray,
+    sizes: Sequence[int],
+) -> tuple[list[FloatArray], tuple[str, ...]]:
+    """Return Q² of fits to the first members of a set, and the names of the outputs."""
+    observed = np.asarray(take(y, test), dtype=np.float64)
+    found = []
+    for size in sizes:
+        model = with_parameters(pipeline)
+        model.fit(take(X, train[:size]), take(y, train[:size]))
+        with warnings.catch_warnings():  # few members have a part of the range
             warnings.simplefilter("ignore", InputOutsideSupportWarning)
-            predicted = model.predict(take(self.X, test))
-        observed = np.asarray(take(self.y, test), dtype=np.float64)
-        reading = expansion_of(model, outputs=self.outputs)
-        expansion, q2 = reading.expansion, held_out_q2(reading, observed, predicted)
-        names = list(expansion.group_names)
-        if self.quantity == "q2":
-            return q2, names, ""
-        step = check_position("step", self.step, len(names), names)
-        indices = getattr(expansion.sobol_indices(), self.quantity)[step]
-        explained = np.clip(np.nan_to_num(q2[step]), 0.0, 1.0)
-        return indices * explained, list(expansion.input_names), names[step]
+            predicted = model.predict(take(X, test))
+        reading = expansion_of(model, outputs=outputs)
+        found.append(held_out_q2(reading, observed, predicted))
+    return found, reading.expansion.group_names
 
 
 def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
@@ -427,8 +373,14 @@ class EmbeddingDisplay:
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
         law, data = _quantiles(laws, inputs, random_state)
+        retained = [
+            shares
+            for _, step in reading.steps
+            if (shares := getattr(step, "explained_variance_ratio_", None)) is not None
+        ]
+        last = retained[-1] if retained else None
         shown = correlations_of(inputs), law, data, names
-        display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
+        display = cls(*shown, explained_variance_ratio=last)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> EmbeddingDisplay:
@@ -496,15 +448,6 @@ def _quantiles(
         distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
         data[:, i] = (data[:, i] - centre) / scale
     return distribution_quantiles, data
-
-
-def _retained_variance(reading: Reading) -> FloatArray | None:
-    """Return the shares that the last PCA-like step before the expansion retains."""
-    found = [
-        getattr(step, "explained_variance_ratio_", None) for _, step in reading.steps
-    ]
-    shares = [given_floats(one) for one in found if one is not None]
-    return shares[-1] if shares else None
 
 
 def _rows(owner: str, name: str, table: Any) -> Any:

@@ -16,7 +16,6 @@ from .._checks import (
     RandomState,
     check_draws,
     check_integer,
-    check_option,
     listed,
     make_generator,
     refuse_extremes,
@@ -49,7 +48,6 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
@@ -140,7 +138,6 @@ class MainEffectsDisplay:
         *,
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
-        quantity: str = "probability",
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
@@ -161,16 +158,11 @@ class MainEffectsDisplay:
             takes those that a surrogate was fitted on; for a regressor the range is
             then that of the distribution, without a rug.
         targets : sequence of int or str, or None, default=None
-            Which targets: parts such as ``"step:part"`` or coordinates of a
+            Which targets: parts such as ``"step:part"`` of a
             surrogate, or columns of real outputs, by position or name. None takes the
             six of the largest main effects.
         features : sequence of int or str, or None, default=None
             Which inputs; None takes all.
-        quantity : {"probability", "log_ratio"}, default="probability"
-            Of a surrogate only. Effects on log-ratios are exact; those on
-            probabilities are means over draws of the other inputs. With a
-            ``regressor`` of its own both are those of the expansion of its
-            predictions (``fidelity_`` is its quality).
         n_points : int, default=61
             Points of a curve.
         n_samples : int, default=1000
@@ -181,7 +173,6 @@ class MainEffectsDisplay:
             As in :meth:`plot`.
         """
         owner = "MainEffectsDisplay.from_estimator"
-        check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_points", n_points, low=2, high=10_000)
         check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
@@ -200,14 +191,14 @@ class MainEffectsDisplay:
         sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
-        if fitted is not None and quantity == "probability":
-            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
-            curves, unit = expansion, "probability"
+        if fitted is None:
+            effects, unit = _expansion_effects(expansion, grids, shown), "y"
+            if len(expansion.output_names) == 1:  # else the legend has the names
+                unit = expansion.output_names[0]
         else:
-            curves = expansion if fitted is None else _in_coordinates(fitted)
-            effects = _expansion_effects(curves, grids, shown)
-            unit = _unit(curves) if fitted is None else fitted.geometry.log_ratio
-        labels = curves.output_names
+            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
+            unit = "probability"
+        labels = expansion.output_names
         if not labels:
             raise ValueError(
                 "The pipeline has no step with a choice; expected at least one that "
@@ -216,7 +207,7 @@ class MainEffectsDisplay:
         chosen = _chosen_targets(targets, labels, effects)
         good = support_of(expansion, verdict).supported
         if good is not None:
-            rows = group_matrix(curves).argmax(axis=0)
+            rows = group_matrix(expansion).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
         display = cls(
             grids,
@@ -371,23 +362,6 @@ def _probabilities(fitted: FittedCompositions, inputs: FloatArray) -> FloatArray
     """Evaluate the expansion, also where a regressor predicts in its place."""
     clr = fitted.basis.combine(inputs, fitted.expansion.coefficients)
     return fitted.geometry.compositions(clr)
-
-
-def _unit(expansion: Expansion) -> str:
-    """Return the name of the only output; else the legend has the names."""
-    names = expansion.output_names
-    return names[0] if len(names) == 1 else "y"
-
-
-def _in_coordinates(fitted: FittedCompositions) -> Expansion:
-    """Return the expansion of the coordinates in which results are given."""
-    geometry = fitted.geometry
-    return fitted.expansion.mapped(
-        geometry.to_coordinates(np.eye(fitted.expansion.n_outputs)).T,
-        geometry.coordinate_names,
-        groups=geometry.step_of_coordinate,
-        group_names=geometry.layout.step_names,
-    )
 
 
 def _chosen_targets(

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, OutputGroups, check_option
-from .._expansion.intervals import SobolInterval
+from .._checks import FloatArray, IndexArray, OutputGroups, check_option
 from ..drivers import Answer
-from ..inspection._reading import expansion_of, renamed
+from ..inspection._reading import expansion_of
 from ._style import (
-    COLORS,
     NO_VARIANCE,
     NOT_SUPPORTED,
     draw_heat_map,
     draw_stacked,
     draw_whisker,
-    finish_bars,
     given_floats,
     hatch,
-    heads_of,
-    legend_right,
     make_axes,
-    make_panels,
     readable,
     refused,
     share_colors,
@@ -39,10 +32,9 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KINDS = ("stacked", "bars", "heatmap")
+KINDS = ("stacked", "heatmap")
 # Inputs with a segment, a column or a row of their own, and steps with a row.
 _MOST_ROWS = 12
-_MOST_PANELS = 6
 # Segments that are wide enough for an error.
 _VISIBLE = 0.01
 # Neighbouring whiskers are at different heights.
@@ -63,7 +55,7 @@ class SobolDisplay:
     ----------
     first_order : ndarray of shape (n_steps, n_features)
         First-order indices of the expansion. Noise-corrected ones may be negative
-        (drawn as bars or as a heat map, never stacked) or NaN (nothing is explained).
+        (drawn as a heat map, never stacked) or NaN (nothing is explained).
     unexplained : ndarray of shape (n_steps,)
         ``1 - Q²`` of each step, in [0, 1]; NaN for a step without choice.
     step_names, input_names : sequence of str
@@ -74,25 +66,19 @@ class SobolDisplay:
     sampled : bool, default=False
         Whether the indices are those of an expansion of another regressor's
         predictions at draws of its inputs; the axis is then labelled so.
-    total_order : ndarray of shape (n_steps, n_features) or None, default=None
-        Total indices, drawn beside the first-order ones as bars.
-    interval : SobolInterval or None, default=None
-        Intervals of the indices, from ``sobol_interval``; drawn as error bars where
-        these are shares of the variance (``of_variance``).
-    of_variance : bool, default=False
-        Whether indices and interval are shares of the variance of y already, as the
-        drivers of a verdict are; else they are multiplied by ``1 - unexplained``.
+    share_bounds : array-like of shape (2, n_steps, n_features) or None, default=None
+        Lower and upper ends of intervals of the shares, as a verdict has them, drawn as
+        error bars. The first-order indices are then shares of the variance already;
+        else they are multiplied by ``1 - unexplained``.
+    confidence_level : float, default=0.9
+        Of these intervals.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where the shares are; of bars the first panel.
-    axes_ : list of matplotlib Axes
-        One per step; only for bars.
+        Where the shares are.
     bars_ : list of matplotlib BarContainer
-        Stacked: one per input, interactions, and what is not predicted. Bars:
-        per step the first-order shares and, where they are known, the total ones, the
-        largest on top. Not for a heat map.
+        One per input, interactions, and what is not predicted; not for a heat map.
     image_ : matplotlib AxesImage
         Only for a heat map.
 
@@ -104,8 +90,8 @@ class SobolDisplay:
     -----
     Intervals of a verdict hold for all inputs of a step together, and contain the error
     of the fit. Without one none are drawn: those of the indices do not know the error
-    of Q². At most a dozen inputs and a dozen steps are
-    drawn: the inputs that explain least are added up as *others*.
+    of Q². At most a dozen inputs and a dozen steps are drawn: the inputs that explain
+    least are added up as *others*.
 
     Examples
     --------
@@ -127,46 +113,27 @@ class SobolDisplay:
         *,
         supported: Sequence[bool] | None = None,
         sampled: bool = False,
-        total_order: ArrayLike | None = None,
-        interval: SobolInterval | None = None,
-        of_variance: bool = False,
+        share_bounds: ArrayLike | None = None,
+        confidence_level: float = 0.9,
     ) -> None:
         self.first_order: FloatArray = np.asarray(first_order, dtype=np.float64)
         self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
         self.step_names: list[str] = list(step_names)
         self.input_names: list[str] = list(input_names)
         self.supported, self.sampled = supported, sampled
-        self.total_order = given_floats(total_order)
-        self.interval = interval
-        self.of_variance = of_variance
+        self.share_bounds = given_floats(share_bounds)
+        self.confidence_level = confidence_level
 
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = self._explained
-        first = np.nan_to_num(self.first_order) * self._scale
+        first = np.nan_to_num(self.first_order)
+        if self.share_bounds is None:
+            first = first * explained[:, np.newaxis]
         interactions = explained - first.sum(axis=1)
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
-
-    @property
-    def total_shares(self) -> FloatArray | None:
-        """Total indices as shares of the total variance (n_steps, n_features)."""
-        if self.total_order is None:
-            return None
-        return np.nan_to_num(self.total_order) * self._scale
-
-    @property
-    def share_bounds(self) -> FloatArray | None:
-        """Bounds of first-order and total shares (2, 2, n_steps, n_features).
-
-        The first axis is first order and total, the second lower and upper bound. None
-        without an interval of shares, as a verdict has it: that of indices does not
-        know the error of Q², by which these are multiplied.
-        """
-        if self.interval is None or not self.of_variance:
-            return None
-        return np.stack([self.interval.first_order, self.interval.total_order])
 
     @property
     def column_names(self) -> list[str]:
@@ -179,21 +146,13 @@ class SobolDisplay:
         explained[np.isnan(self.first_order).any(axis=1)] = 0.0
         return np.asarray(explained)
 
-    @property
-    def _scale(self) -> FloatArray:  # shape: (n_steps, 1)
-        """What makes indices shares of the variance of y."""
-        scale = self._explained[:, np.newaxis]
-        return np.ones_like(scale) if self.of_variance else scale
-
     @classmethod
     def from_estimator(
         cls,
         pipeline: Any,
         *,
-        unexplained: ArrayLike | None = None,
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
-        step_names: Sequence[str] | None = None,
         outputs: OutputGroups = None,
         kind: str = "stacked",
         ax: Axes | None = None,
@@ -203,18 +162,13 @@ class SobolDisplay:
 
         Parameters
         ----------
-        pipeline, unexplained, verdict, input_features, step_names, outputs
+        pipeline, verdict, input_features, outputs
             As in :meth:`from_fit`.
         kind, ax, **kwargs
             As in :meth:`plot`.
         """
         display = cls.from_fit(
-            pipeline,
-            unexplained=unexplained,
-            verdict=verdict,
-            input_features=input_features,
-            step_names=step_names,
-            outputs=outputs,
+            pipeline, verdict=verdict, input_features=input_features, outputs=outputs
         )
         return display.plot(ax=ax, kind=kind, **kwargs)
 
@@ -223,10 +177,8 @@ class SobolDisplay:
         cls,
         pipeline: Any,
         *,
-        unexplained: ArrayLike | None = None,
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
-        step_names: Sequence[str] | None = None,
         outputs: OutputGroups = None,
     ) -> SobolDisplay:
         """Collect the indices of a fitted estimator, without drawing.
@@ -237,10 +189,6 @@ class SobolDisplay:
             A :class:`skpce.CompositionalPCESurrogate` (its steps), a
             :class:`skpce.PolynomialChaosRegressor` (its outputs), or a Pipeline that
             ends in one.
-        unexplained : array-like of shape (n_steps,) or None, default=None
-            Share of the variance that is not predicted; None takes the shares of the
-            verdict, else the leave-one-out Q² of the last estimator. If given, shares
-            are first-order indices times what it leaves.
         verdict : Answer or None, default=None
             Gives the shares, and marks the steps or outputs that nothing is shown to
             drive. Real outputs have the groups of columns that it was made with. Where
@@ -248,8 +196,6 @@ class SobolDisplay:
         input_features : sequence of str or None, default=None
             Names of the inputs of the last estimator. None takes those of the
             transformers before it, ``pipeline[:-1].get_feature_names_out()``.
-        step_names : sequence of str or None, default=None
-            Names of the steps or outputs; None takes those of the estimator.
         outputs : dict or None, default=None
             Columns of real outputs that belong together, such as
             ``{"accuracy": 1, "logits": 10}``; names and numbers of columns, or their
@@ -260,28 +206,26 @@ class SobolDisplay:
             pipeline, None, input_features, outputs=outputs, verdict=verdict
         )
         expansion = reading.expansion
-        found = support_of(expansion, verdict, unexplained)
-        names = renamed("step_names", step_names, list(expansion.group_names))
-        if verdict is not None and unexplained is None and verdict.input_names:
+        support = support_of(expansion, verdict)
+        names = expansion.group_names
+        if verdict is not None and verdict.input_names:
+            drivers = verdict.drivers
             return cls(
-                verdict.drivers.first,
-                found.unexplained,
+                drivers.first,
+                support.unexplained,
                 names,
                 inputs_of(verdict, expansion.input_names),
-                supported=found.supported,
-                total_order=verdict.drivers.total,
-                interval=_interval_of_drivers(verdict),
-                of_variance=True,
+                supported=support.supported,
+                share_bounds=np.stack([drivers.first_low, drivers.first_high]),
+                confidence_level=verdict.confidence_level,
             )
-        indices = expansion.sobol_indices()
         return cls(
-            indices.first_order,
-            found.unexplained,
+            expansion.sobol_indices().first_order,
+            support.unexplained,
             names,
             expansion.input_names,
-            supported=found.supported,
+            supported=support.supported,
             sampled=reading.is_sampled,
-            total_order=indices.total_order,
         )
 
     def some(self, steps: Iterable[int]) -> SobolDisplay:
@@ -293,15 +237,22 @@ class SobolDisplay:
         found.step_names = [self.step_names[step] for step in chosen]
         if self.supported is not None:
             found.supported = [self.supported[step] for step in chosen]
-        if self.total_order is not None:
-            found.total_order = self.total_order[chosen]
-        if self.interval is not None:
-            found.interval = replace(
-                self.interval,
-                first_order=self.interval.first_order[:, chosen],
-                total_order=self.interval.total_order[:, chosen],
-                shapley=self.interval.shapley[:, chosen],
-            )
+        if self.share_bounds is not None:
+            found.share_bounds = self.share_bounds[:, chosen]
+        return found
+
+    def of_inputs(self, chosen: IndexArray) -> SobolDisplay:
+        """Return the shares of some inputs, by position, and of the others together."""
+        n_others = len(self.input_names) - len(chosen)
+        if not n_others:
+            return self
+        others = np.delete(self.first_order, chosen, axis=1).sum(axis=1)
+        found = copy(self)
+        found.first_order = np.column_stack([self.first_order[:, chosen], others])
+        names = [self.input_names[i] for i in chosen]
+        found.input_names = [*names, f"others ({n_others})"]
+        if self.share_bounds is not None:
+            found.share_bounds = self.share_bounds[..., chosen]
         return found
 
     def plot(
@@ -311,59 +262,50 @@ class SobolDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, sequence of them or None, default=None
-            Where to draw; bars divide it, or have one per step. None makes a figure.
-        kind : {"stacked", "bars", "heatmap"}, default="stacked"
-            One bar per step; a panel per step with first-order and total shares side
-            by side; or a table in colours.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        kind : {"stacked", "heatmap"}, default="stacked"
+            One bar per step, or a table in colours.
         **kwargs
             Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
         """
         check_option("SobolDisplay.plot", "kind", kind, KINDS)
-        most = _MOST_PANELS if kind == "bars" else _MOST_ROWS
         n_steps = len(self.step_names)
-        shown = self.some(range(min(n_steps, most)))
-        notes = [] if n_steps <= most else [f"{most} of {n_steps} are shown"]
-        if kind == "bars":
-            panels, self.bars_ = shown._plot_panels(ax, notes, kwargs)
-            self.axes_ = panels
-        elif kind == "heatmap":
-            panels, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+        shown = self.some(range(min(n_steps, _MOST_ROWS)))
+        is_part = n_steps > _MOST_ROWS
+        notes = [f"{_MOST_ROWS} of {n_steps} are shown"] if is_part else []
+        if kind == "heatmap":
+            drawn, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
         else:
-            panels, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
-        self.ax_, self.figure_ = readable(*panels)
+            drawn, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(drawn)
         return self
 
     @property
     def _columns(self) -> tuple[FloatArray, list[str], FloatArray | None]:
         """Shares, names and errors of at most a dozen inputs, others and the rest."""
-        shares, names, bounds = self.shares, self.input_names, self.share_bounds
-        first = shares[:, : len(names)]
-        chosen = np.arange(len(names))
-        if len(names) > _MOST_ROWS:
-            order = np.argsort(-np.abs(first).sum(axis=0), kind="stable")
-            chosen = np.sort(order[: _MOST_ROWS - 1])
-        others = np.delete(first, chosen, axis=1)
-        columns = [first[:, chosen], shares[:, -2:]]
-        kept = [names[i] for i in chosen]
-        if others.shape[1]:
-            columns.insert(1, others.sum(axis=1, keepdims=True))
-            kept.append(f"others ({others.shape[1]})")
-        error = None
-        if bounds is not None:
-            error = _distances(bounds[0][..., chosen], first[:, chosen])
-        return np.hstack(columns), share_names(kept), error
+        shown, n_inputs = self, len(self.input_names)
+        if n_inputs > _MOST_ROWS:
+            size = np.abs(self.shares[:, :n_inputs]).sum(axis=0)
+            order = np.argsort(-size, kind="stable")
+            shown = self.of_inputs(np.sort(order[: _MOST_ROWS - 1]))
+        shares, bounds = shown.shares, shown.share_bounds
+        if bounds is None:
+            return shares, shown.column_names, None
+        first = shares[:, : bounds.shape[2]]
+        errors = np.stack([first - bounds[0], bounds[1] - first])
+        return shares, shown.column_names, np.maximum(np.nan_to_num(errors), 0.0)
 
     def _plot_stacked(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], list[Any]]:
+    ) -> tuple[Any, list[Any]]:
         shares, names, errors = self._columns
         n_steps = len(self.step_names)
         lowest = float(self.shares.min(initial=0.0))
         if lowest < 0.0:
             raise ValueError(
                 f"kind='stacked' cannot show a share of {lowest:.3g}; expected "
-                "kind='bars' or kind='heatmap'."
+                "kind='heatmap'."
             )
         ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
@@ -383,69 +325,11 @@ class SobolDisplay:
                 for number, (bars, low, high) in enumerate(seen):
                     height = position + _HEIGHTS[number % len(_HEIGHTS)]
                     draw_whisker(ax, bars[step], (low, high), height)
-        return [ax], drawn
-
-    def _plot_panels(
-        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], list[Any]]:
-        n_steps, n_rows = len(self.step_names), min(len(self.input_names), _MOST_ROWS)
-        n_columns = min(n_steps, 2)
-        size = 5.6 * n_columns, -(-n_steps // n_columns) * (1.9 + 0.36 * n_rows)
-        panels = make_panels(ax, n_steps, size, n_columns=n_columns)
-        drawn: list[Any] = []
-        for step, panel in enumerate(panels):
-            drawn += self._plot_panel(panel, step, kwargs)
-            panel.set_xlabel(self._axis_label())
-        panels[-1].set_xlabel("\n".join([self._axis_label(), *notes]))
-        low = min(panel.get_xlim()[0] for panel in panels)
-        high = max(max(panel.get_xlim()[1] for panel in panels), 0.1)
-        for panel in panels:  # on one scale
-            panel.set_xlim(min(low, 0.0) if self.shares.min() < 0.0 else 0.0, high)
-        if self.total_order is not None:
-            words = (
-                ("alone", "in all") if self.of_variance else ("first order", "total")
-            )
-            legend_right(panels[n_columns - 1], words, looks=COLORS[:2])
-        return panels, drawn
-
-    def _plot_panel(self, ax: Any, step: int, kwargs: dict[str, Any]) -> list[Any]:
-        """Draw the inputs of one step, the largest on top."""
-        tables = [self.shares[step, : len(self.input_names)]]
-        if self.total_shares is not None:
-            tables.append(self.total_shares[step])
-        if np.isnan(self.unexplained[step]):
-            tables = [np.zeros_like(table) for table in tables]
-        bounds = self.share_bounds
-        order = np.argsort(-tables[-1], kind="stable")[:_MOST_ROWS]
-        thickness = 0.8 / len(tables)
-        places = np.arange(len(order))
-        drawn = []
-        for number, table in enumerate(tables):
-            down = (number - (len(tables) - 1) / 2.0) * thickness
-            style: dict[str, Any] = {"color": COLORS[number], "height": thickness}
-            if bounds is not None:
-                pair = bounds[number][:, step]
-                style["xerr"] = _distances(pair, table)[:, order]
-                style["error_kw"] = {"elinewidth": 1.0, "capsize": 2}
-            drawn.append(ax.barh(places + down, table[order], **(style | kwargs)))
-            if self._refused[step]:
-                hatch(drawn[-1])
-        names = [self.input_names[i] for i in order]
-        finish_bars(ax, places, names, self._heads(step))
-        ax.invert_yaxis()
-        return drawn
-
-    def _heads(self, step: int) -> list[str]:
-        """Name a step, and say how many of its inputs are shown."""
-        rest = self.unexplained[step]
-        heads = heads_of(self.step_names[step], rest, not self._refused[step])
-        if len(self.input_names) > _MOST_ROWS and not np.isnan(rest):
-            heads.append(f"{_MOST_ROWS} of {len(self.input_names)} inputs are shown")
-        return heads
+        return ax, drawn
 
     def _plot_heat_map(
         self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], Any]:
+    ) -> tuple[Any, Any]:
         shares, names, distances = self._columns
         n_steps = len(self.step_names)
         ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.5 * n_steps))
@@ -461,24 +345,17 @@ class SobolDisplay:
         heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
         style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
         style["scale"] = self._axis_label("\n")
-        return [ax], draw_heat_map(ax, shares, self.step_names, names, **style)
+        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
 
     def _axis_label(self, separator: str = " ") -> str:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""
-        if self.interval is not None and self.of_variance:
-            level = 100.0 * self.interval.confidence_level
-            tail += f"{separator}({level:.3g} % intervals)"
+        if self.share_bounds is not None:
+            tail += f"{separator}({100.0 * self.confidence_level:.3g} % intervals)"
         return f"share of the variance{tail}"
 
     @property
     def _refused(self) -> Any:  # shape: (n_steps,)
         return refused(self.supported, ~np.isnan(self.unexplained))
-
-
-def _distances(bounds: FloatArray, values: FloatArray) -> FloatArray:
-    """Return how far both bounds are from values, which may lie outside them."""
-    distances = np.stack([values - bounds[0], bounds[1] - values])
-    return np.asarray(np.maximum(np.nan_to_num(distances), 0.0))
 
 
 def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:
@@ -488,14 +365,3 @@ def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:
     """
     tested = verdict.input_names
     return list(names if len(tested) == len(names) else tested)
-
-
-def _interval_of_drivers(verdict: Answer) -> SobolInterval:
-    """Return the intervals of a verdict: shares of the variance of y."""
-    table = verdict.drivers
-    first = np.stack([table.first_low, table.first_high])
-    total = np.stack([table.total_low, table.total_high])
-    unknown = np.full_like(first, np.nan)
-    return SobolInterval(
-        first, total, unknown, verdict.confidence_level, "simultaneous"
-    )

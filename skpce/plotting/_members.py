@@ -11,21 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
-    Mask,
     OutputGroups,
     RandomState,
-    Steps,
     as_floats,
     check_integer,
     check_real,
     check_rows,
     fail,
     listed,
-    refuse_not_finite,
 )
-from .._compositions.outputs import checked_outputs, read_outputs
+from .._compositions.outputs import checked_outputs
 from .._compositions.scoring import checked_policies
-from .._expansion.predictive import QUANTILE, tails
 from .._fonts import label, labels
 from ..inspection import Result
 from ..inspection._reading import (
@@ -44,7 +40,6 @@ from ._style import (
     hide_spines,
     legend_below,
     make_axes,
-    points_across,
     points_beside,
     readable,
     series_style,
@@ -67,9 +62,6 @@ class PolicyDistributionDisplay:
         Labels of the parts.
     step_name : str
         Title.
-    horizontal : bool or None, default=None
-        Whether parts are rows. None makes them rows when their names are too long
-        for a column each.
 
     Attributes
     ----------
@@ -93,11 +85,10 @@ class PolicyDistributionDisplay:
         part_names: Any,
         *,
         step_name: str = "",
-        horizontal: bool | None = None,
     ) -> None:
         self.mean, self.spread = mean, spread
         self.part_names: list[str] = list(part_names)
-        self.step_name, self.horizontal = step_name, horizontal
+        self.step_name = step_name
 
     @classmethod
     def from_samples(
@@ -194,24 +185,14 @@ class PolicyDistributionDisplay:
         )
         return display.plot(ax=ax, **kwargs)
 
-    @property
-    def is_horizontal(self) -> bool:
-        """Whether parts are rows."""
-        if self.horizontal is not None:
-            return self.horizontal
-        longest = max(len(str(name)) for name in self.part_names)
-        return len(self.part_names) * longest > 30
-
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PolicyDistributionDisplay:
         """Draw means, and bars of one standard deviation that end at 0 and 1.
 
         ``ax`` None makes a figure; ``kwargs`` are passed on to ``Axes.errorbar``.
         """
         n_parts = len(self.part_names)
-        lying = self.is_horizontal
-        size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
         further = min(len(str(self.step_name)) // 28, 2)  # lines of the title
-        ax = make_axes(ax, (max(4.0, size[0]), size[1] + 0.2 * further))
+        ax = make_axes(ax, (6.4, 1.4 + 0.24 * n_parts + 0.2 * further))
         reach = 0.15 if len(self.mean) < 3 else 0.25
         offsets, is_cut = np.linspace(-reach, reach, len(self.mean)), False
         drawn = []
@@ -225,26 +206,19 @@ class PolicyDistributionDisplay:
                 "fmt": "os^D"[position % 4],
                 "color": color(position),
                 "label": label(name),
-                "xerr" if lying else "yerr": error,
+                "xerr": error,
             }
-            centre = (mean, places) if lying else (places, mean)
             style |= {"capsize": 2, "markersize": 4}
-            drawn.append(ax.errorbar(*centre, **(style | kwargs)))
+            drawn.append(ax.errorbar(mean, places, **(style | kwargs)))
         names = labels(self.part_names, 36, 1)
-        what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
+        ax.set_yticks(np.arange(n_parts), names)
+        ax.set_ylim(n_parts - 0.5, -0.5)
         # A margin under zero, so that small probabilities are whole markers.
-        if lying:
-            ax.set_yticks(np.arange(n_parts), names)
-            ax.set_ylim(n_parts - 0.5, -0.5)
-            top = ax.get_xlim()[1]
-            ax.set_xlim(-0.02 * top, top)
-            ax.set_xlabel(f"probability {what}")
-        else:
-            ax.set_xticks(np.arange(n_parts), names)
-            top = ax.get_ylim()[1]
-            ax.set_ylim(-0.02 * top, top)
-            ax.set_ylabel(f"probability\n{what}")
-        room = points_beside(ax, names) if lying else points_across(ax)
+        top = ax.get_xlim()[1]
+        ax.set_xlim(-0.02 * top, top)
+        cut = ", cut at 0 and 1" if is_cut else ""
+        ax.set_xlabel(f"probability (mean ± 1 s.d.{cut})")
+        room = points_beside(ax, names)
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
         legend_below(ax, drawn, self.mean)
         hide_spines(ax)
@@ -267,19 +241,6 @@ def _grouped(
         for name, values in arrays.items()
     }
     return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
-
-
-def _checked_draws(given: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Return finite draws of members as in y, of this shape, or of one member."""
-    values = as_floats(given, "draws")
-    one = (1, *shape[1:])
-    if values.shape[1:] not in (shape, one) or not values.size:
-        raise ValueError(
-            f"draws has an array of shape {values.shape}; expected (n_draws, ...) with "
-            f"{shape} as in y, or {one}, behind."
-        )
-    refuse_not_finite(values, "draws")
-    return values
 
 
 def _checked_levels(levels: Any) -> list[float]:
@@ -398,57 +359,6 @@ class CoverageDisplay:
         }
         what = "values" if is_real else "probabilities"
         display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
-        return display.plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y: ArrayLike,
-        draws: Mapping[str, ArrayLike],
-        *,
-        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
-        steps: Steps = None,
-        mask: Mask = "infer",
-        outputs: OutputGroups = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> CoverageDisplay:
-        """Draw the coverage of central intervals of given draws.
-
-        Parameters
-        ----------
-        y : array-like of shape (n_members, n_parts)
-            Policies of held-out members, or real outputs.
-        draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
-            Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
-            one that all members share.
-        steps, mask
-            As in :func:`skpce.metrics.coverage_interval`; of policies.
-        outputs : dict or None, default=None
-            As in :meth:`StepVarianceDisplay.from_predictions`.
-        levels, ax, **kwargs
-            As in :meth:`from_estimator`.
-        """
-        owner = "CoverageDisplay.from_predictions"
-        levels = _checked_levels(levels)
-        if not isinstance(draws, Mapping) or not draws:
-            raise fail(owner, "draws", "a dict of names to arrays of draws", draws)
-        read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
-        shape = np.shape(np.asarray(y))
-        tables = {name: _checked_draws(given, shape) for name, given in draws.items()}
-        score = partial(coverage_interval, y, steps=steps, mask=mask)
-        if not read.are_compositions:
-            values = np.asarray(y, dtype=np.float64).reshape(shape[0], -1)
-            score = partial(output_coverage, values, groups=read.group_of_coordinate)
-        coverages = {
-            name: [
-                _mean_of(score(*np.quantile(table, ends, axis=0, method=QUANTILE)))
-                for ends in map(tails, levels)
-            ]
-            for name, table in tables.items()
-        }
-        what = "probabilities" if read.are_compositions else "values"
-        display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:

@@ -9,19 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, OutputGroups, check_integer, check_option
+from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
 from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of
 from ._style import (
     COLORS,
+    LINE,
+    NO_VARIANCE,
+    NOT_PREDICTED,
+    NOT_SUPPORTED,
     check_position,
     draw_heat_map,
-    finish_bars,
     hatch,
-    heads_of,
+    hide_spines,
     make_axes,
     make_panels,
+    name_rows,
     readable,
     refuse_other_steps,
 )
@@ -171,30 +176,27 @@ class RewardEffectsDisplay:
         check_option(owner, "measure", measure, MEASURES)
         check_option(owner, "kind", kind, ("bars", "heatmap"))
         check_integer(owner, "n_shown", n_shown, low=1)
+        effects = self.effects
         if kind == "heatmap":
-            target = check_position("target", target, len(self.effects.target_names))
+            target = check_position("target", target, len(effects.target_names))
             shown = self.leading(target, measure, n_shown)
             self._plot_heat_map(ax, target, shown, kwargs)
         else:
-            self._plot_bars(ax, measure, n_shown, kwargs)
+            n_targets = len(effects.target_names)
+            n_bars = min(n_shown, len(effects.feature_names))
+            n_columns = min(n_targets, 2)
+            n_rows = -(-n_targets // n_columns)
+            size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
+            self.axes_ = make_panels(ax, n_targets, size, n_columns=n_columns)
+            self.bars_: list[Any] = []
+            for place, panel in enumerate(self.axes_):
+                shown = self.leading(place, measure, n_shown)
+                bars = self._plot_bars(panel, place, measure, shown, kwargs)
+                self.bars_.append(bars)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_bars(
-        self, ax: Any, measure: str, n_shown: int, kwargs: dict[str, Any]
-    ) -> None:
-        names = self.effects.target_names
-        n_bars = min(n_shown, len(self.effects.feature_names))
-        n_columns = min(len(names), 2)
-        n_rows = -(-len(names) // n_columns)
-        size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
-        self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
-        self.bars_: list[Any] = []
-        for target, panel in enumerate(self.axes_):
-            shown = self.leading(target, measure, n_shown)
-            self.bars_.append(self._draw_target(panel, target, measure, shown, kwargs))
-
-    def _draw_target(
         self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
     ) -> Any:
         values = getattr(self.effects, measure)[target, shown]
@@ -203,9 +205,13 @@ class RewardEffectsDisplay:
         style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
         double = None if errors is None else 2.0 * errors[target, shown]
         bars = ax.barh(places, values, xerr=double, **style)
+        heads = self._heads(target)
         names = [self.effects.feature_names[i] for i in shown]
-        finish_bars(ax, places, names, self._heads(target))
+        name_rows(ax, places, names, foot=LINE * (len(heads) + 4))
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set_title("\n".join(heads), loc="left", fontsize=10)
         ax.set_xlabel(self._label(measure))
+        hide_spines(ax)
         if not self.supported[target]:
             hatch(bars)
         return bars
@@ -217,8 +223,12 @@ class RewardEffectsDisplay:
         return MEASURES[measure]
 
     def _heads(self, target: int) -> list[str]:
-        name, rest = self.effects.target_names[target], self.unexplained[target]
-        return heads_of(name, rest, self.supported[target])
+        heads = [label(self.effects.target_names[target])]
+        rest = self.unexplained[target]
+        if np.isnan(rest):
+            return [*heads, NO_VARIANCE]
+        tail = [] if self.supported[target] else [NOT_SUPPORTED]
+        return [*heads, f"{NOT_PREDICTED}: {rest:z.2f}", *tail]
 
     def _plot_heat_map(
         self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]

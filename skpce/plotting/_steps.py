@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import Mask, OutputGroups, Steps, listed
+from .._checks import Mask, OutputGroups, Steps
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
@@ -42,32 +42,22 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Label of each measure on its axis.
-MEASURES = {
+#: Measures of policies, and of real outputs in units of their own, as axes name them.
+_OF_POLICIES = {
     "aitchison_variance": "Aitchison variance (summed)",
     "variance_per_freedom": "Aitchison variance per degree of freedom",
-    "alr_sum": "sum of alr variances",
     "total_variation": "total variation to the mean policy",
-    "pairwise_total_variation": "total variation between members",
-    "jensen_shannon": "Jensen-Shannon divergence (nats)",
-    "mutual_information": "mutual information (nats)",
-    "normalized_total_variation": "total variation / largest possible",
-    "normalized_pairwise_total_variation": "pairwise total variation / largest",
-    "normalized_jensen_shannon": "Jensen-Shannon / largest possible",
-    "normalized_mutual_information": "mutual information / largest possible",
 }
-#: The same of real outputs, each in units of its own.
-OUTPUT_MEASURES = {
+_OF_OUTPUTS = {
     "variance": "variance (squared units of the output)",
     "variance_per_column": "variance per column (squared units)",
     "standard_deviation": "standard deviation (units of the output)",
 }
+# Measures whose bars are not cut into what is explained and the rest.
+_WHOLE = ("total_variation", "standard_deviation")
 # Smaller values are rounding: a step without choice.
 _ROUNDING = 1e-12
-DEFAULT_MEASURES = ("aitchison_variance", "variance_per_freedom", "total_variation")
 _PREDICTED = "predicted from the inputs"
-# Measures whose bars are cut into what is explained and the rest.
-_VARIANCES = {*DEFAULT_MEASURES[:2], "variance", "variance_per_column"}
 
 
 class StepVarianceDisplay:
@@ -136,7 +126,6 @@ class StepVarianceDisplay:
         *,
         steps: Steps = None,
         mask: Mask = "infer",
-        measures: Sequence[str] = DEFAULT_MEASURES,
         outputs: OutputGroups = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -153,7 +142,7 @@ class StepVarianceDisplay:
             Columns of real outputs that belong together, as in
             :func:`skpce.inspection.verdict`. Without it, ``steps`` and ``mask``, y
             that is no policies is real outputs.
-        measures, ax, **kwargs
+        ax, **kwargs
             As in :meth:`plot`.
         """
         owner = "StepVarianceDisplay.from_predictions"
@@ -162,7 +151,7 @@ class StepVarianceDisplay:
             found: Any = policy_fragility(y, steps=steps, mask=mask)
         else:
             found = output_spread(y, read.group_of_coordinate, read.names)
-        return cls(found).plot(ax=ax, measures=measures, **kwargs)
+        return cls(found).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -171,7 +160,6 @@ class StepVarianceDisplay:
         y: ArrayLike,
         *,
         verdict: Answer | None = None,
-        measures: Sequence[str] = DEFAULT_MEASURES,
         outputs: OutputGroups = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -184,76 +172,56 @@ class StepVarianceDisplay:
             As in :meth:`SobolDisplay.from_fit`.
         y : array-like of shape (n_members, n_parts)
             Policies of the members, or their real outputs (NaN where one failed).
-        measures, ax, **kwargs
+        ax, **kwargs
             As in :meth:`plot`.
         """
         reading = expansion_of(pipeline, outputs=outputs, verdict=verdict)
         found = spread_of(reading, y)
         support = support_of(reading.expansion, verdict)._asdict()
-        return cls(found, **support).plot(ax=ax, measures=measures, **kwargs)
+        return cls(found, **support).plot(ax=ax, **kwargs)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        measures: Sequence[str] = DEFAULT_MEASURES,
-        **kwargs: Any,
-    ) -> StepVarianceDisplay:
+    @property
+    def _measures(self) -> dict[str, str]:
+        """Measures of the panels, with their labels."""
+        columns = self.fragility.columns
+        if "variance" not in columns:
+            return _OF_POLICIES
+        several = (columns["columns"] > 1).any()
+        hidden = () if several else ("variance_per_column",)
+        return {name: text for name, text in _OF_OUTPUTS.items() if name not in hidden}
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> StepVarianceDisplay:
         """Draw the bars.
 
         Parameters
         ----------
         ax : matplotlib Axes, sequence of Axes or None, default=None
             Where to draw: one to be divided, or one per measure. None makes a figure.
-        measures : sequence of str, default=("aitchison_variance", \
-                "variance_per_freedom", "total_variation")
-            Fields of the fragility, one panel each; of real outputs "variance" and
-            "standard_deviation", and "variance_per_column" where one has several.
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        measures = self._checked_measures(measures)
+        measures = self._measures
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
         self.axes_ = make_panels(ax, len(measures), size)
-        self.bars_: list[Any] = [
-            self._plot_measure(panel, name, position, kwargs)
-            for position, (panel, name) in enumerate(
-                zip(self.axes_, measures, strict=True)
-            )
-        ]
-        if self.unexplained is not None and _VARIANCES.intersection(measures):
+        self.bars_: list[Any] = []
+        for panel, (name, text) in zip(self.axes_, measures.items(), strict=True):
+            self.bars_.append(self._plot_measure(panel, name, kwargs))
+            panel.set_xlabel(label(text, 24))
+        if self.unexplained is not None:
             plain = kwargs.get("color", color(0))
             names, looks = (_PREDICTED, NOT_PREDICTED), (plain, UNEXPLAINED_COLOR)
             legend_right(self.axes_[-1], names, looks=looks)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
-    def _checked_measures(self, measures: Sequence[str]) -> list[str]:
-        is_real = "variance" in self.fragility.columns
-        known = sorted(OUTPUT_MEASURES if is_real else MEASURES)
-        chosen = listed(measures, "measures", f"some of {known}")
-        if is_real and tuple(chosen) == DEFAULT_MEASURES:
-            several = (self.fragility.columns["columns"] > 1).any()
-            per_column = ["variance_per_column"] if several else []
-            return ["variance", *per_column, "standard_deviation"]
-        if not chosen or not all(isinstance(name, str) for name in chosen):
-            raise ValueError(f"measures must be some of {known}. Got {measures!r}.")
-        for name in chosen:
-            if name not in known:
-                raise ValueError(f"measures has {name!r}; expected some of {known}.")
-        return chosen
-
-    def _plot_measure(
-        self, ax: Any, name: str, position: int, kwargs: dict[str, Any]
-    ) -> Any:
+    def _plot_measure(self, ax: Any, name: str, kwargs: dict[str, Any]) -> Any:
         values = np.asarray(getattr(self.fragility, name), dtype=np.float64)
         lengths = np.nan_to_num(values)
         places = np.arange(len(values))[::-1]
-        is_variance = name in _VARIANCES
-        unexplained = self.unexplained if is_variance else None
+        unexplained = None if name in _WHOLE else self.unexplained
         # The colour of "explained" belongs to bars that are split.
-        plain = color(0) if self.unexplained is None or is_variance else "#555555"
+        plain = color(0) if unexplained is self.unexplained else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
         is_refused = refused(self.supported, _can_vary(self.fragility))
         if unexplained is not None:
@@ -266,25 +234,21 @@ class StepVarianceDisplay:
         else:
             whole = ax.barh(places, lengths, **style)
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
-        for place, value in zip(places, values, strict=True):
+        for place, value, length in zip(places, values, lengths, strict=True):
             text = "–" if np.isnan(value) else f"{value:.3g}"
-            is_rounding = name in MEASURES and abs(value) < _ROUNDING
-            text = "0" if is_rounding else text
-            start = 0.0 if np.isnan(value) else value
-            ax.text(start + 0.02 * longest, place, text, va="center", fontsize=8)
-        if position == 0:
+            if name in _OF_POLICIES and abs(value) < _ROUNDING:
+                text = "0"
+            ax.text(length + 0.02 * longest, place, text, va="center", fontsize=8)
+        if ax is self.axes_[0]:
             marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
             name_rows(ax, places, self.fragility.step_names, marks)
         else:
-            ax.set_yticks(places, [""] * len(values))
+            ax.set_yticks([])
         ax.set_ylim(-0.6, len(values) - 0.4)
         ax.set_xlim(0.0, 1.22 * longest)
         ax.locator_params(axis="x", nbins=4)
         ax.xaxis.set_major_formatter("{x:.3g}")  # a power of ten would hide the label
-        ax.set_xlabel(label((MEASURES | OUTPUT_MEASURES)[name], 24))
         hide_spines(ax)
-        if position:
-            ax.tick_params(left=False)
         return whole
 
 

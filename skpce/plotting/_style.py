@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, as_floats, import_extra, is_position
+from .._checks import FloatArray, import_extra, is_position
 from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label, labels
@@ -38,7 +38,7 @@ HATCH = "////"
 
 # Points that a letter, a digit, a line, and the space between entries of a legend take
 # at ten points of type.
-LETTER, _DIGIT, _LINE, _SPACE = 6.3, 5.5, 13.0, 5.0
+LETTER, _DIGIT, LINE, _SPACE = 6.3, 5.5, 13.0, 5.0
 # Letters of a line of a name, and lines.
 _WIDTH, _MOST_LINES = 28, 3
 # Points that a colour bar takes with its labels.
@@ -47,13 +47,7 @@ _COLOR_BAR = 75.0
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     """Return the given axes, or those of a new figure."""
-    if ax is not None:
-        if not hasattr(ax, "get_subplotspec"):
-            raise ValueError(f"ax must be axes of matplotlib or None. Got {ax!r}.")
-        return ax
-    plt = import_extra("matplotlib.pyplot", "plot", "a display")
-    _, ax = plt.subplots(figsize=figsize, layout="constrained")
-    return ax
+    return make_panels(ax, 1, figsize)[0]
 
 
 def given_floats(values: ArrayLike | None) -> FloatArray | None:
@@ -80,17 +74,9 @@ def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
     place["bbox_transform"] = below + shift
     column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
     texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
-    ax.legend(*_named(ax, drawn, texts), **place, frameon=False, ncols=2)
-
-
-def _named(
-    ax: Any, drawn: Sequence[Any], texts: Sequence[str]
-) -> tuple[list[Any], list[str]]:
-    """Return what a legend of the axes shows, with these texts of what is drawn."""
-    handles, known = ax.get_legend_handles_labels()
-    own = dict(zip(map(id, drawn), texts, strict=True))
-    pairs = zip(handles, known, strict=True)
-    return handles, [own.get(id(handle), text) for handle, text in pairs]
+    for one, text in zip(drawn, texts, strict=True):
+        one.set_label(text)
+    ax.legend(**place, frameon=False, ncols=2)
 
 
 def color(position: int) -> str:
@@ -129,32 +115,30 @@ def make_panels(
     width_ratios: Sequence[float] | None = None,
 ) -> list[Any]:
     """Return axes in rows: of a new figure, inside the given axes, or as given."""
-    n_columns = n_panels if n_columns is None else min(n_columns, n_panels)
+    n_columns = min(n_columns or n_panels, n_panels)
     n_rows = -(-n_panels // n_columns)
     if ax is None:
-        figure = make_axes(None, figsize).figure
-        figure.clear()
+        plt = import_extra("matplotlib.pyplot", "plot", "a display")
+        figure = plt.figure(figsize=figsize, layout="constrained")
         figure.get_layout_engine().set(wspace=0.04)
         grid = figure.add_gridspec(n_rows, n_columns, width_ratios=width_ratios)
-    elif not hasattr(ax, "get_subplotspec"):
-        given = list(np.ravel(np.asarray(ax, dtype=object)))
-        axes = [one for one in given if hasattr(one, "get_subplotspec")]
-        if len(given) != n_panels or len(axes) != n_panels:
-            raise ValueError(
-                f"ax has {len(axes)} axes of matplotlib; expected one or {n_panels}."
-            )
-        return given
-    elif n_panels == 1:
-        return [ax]
-    elif ax.get_subplotspec() is None:
-        raise ValueError(
-            f"ax={ax!r} belongs to no grid of subplots and cannot be divided; give "
-            f"{n_panels} axes instead."
-        )
     else:
-        ax.set_axis_off()
-        figure = ax.figure
-        spec = ax.get_subplotspec()
+        given = np.ravel(np.asarray(ax, dtype=object)).tolist()
+        axes = [one for one in given if hasattr(one, "get_subplotspec")]
+        if len(given) not in (1, n_panels) or len(axes) != len(given):
+            expected = "one" if n_panels == 1 else f"one or {n_panels}"
+            raise ValueError(
+                f"ax has {len(axes)} axes of matplotlib; expected {expected}."
+            )
+        if len(axes) == n_panels:
+            return axes
+        figure, spec = axes[0].figure, axes[0].get_subplotspec()
+        if spec is None:
+            raise ValueError(
+                f"ax={ax!r} belongs to no grid of subplots and cannot be divided; give "
+                f"{n_panels} axes instead."
+            )
+        axes[0].set_axis_off()
         grid = spec.subgridspec(n_rows, n_columns, width_ratios=width_ratios)
     places = [divmod(panel, n_columns) for panel in range(n_panels)]
     return [figure.add_subplot(grid[row, column]) for row, column in places]
@@ -179,13 +163,19 @@ def legend_right(
 
     room = size_in_points(ax.figure)[1] * ax.get_position().y1
     texts = _marked(names, marks, width, room / max(len(names), 1) - _SPACE)
+    place: dict[str, Any] = {
+        "loc": "upper left",
+        "bbox_to_anchor": (1.0, 1.0),
+        "frameon": False,
+    }
     if looks is None:
-        handles, texts = _named(ax, drawn, texts)
+        for one, text in zip(drawn, texts, strict=True):
+            one.set_label(text)
     else:
         styles = [x if isinstance(x, dict) else {"facecolor": x} for x in looks]
-        handles = [Patch(**style) for style in styles]
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    ax.legend(handles, texts, **place)
+        pairs = zip(styles, texts, strict=True)
+        place["handles"] = [Patch(**style, label=text) for style, text in pairs]
+    ax.legend(**place)
 
 
 def _marked(
@@ -193,7 +183,7 @@ def _marked(
 ) -> list[str]:
     """Label names with marks on as many lines as a height in points holds."""
     marks = [""] * len(names) if marks is None else marks
-    lines = int(height / _LINE) - max((mark.count("\n") for mark in marks), default=0)
+    lines = int(height / LINE) - max((mark.count("\n") for mark in marks), default=0)
     texts = labels(names, width, min(max(lines, 1), _MOST_LINES))
     return [f"{text}{mark}" for text, mark in zip(texts, marks, strict=True)]
 
@@ -229,16 +219,6 @@ def hatch(bars: Iterable[Any]) -> None:
         bar.set_hatch(HATCH)
 
 
-def finish_bars(
-    ax: Any, places: Any, names: Sequence[Any], heads: Sequence[str]
-) -> None:
-    """Label the bars of a panel, from zero, and write lines above."""
-    name_rows(ax, places, names, foot=_LINE * (len(heads) + 4))
-    ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set_title("\n".join(heads), loc="left", fontsize=10)
-    hide_spines(ax)
-
-
 def draw_heat_map(
     ax: Any,
     values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
@@ -253,7 +233,7 @@ def draw_heat_map(
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
-    foot = name_columns(ax, columns, rows) + _LINE * len(heads)
+    foot = name_columns(ax, columns, rows) + LINE * len(heads)
     name_rows(ax, np.arange(len(rows)), rows, marks, foot)
     width = _points_per_column(ax, len(columns), rows)
     _write_cells(ax, image, np.asarray(values), errors, width)
@@ -269,7 +249,7 @@ def name_rows(
     places: Any,
     names: Sequence[Any],
     marks: Sequence[str] | None = None,
-    foot: float = 3.0 * _LINE,  # points that are taken above and below the rows
+    foot: float = 3.0 * LINE,  # points that are taken above and below the rows
 ) -> None:
     """Name places of the y axis, on as many lines as a row has room for."""
     height = (points_with_labels(ax)[1] - foot) / max(len(names), 1)
@@ -288,7 +268,7 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
     if angle:  # a second line would run into the next label
         names = labels(columns, 24, 1)
         longest = max(map(len, names))
-        angle = 45 if width > 1.4 * _LINE else 90
+        angle = 45 if width > 1.4 * LINE else 90
     ax.set_xticks(
         np.arange(len(names)),
         names,
@@ -298,27 +278,19 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
         rotation_mode="anchor" if angle else "default",
     )
     if angle:
-        return float(LETTER * longest * np.sin(np.radians(angle)) + _LINE)
-    return _LINE * max((1 + name.count("\n") for name in names), default=0)
+        return float(LETTER * longest * np.sin(np.radians(angle)) + LINE)
+    return LINE * max((1 + name.count("\n") for name in names), default=0)
 
 
 def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
     """Return the approximate width of a column, beside a colour bar and names."""
     names = [str(row)[:_WIDTH] for row in rows]
-    width = min(0.85 * points_across(ax), points_beside(ax, names, _COLOR_BAR))
-    return width / max(n_columns, 1)
+    return 0.85 * points_beside(ax, names, _COLOR_BAR) / max(n_columns, 1)
 
 
 def points_beside(ax: Any, lines: Iterable[str], taken: float = 0.0) -> float:
     """Return the approximate width of axes beside names of rows and what else is."""
-    if ax.figure.get_layout_engine() is None:
-        return points_across(ax)  # nothing makes room for labels
     return points_with_labels(ax)[0] - 0.88 * text_width(lines, 10.0) - taken
-
-
-def points_across(ax: Any) -> float:
-    """Return the width of axes before labels take their part of it."""
-    return float(size_in_points(ax.figure)[0] * ax.get_position().width)
 
 
 def size_in_points(figure: Any) -> FloatArray:
@@ -392,14 +364,6 @@ def draw_whisker(
     ax.plot([end], [place], "o", clip_on=False, **dot)
 
 
-def heads_of(name: Any, unexplained: float, supported: bool) -> list[str]:
-    """Name a step, what is not predicted of it, and whether it is supported."""
-    if np.isnan(unexplained):
-        return [label(name), NO_VARIANCE]
-    tail = [] if supported else [NOT_SUPPORTED]
-    return [label(name), f"{NOT_PREDICTED}: {unexplained:z.2f}", *tail]
-
-
 def write_over(ax: Any, position: float, text: str) -> None:
     """Write why a bar is not to be read over its end."""
     style = {"ha": "right", "va": "center", "fontsize": 9}
@@ -426,34 +390,15 @@ class Support(NamedTuple):
     supported: tuple[bool, ...] | None  # None without a verdict
 
 
-def support_of(
-    expansion: Expansion, verdict: Answer | None, unexplained: ArrayLike | None = None
-) -> Support:
-    """Take shares that are given, else what a verdict says, else leave-one-out Q²."""
-    supported = None
+def support_of(expansion: Expansion, verdict: Answer | None) -> Support:
+    """Take what a verdict says, else the leave-one-out Q² of the fit."""
     if verdict is not None:
         refuse_other_steps(verdict, expansion.group_names)
-        supported = verdict.attributable
-        if unexplained is None:
-            return Support(verdict.not_predicted, supported)
-    share = expansion.unexplained_share if unexplained is None else unexplained
-    given = as_floats(share, "unexplained")
-    n_groups = expansion.n_groups
-    if given.shape != (n_groups,):
-        raise ValueError(
-            f"unexplained has shape {given.shape}; expected ({n_groups},), "
-            "one share per step or output."
-        )
-    outside = (given < 0) | (given > 1)
-    if outside.any():
-        worst = given[int(np.argmax(outside))]
-        raise ValueError(
-            f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
-            "NaN for a step without choice or an output without variance."
-        )
+        return Support(verdict.not_predicted, verdict.attributable)
     # An expansion without variance explains nothing, whatever its Q².
-    flat = (expansion.total_variance <= 0) & ~np.isnan(given)
-    return Support(np.where(flat, 1.0, given), supported)
+    share = expansion.unexplained_share
+    flat = (expansion.total_variance <= 0) & ~np.isnan(share)
+    return Support(np.where(flat, 1.0, share), None)
 
 
 def refuse_other_steps(verdict: Answer, step_names: Sequence[str]) -> None:

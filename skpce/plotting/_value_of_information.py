@@ -153,7 +153,14 @@ class ValueOfInformationDisplay:
         ax.set_ylabel("share of the value of knowing all inputs")
         hide_spines(ax)
         self._name_points(ax, top)
-        self._legend(ax)
+        open_points = [
+            point
+            for point, good in zip(self.points_, self.supported, strict=True)
+            if not good
+        ]
+        if open_points:
+            place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            ax.legend(open_points[:1], ["not supported"], frameon=False, **place)
         self.ax_: Any = ax
         self.figure_: Any = readable(ax)[1]
         return self
@@ -185,17 +192,6 @@ class ValueOfInformationDisplay:
             shade = "black" if self.supported[i] else _GREY
             style = {"va": "center", "fontsize": 9, "color": shade, "linespacing": 1.0}
             ax.text(1.05, place, name, **style)
-
-    def _legend(self, ax: Any) -> None:
-        """Say what a hollow point is, where there is one."""
-        if self.supported.all():
-            return
-        from matplotlib.lines import Line2D
-
-        look: dict[str, Any] = {"marker": "o", "ls": "", "color": _GREY, "mfc": "white"}
-        handle = Line2D([], [], label="not supported", **look)
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-        ax.legend(handles=[handle], frameon=False, **place)
 
 
 def spread_apart(centres: FloatArray, apart: float) -> FloatArray:

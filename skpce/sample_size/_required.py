@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -259,25 +260,13 @@ def _smallest_sizes(
     wanted = np.flatnonzero(known & ~facts.is_nothing).tolist()
     while designs.can_grow and not all(enough(k, designs.sizes[-1]) for k in wanted):
         designs.grow()
-    return [
-        _bisect(partial(enough, k), designs.sizes[0]) if k in wanted else math.inf
-        for k in range(len(facts.names))
-    ]
-
-
-def _bisect(enough: Callable[[int], bool], low: int) -> float:
-    """Return the smallest integer from ``low`` on that is enough; inf beyond all."""
-    if enough(low):
-        return float(low)
-    high = 2 * low
-    while not enough(high):
-        if high > _MOST_MEMBERS:
-            return math.inf
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return float(high)
+    sizes = range(designs.sizes[0], _MOST_MEMBERS)
+    found = [math.inf] * len(facts.names)
+    for k in wanted:
+        place = bisect_left(sizes, True, key=partial(enough, k))
+        if place < len(sizes):
+            found[k] = float(sizes[place])
+    return found
 
 
 def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:

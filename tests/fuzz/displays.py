@@ -49,15 +49,11 @@ def _from_fit(rng: Generator) -> Drawn:
     fitted, _, _ = fitted_model(rng)
     display = _display("SobolDisplay")
 
-    def drawn(pipeline: Any, unexplained: Any, kind: str, step_names: Any) -> Any:
-        found = display.from_fit(
-            pipeline, unexplained=unexplained, step_names=step_names
-        )
-        return found.plot(kind=kind)
+    def drawn(pipeline: Any, kind: str) -> Any:
+        return display.from_fit(pipeline).plot(kind=kind)
 
-    given = {"pipeline": fitted, "unexplained": None, "step_names": None}
-    given["kind"] = draw.one_of(rng, ["stacked", "bars", "heatmap"])
-    return drawn, given, _closed
+    kind = draw.one_of(rng, ["stacked", "heatmap"])
+    return drawn, {"pipeline": fitted, "kind": kind}, _closed
 
 
 def _convergence(rng: Generator) -> Drawn:
@@ -65,13 +61,6 @@ def _convergence(rng: Generator) -> Drawn:
     given = {"pipeline": ridge_surrogate(1, steps=steps), "X": X, "y": y}
     given |= {"n_repeats": 2, "random_state": 0}
     return _display("ConvergenceDisplay").from_estimator, given, _closed
-
-
-def _coverage(rng: Generator) -> Drawn:
-    _, y, steps = policies(rng)
-    draws = np.stack([y[rng.permutation(len(y))] for _ in range(5)])
-    given = {"y": y, "draws": {"shuffled": draws}, "steps": steps}
-    return _display("CoverageDisplay").from_predictions, given, _closed
 
 
 def _variances(rng: Generator) -> Drawn:
@@ -121,7 +110,6 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     },
     "skpce.plotting.ConvergenceDisplay": _convergence,
     "skpce.plotting.CoverageDisplay": _of_estimator("CoverageDisplay", "X", "y"),
-    "skpce.plotting.CoverageDisplay.from_predictions": _coverage,
     "skpce.plotting.PartEffectsDisplay": _parts,
     "skpce.plotting.PolicyDistributionDisplay.from_samples": _samples,
     "skpce.plotting.SobolDisplay.from_fit": _from_fit,

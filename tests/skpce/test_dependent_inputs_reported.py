@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -127,26 +127,17 @@ def test_an_expansion_that_predicts_nothing_is_not_supported(rng):
     )
 
 
-def test_more_orders_than_sets_visit_every_set():
-    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
-    given = {"n_samples": 1024, "random_state": 0}
-    every = dependent_sobol_indices(pce, X, **given)
-    # in a fuzz run, so many orders of three inputs took longer than two minutes
-    many = dependent_sobol_indices(pce, X, n_permutations=10**6, **given)
-    assert_array_equal(many.shapley, every.shapley)
-    few = dependent_sobol_indices(pce, X, n_permutations=1, **given)
-    assert np.any(few.shapley != every.shapley)
-    one = ridge_pce(1).fit(X[:, :1], X[:, 0])
-    alone = dependent_sobol_indices(one, X[:, :1], n_permutations=10**6, **given)
+def test_an_input_alone_has_all():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    one = ridge_pce(1).fit(X, X[:, 0])
+    alone = dependent_sobol_indices(one, X, n_samples=1024, random_state=0)
     assert_allclose(alone.shapley, 1.0)
 
 
 @cases(
     "given",
-    {"n_permutations": 10**6},
-    {"n_permutations": 10**18},
     {"n_resamples": 10**6},
-    {"n_permutations": 1000, "n_resamples": 1000, "n_samples": 2**20},
+    {"n_samples": 2**26, "n_resamples": 1000},
 )
 def test_days_of_work_are_refused(given):
     X = np.random.default_rng(0).normal(size=(60, 20))

@@ -144,8 +144,7 @@ def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
     display = SobolDisplay.from_estimator(fitted, verdict=found)
     assert_allclose(display.shares[0], [0, 0, 0, 0, 1])  # Q² is negative
     assert_allclose(display.shares[:, :3], found.drivers.first)
-    assert_allclose(display.total_shares, found.drivers.total)
-    assert_allclose(display.share_bounds[1, 1], found.drivers.total_high)
+    assert_allclose(display.share_bounds[1], found.drivers.first_high)
     assert_allclose(display.shares[:, -1], found.not_predicted)
     widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
     assert_allclose(np.transpose(widths), display.shares)
@@ -201,8 +200,6 @@ def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
     assert SobolDisplay.from_fit(pipeline, input_features=given).input_names == given
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
         SobolDisplay.from_fit(pipeline, input_features=["a"])
-    with pytest.raises(ValueError, match="step_names must be 3 names, one for each"):
-        SobolDisplay.from_fit(pipeline, step_names="abc")
 
 
 # Coverage.
@@ -240,7 +237,7 @@ def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     assert display.ax_.get_title() == "third"
     named = PolicyDistributionDisplay.from_estimator(pipeline, y, step="third")
     assert_array_equal(named.mean["ensemble"], display.mean["ensemble"])
-    assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
+    assert display.ax_.get_xlim()[0] < 0 < display.ax_.get_xlim()[1]
 
 
 def test_masked_parts_are_not_drawn(X, y):
@@ -248,7 +245,7 @@ def test_masked_parts_are_not_drawn(X, y):
     model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
     display = PolicyDistributionDisplay.from_estimator(model, y)
     assert display.part_names == ["0", "2", "3"]  # 1 is masked
-    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert ticks == ["0", "2", "3"]
 
 
@@ -256,38 +253,22 @@ def test_long_names_of_parts_are_rows_that_do_not_overlap():
     names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
     y = np.full((4, 12), 1 / 12)
     display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
-    assert display.is_horizontal
-    assert not displays()["policies"].is_horizontal
     assert len(display.plot().ax_.get_yticklabels()) == 12
     assert_legible(display.figure_)
 
 
 def test_sobol_of_a_regressor(regressor):
     _, pce = regressor
-    display = SobolDisplay.from_fit(pce, step_names=["sum", "product"])
-    assert display.step_names == ["sum", "product"]
+    display = SobolDisplay.from_fit(pce)
+    assert display.step_names == ["y0", "y1"]
     assert_allclose(display.shares.sum(axis=1), 1)
     explained = 1 - pce.unexplained_share_[:, np.newaxis]
     assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
     assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
 
 
-def test_kinds_of_sobol_draw_the_same_shares(fitted):
+def test_a_heat_map_has_the_shares(fitted):
     found = make_verdict()
-    bars = SobolDisplay.from_estimator(fitted, verdict=found, kind="bars")
-    assert len(bars.axes_) == 3
-    for step in (0, 2):
-        first, total = bars.bars_[2 * step : 2 * step + 2]
-        inputs = [text.get_text() for text in bars.axes_[step].get_yticklabels()]
-        order = [bars.input_names.index(name) for name in inputs]
-        widths = [bar.get_width() for bar in first]
-        assert_allclose(widths, bars.shares[step, order])
-        sizes = [bar.get_width() for bar in total]
-        assert_allclose(sizes, bars.total_shares[step, order])
-        assert sizes == sorted(sizes, reverse=True)
-        low = [ends[0, 0] for ends in first.errorbar[2][0].get_segments()]
-        bounds = np.minimum(bars.share_bounds[0, 0, step, order], widths)
-        assert_allclose(low, bounds, atol=1e-12)
     heat = SobolDisplay.from_estimator(fitted, verdict=found, kind="heatmap")
     assert_allclose(heat.image_.get_array(), heat.shares)
     assert heat.image_.get_clim() == (0, 1)
@@ -305,7 +286,7 @@ def test_keywords_go_to_matplotlib(fitted, pipeline):
     assert lines[0][0].get_linewidth() == 7
 
 
-@pytest.mark.parametrize("kind", ["stacked", "bars", "heatmap"])
+@pytest.mark.parametrize("kind", ["stacked", "heatmap"])
 def test_hostile_names_are_drawn_as_they_stand(kind):
     display = SobolDisplay(
         np.full((2, 4), 0.2), [0.1, np.nan], HOSTILE[:2], HOSTILE, supported=[0, 1]
@@ -332,8 +313,6 @@ def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
     display = SobolDisplay(np.full((15, 1), 0.5), np.full(15, 0.2), many, ["x0"])
     assert len(display.plot().bars_[0]) == 12
     assert display.ax_.get_xlabel().endswith("12 of 15 are shown")
-    assert len(display.plot(kind="bars").axes_) == 6
-    assert display.axes_[-1].get_xlabel().endswith("6 of 15 are shown")
 
 
 # Fragility.
@@ -355,8 +334,9 @@ def test_step_variances_are_those_of_the_metrics(y, pipeline):
     assert_allclose(shares, [0.6, 0.1, 0.9])
     assert all(panel.get_xlim()[0] == 0 for panel in display.axes_)
     assert any(text == "second\n(not attributable)" for text in texts(display.figure_))
-    alone = StepVarianceDisplay.from_predictions(y, steps=STEPS, measures=["alr_sum"])
-    assert_allclose([bar.get_width() for bar in alone.bars_[0]], expected.alr_sum)
+    alone = StepVarianceDisplay.from_predictions(y, steps=STEPS)
+    lengths = [bar.get_width() for bar in alone.bars_[2]]
+    assert_allclose(lengths, expected.total_variation)
 
 
 # Main effects and interactions.
@@ -376,18 +356,6 @@ def test_main_effects_of_a_regressor_are_its_own(regressor):
     without = MainEffectsDisplay.from_estimator(pce)
     assert without.rugs is None
     assert np.all(np.abs(np.concatenate(without.grids)) <= 1)
-
-
-def test_main_effects_of_log_ratios_are_exact(fitted):
-    display = MainEffectsDisplay.from_estimator(
-        fitted, quantity="log_ratio", targets=["second:ilr0"], features=1
-    )
-    rows = np.flatnonzero(~fitted.multi_indices_[:, [0, 2]].any(axis=1))[1:]
-    grid = np.zeros((len(display.grids[0]), 3))
-    grid[:, 1] = display.grids[0]
-    expected = fitted.basis_.evaluate(grid)[:, rows] @ fitted.coefficients_[2, rows]
-    assert_allclose(display.effects[0][:, 0], expected)
-    assert display.axes_[0].get_ylabel() == "change of ilr"
 
 
 def test_main_effects_of_probabilities_add_up_to_nothing(X, y):
@@ -507,28 +475,6 @@ def test_convergence_of_a_pipeline(simulate):
     again = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
     assert_array_equal(again.values, display.values)
     assert not hasattr(surrogate, "coefficients_")  # the pipeline stays as it was
-    total = ConvergenceDisplay.from_estimator(
-        model, X, wider, quantity="total_order", step=1, **arguments
-    )
-    assert total.curve_names == ["x0", "x1", "x2"]
-    assert total.ax_.get_title() == "second"
-    assert np.all((total.values >= 0) & (total.values <= 1))
-
-
-# Draws.
-
-
-def test_coverage_of_draws(rng):
-    # The quantiles of n draws at (i - 1/3)/(n + 1/3) are those of the law at
-    # (i - 1/3)/(n + 1/3) n/(n + 1) on average: 0.871 here; by "hazen" 0.857.
-    y, draws = rng.uniform(size=(4000, 1)), rng.uniform(size=(20, 4000, 1))
-    display = CoverageDisplay.from_predictions(
-        np.hstack([y, 1 - y]),
-        {"few": np.concatenate([draws, 1 - draws], axis=2)},
-        levels=(0.9,),
-    )
-    expected = 0.9 * (20 + 1 / 3) / 21
-    assert_allclose(display.coverages["few"], [expected], atol=0.005)
 
 
 # What is refused.
@@ -553,7 +499,6 @@ def test_bad_arguments_are_named(X, y, fitted, regressor):
         (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
         (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
         (MainEffectsDisplay, {"targets": []}, r"targets=\[\] is empty"),
-        (StepVarianceDisplay, {"y": y, "measures": ["gini"]}, "'gini'; expected some"),
         (EmbeddingDisplay, {"X": X[:1]}, r"X has shape \(1, 3\); expected"),
         (ConvergenceDisplay, learned | {"sizes": [90]}, "holds 90; .* from 2 to 45"),
         (ConvergenceDisplay, learned | {"test_size": 0.01}, "test_size=0.01 of 60"),
@@ -562,7 +507,6 @@ def test_bad_arguments_are_named(X, y, fitted, regressor):
     ):
         refuses(message, display.from_estimator, fitted, **given)
     for given, message in (
-        ({"unexplained": [0.1, 0.2]}, r"unexplained has shape \(2,\)"),
         ({"verdict": of_abc}, r"verdict is about the steps \('a', 'b', 'c'\)"),
         ({"verdict": "yes"}, "verdict='yes' must be"),
     ):

@@ -101,7 +101,7 @@ def names_of(n):
 
 def convergence(names):
     values = np.random.default_rng(0).uniform(size=(3, 2, len(names)))
-    return ConvergenceDisplay([10, 20], values, names, title=ALIKE[0]).plot()
+    return ConvergenceDisplay([10, 20], values, names).plot()
 
 
 def few_actions(name, parts):
@@ -113,7 +113,6 @@ def few_actions(name, parts):
 ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
     "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
-    "alike, bars": lambda: sobol("bars", ALIKE, ALIKE),
     "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
     "alike, pairs": lambda: interaction(ALIKE),
     "embedding, alike": lambda: embedding(6, 6, ALIKE),
@@ -123,11 +122,10 @@ PICTURES = {
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
     "long names, stacked": lambda: sobol("stacked", LONG, LONG),
-    "long names, bars": lambda: sobol("bars", LONG, LONG),
     "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
     "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
     "20 inputs, heat map": lambda: sobol("heatmap", names_of(20), ["a", "b"]),
-    "1 input": lambda: sobol("bars", ["x0"], ["only"]),
+    "1 input": lambda: sobol("stacked", ["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
     "10 pairs": lambda: interaction(names_of(10)),
@@ -200,22 +198,13 @@ def test_the_star_survives_a_name_that_is_cut():
     assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")
 
 
-def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
+def test_negative_shares_are_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
     refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
-    ax = display.plot(kind="bars").ax_
-    assert display.bars_[0][1].get_width() == pytest.approx(-0.1)
-    assert ax.get_xlim()[0] < -0.1
     assert "-0.10" in [
         text.get_text() for text in display.plot(kind="heatmap").ax_.texts
     ]
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.4])
-def test_shares_that_are_none_are_refused(fitted, share):
-    with pytest.raises(ValueError, match=f"unexplained holds {share}; expected"):
-        SobolDisplay.from_fit(fitted, unexplained=[0.5, share, np.nan])
 
 
 def test_small_shares_without_support_are_not_bright():
@@ -248,13 +237,10 @@ def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
     assert names == ["predicted from the inputs", "not predicted"]
 
 
-@pytest.mark.parametrize("quantity", ["probability", "log_ratio"])
-def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted, quantity):
+def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted):
     parts = ["first:0", "second:1"]
-    if quantity == "log_ratio":
-        parts = ["first:ilr1", "second:ilr0"]
     display = MainEffectsDisplay.from_estimator(
-        fitted, targets=parts, quantity=quantity, verdict=make_verdict(), n_samples=50
+        fitted, targets=parts, verdict=make_verdict(), n_samples=50
     )
     assert display.supported == (True, False)
     assert [line.get_linestyle() for line in display.lines_[0]] == ["-", "--"]
@@ -291,19 +277,15 @@ def test_unlikely_actions_are_drawn_as_one():
 
 def test_bars_of_probabilities_end_at_0_and_1():
     policies = {"ensemble": np.array([[0.0, 1.0], [0.0, 1.0], [0.9, 0.1]])}
-    for horizontal in (False, True):
-        display = PolicyDistributionDisplay.from_samples(policies, ["a", "b"])
-        display.horizontal = horizontal
-        ax = display.plot().ax_
-        ends = np.concatenate([np.ravel(c.get_segments()) for c in ax.collections])
-        across = ends.reshape(-1, 2)[:, 0 if horizontal else 1]
-        assert across.min() == 0
-        assert across.max() == 1
-        axis = ax.get_xlabel() if horizontal else ax.get_ylabel()
-        assert "cut at 0 and 1" in axis
+    ax = PolicyDistributionDisplay.from_samples(policies, ["a", "b"]).plot().ax_
+    ends = np.concatenate([np.ravel(c.get_segments()) for c in ax.collections])
+    across = ends.reshape(-1, 2)[:, 0]
+    assert across.min() == 0
+    assert across.max() == 1
+    assert "cut at 0 and 1" in ax.get_xlabel()
     inside = {"ensemble": np.array([[0.4, 0.6], [0.5, 0.5]])}
     plain = PolicyDistributionDisplay.from_samples(inside, ["a", "b"]).plot()
-    assert plain.ax_.get_ylabel() == "probability\n(mean ± 1 s.d.)"
+    assert plain.ax_.get_xlabel() == "probability (mean ± 1 s.d.)"
 
 
 # Data that do not belong to the surrogate.

@@ -161,12 +161,6 @@ def test_spread_of_members(X, y):
     assert agreed.fragility.variance[1] == 0.0
     alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
     assert_array_equal(alone.fragility.variance, found.variance)
-    shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
-    assert len(shown.axes_) == 1
-    with pytest.raises(
-        ValueError, match=r"'total_variation'; expected some of \['standard"
-    ):
-        StepVarianceDisplay.from_predictions(y, measures=["total_variation"])
 
 
 # Coverage, convergence.
@@ -183,9 +177,6 @@ def test_coverage_is_the_share_inside(X, y):
         found = display.coverages["given the inputs"][place]
         assert_allclose(found, inside.mean())
     assert display.ax_.get_ylabel() == "share of held-out values inside"
-    draws = np.random.default_rng(0).normal(size=(50, 60, 3))
-    shown = CoverageDisplay.from_predictions(y, {"draws": draws}, outputs=OUTPUTS)
-    assert shown.coverages["draws"].shape == (4,)
 
 
 def test_coverage_of_groups_with_failed_members():
@@ -213,19 +204,6 @@ def test_convergence_of_groups(X, y, frame):
     assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
     low, high = np.sort(alone.values[0, 0, 1:])
     assert low < display.values[0, 0, 1] < high
-    shares = ConvergenceDisplay.from_estimator(
-        model, X, frame, quantity="first_order", step="logits", **options
-    )
-    assert shares.title == "logits"
-
-
-def test_a_search_with_other_numbers_of_inputs_has_no_curves(X, frame):
-    pipeline = make_pipeline(PCA(2), ridge_pce(1))
-    search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
-    with pytest.raises(ValueError, match="their indices make no curves"):
-        ConvergenceDisplay.from_estimator(
-            search, X, frame, quantity="total_order", n_repeats=1, random_state=0
-        )
 
 
 # The report.

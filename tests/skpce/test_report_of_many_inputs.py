@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosRegressor, report
 from skpce._input_laws.correlations import correlation_reason, largest_correlation
-from skpce._report import some_inputs
 from skpce.plotting import EmbeddingDisplay, SobolDisplay
 
 
@@ -27,11 +26,11 @@ def test_the_pair_is_found_beside_a_constant(rng):
 def test_shares_of_other_inputs_are_added_up():
     first = np.array([[0.1, 0.2, 0.3, 0.15], [0.0, 0.1, 0.0, 0.2]])
     whole = SobolDisplay(first, [0.2, 0.3], ["a", "b"], list("wxyz"))
-    some = some_inputs(whole, np.array([0, 2]))
-    assert some.input_names == ["w", "y", "2 others"]
+    some = whole.of_inputs(np.array([0, 2]))
+    assert some.input_names == ["w", "y", "others (2)"]
     assert_allclose(some.first_order[:, 2], [0.35, 0.3])
     assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
-    assert some_inputs(whole, np.arange(4)) is whole
+    assert whole.of_inputs(np.arange(4)) is whole
 
 
 @pytest.mark.slow
@@ -43,7 +42,7 @@ def test_a_report_shows_the_leading_inputs(monkeypatch, rng):
     model = PolynomialChaosRegressor().fit(X, y)
     page = report(model, X[:30], y[:30])
     assert "There are 40 inputs" in page
-    for name in ("x7", "x11", "x30", "37 others"):
+    for name in ("x7", "x11", "x30", "others (37)"):
         assert name in page
     assert "x12" not in re.sub('base64,[^"]*', "", page)
 

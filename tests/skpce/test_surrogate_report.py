@@ -138,7 +138,7 @@ def test_numbers_are_those_of_the_estimators(X, y, page, pipeline, found):
     assert rows[3][1:4] == ["0", "–", "0"]
     display = SobolDisplay.from_fit(pipeline, verdict=found)
     rows = table_of(page, ["decision", "pca0", "pca1", "interactions"])
-    low, high = display.share_bounds[0]
+    low, high = display.share_bounds
     for step, (row, expected) in enumerate(zip(rows[:3], display.shares, strict=False)):
         for i, cell in enumerate(row[1:3]):
             bounds = f"[{low[step, i]:.2f},\xa0{high[step, i]:.2f}]"

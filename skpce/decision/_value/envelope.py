@@ -30,7 +30,7 @@ import numpy as np
 
 from ..._checks import FloatArray, IndexArray
 from ..._input_laws.families import InputLaw, evaluate_recurrence
-from ..._input_laws.pieces import means_of_pieces, rule_of_pieces
+from ..._input_laws.pieces import means_of_pieces
 
 # Coefficients of a difference that are this small next to the largest are 0: they
 # change a mean by no more than this share.
@@ -71,7 +71,6 @@ def gains(
 def value_of_input(
     law: InputLaw,
     coefficients: FloatArray,  # shape: (n_actions, degree + 1)
-    temperature: float | None = None,  # None takes the best action
 ) -> Worth:
     """Return the value of knowing one input."""
     gain, best = gains(coefficients)
@@ -81,92 +80,33 @@ def value_of_input(
     atoms = law.atoms(degree)
     if atoms is not None:
         points, masses = atoms
-        means = gain[:, 0]
-        return of_points(
-            gain @ law.evaluate(points, degree), masses, means, temperature
-        )
+        return of_points(gain @ law.evaluate(points, degree), masses, gain[:, 0])
     found = upper_envelope(law, gain, best)
-    edges = law.in_units(found.edges)
-    pieces = means_of_pieces(law, edges, degree)
+    pieces = means_of_pieces(law, law.in_units(found.edges), degree)
     flip = float(pieces[found.owners != best, 0].sum())
     value = float(np.sum(gain[found.owners] * pieces))
-    if temperature is not None:
-        value = _soft_value(law, gain, edges, temperature)
     return Worth(max(value, 0.0), min(max(flip, 0.0), 1.0))
-
-
-def payoff(
-    utilities: FloatArray,  # shape: (n_actions, ...)
-    temperature: float | None,
-) -> FloatArray:  # shape: (...)
-    """Return the largest utility, or the soft one at a temperature."""
-    best = np.asarray(utilities.max(axis=0))
-    if temperature is None:
-        return best
-    with np.errstate(over="ignore"):  # so far below the best nothing counts
-        shares = np.exp((utilities - best) / temperature)
-    return np.asarray(best + temperature * np.log(shares.sum(axis=0)))
 
 
 def gained(
     values: FloatArray,  # shape: (n_actions, ...)
     means: FloatArray,  # shape: (n_actions, ...), broadcast against the values
-    temperature: float | None,
 ) -> FloatArray:  # shape: (...)
-    """Return what is gained at each point by knowing it; its mean is the value.
-
-    It is the payoff less that of what is decided without knowing, the best action or
-    the soft policy of the means, held fixed. At no point is it negative, and in its
-    mean what all actions share has no part, in whatever points are drawn.
-    """
-    if temperature is None:
-        best = means.argmax(axis=0)[np.newaxis]
-        return np.asarray(values.max(axis=0) - np.take_along_axis(values, best, 0)[0])
-    with np.errstate(over="ignore"):
-        policy = np.exp((means - means.max(axis=0)) / temperature)
-    policy /= policy.sum(axis=0)
-    change = values - means
-    drift = (policy * change).sum(axis=0)
-    with np.errstate(over="ignore"):
-        relative = (change - drift) / temperature
-    near = np.abs(relative).max(axis=0) <= 1.0
-    # Of small changes the payoffs differ by less than their rounding.
-    small = np.log1p((policy * np.expm1(np.where(near, relative, 0.0))).sum(axis=0))
-    large = payoff(values, temperature) - payoff(means, temperature) - drift
-    return np.maximum(np.where(near, temperature * small, large), 0.0)
+    """Return what is gained at each point by knowing it; its mean is the value."""
+    best = means.argmax(axis=0)[np.newaxis]
+    return np.asarray(values.max(axis=0) - np.take_along_axis(values, best, 0)[0])
 
 
 def of_points(
     gain: FloatArray,  # shape: (n_actions, n_points)
     masses: FloatArray,  # shape: (n_points,)
     means: FloatArray,  # shape: (n_actions,), largest for what is best unknown
-    temperature: float | None,
 ) -> Worth:
     """Return the value of knowing which of some points it is."""
-    value = float(masses @ gained(gain, means[:, np.newaxis], temperature))
     best = int(np.argmax(means))
-    flip = float(masses @ (gain.max(axis=0) > gain[best]))
-    return Worth(max(value, 0.0), min(flip, 1.0))
-
-
-# Halvings of the panels of a soft decision, and the change that ends them.
-_MOST_PARTS, _ACCURACY = 256, 1e-12
-
-
-def _soft_value(
-    law: InputLaw, gain: FloatArray, edges: FloatArray, temperature: float
-) -> float:
-    """Integrate over pieces, in panels that are halved until nothing changes."""
-    degree = gain.shape[1] - 1
-    size = float(np.abs(gain).max())
-    last, parts = np.inf, 1
-    while True:
-        points, masses = rule_of_pieces(law, edges, degree, parts)
-        values = gain @ law.evaluate(points, degree)
-        value = float(masses @ gained(values, gain[:, :1], temperature))
-        if abs(value - last) <= _ACCURACY * size or parts == _MOST_PARTS:
-            return value
-        last, parts = value, 2 * parts
+    gain = gain - gain[best]
+    value = float(masses @ gain.max(axis=0))
+    return Worth(max(value, 0.0), min(float(masses @ (gain > 0).any(axis=0)), 1.0))
 
 
 def upper_envelope(

@@ -17,8 +17,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.utils.extmath import cartesian
@@ -30,9 +29,6 @@ from ..._input_laws.families import NormalLaw
 from ..._input_laws.pieces import quantiles, rule_of_pieces, sobol_points
 from .envelope import Worth, gained, gains, of_points, value_of_input
 
-#: From uniform numbers (n, n_dimensions) to utilities (n_actions, n).
-ValuesAt = Callable[[FloatArray], FloatArray]
-
 N_BATCHES = 16  # scrambled point sets; they give the standard error
 
 # Combinations of values that are listed instead of drawn.
@@ -42,19 +38,12 @@ _MOST_COMBINATIONS = 2**16
 _ROUNDING = 1e-12
 
 
-class Settings(NamedTuple):
-    """How values are integrated."""
-
-    temperature: float | None  # None takes the best action
-    n_samples: int
-    seed: int
-
-
 def value_of_inputs(
     basis: PolynomialBasis,
     coefficients: FloatArray,  # shape: (n_actions, n_terms)
     features: Sequence[int],
-    how: Settings,
+    n_samples: int,
+    seed: int,
 ) -> Worth:
     """Return the value of knowing some inputs, the others averaged out."""
     own, rows = marginal_basis(basis, sorted(features))
@@ -66,20 +55,15 @@ def value_of_inputs(
     gain = gain[:, kept]
     if len(matter) == 1:
         table = by_degree(own.multi_indices[:, 0], gain)
-        return value_of_input(own.laws[0], table, how.temperature)
+        return value_of_input(own.laws[0], table)
     line = _along_one_sum(own, gain)
     if line is not None:
-        return value_of_input(NormalLaw(0.0, 1.0), line, how.temperature)
+        return value_of_input(NormalLaw(0.0, 1.0), line)
     listed = _every_combination(own)
     if listed is not None:
         points, masses = listed
-        values = own.combine(points, gain).T
-        return of_points(values, masses, gain[:, 0], how.temperature)
-
-    def values_at(uniforms: FloatArray) -> FloatArray:
-        return own.combine(_inputs_at(own, range(len(matter)), uniforms), gain).T
-
-    return worth_by_draws(len(matter), values_at, gain[:, 0], how)
+        return of_points(own.combine(points, gain).T, masses, gain[:, 0])
+    return _worth_by_draws(own, gain, n_samples, seed)
 
 
 def by_degree(
@@ -147,21 +131,22 @@ def _inputs_at(
     )
 
 
-def worth_by_draws(
-    n_dimensions: int,
-    values_at: ValuesAt,
-    means: FloatArray,  # shape: (n_actions,)
-    how: Settings,
+def _worth_by_draws(
+    basis: PolynomialBasis,
+    gain: FloatArray,  # shape: (n_actions, n_terms)
+    n_samples: int,
+    seed: int,
 ) -> Worth:
     """Average the payoff of utilities over batches of scrambled Sobol' points."""
-    n_bits = max(int(np.ceil(np.log2(how.n_samples / N_BATCHES))), 3)
-    best = int(np.argmax(means))
+    n_bits = max(int(np.ceil(np.log2(n_samples / N_BATCHES))), 3)
+    places, means = range(len(basis.laws)), gain[:, :1]
     found = []
-    for child in np.random.SeedSequence(how.seed).spawn(N_BATCHES):
+    for child in np.random.SeedSequence(seed).spawn(N_BATCHES):
         generator = np.random.default_rng(child)
-        values = values_at(sobol_points(n_dimensions, 2**n_bits, generator))
-        value = float(gained(values, means[:, np.newaxis], how.temperature).mean())
-        found.append((value, float(np.mean(values.max(axis=0) > values[best]))))
+        uniforms = sobol_points(len(places), 2**n_bits, generator)
+        values = basis.combine(_inputs_at(basis, places, uniforms), gain).T
+        gains_of_points = gained(values, means)
+        found.append((gains_of_points.mean(), (gains_of_points > 0).mean()))
     values, flips = np.transpose(found)
     error = float(values.std(ddof=1) / np.sqrt(N_BATCHES))
     return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)

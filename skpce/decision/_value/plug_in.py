@@ -15,8 +15,7 @@ from ..._expansion.problem import (
 )
 from .decision_problem import DecisionProblem, centred
 from .envelope import Worth, gained, of_points
-from .expected_value import Settings, rule_of, value_of_inputs
-from .observations import value_of_observations
+from .expected_value import rule_of, value_of_inputs
 
 # Points and panels of resamples, whose spread is much larger than what they leave.
 _POINTS, _PARTS = 1024, 2
@@ -26,7 +25,6 @@ _POINTS, _PARTS = 1024, 2
 class Row:
     """Inputs to be known, and the expansion that says what this is worth."""
 
-    features: list[int]  # of the decision problem
     basis: PolynomialBasis
     coefficients: FloatArray  # (n_actions, n_terms)
     places: list[int]  # of the features in the basis
@@ -39,7 +37,7 @@ class Row:
         problem = None if given.members is None else given.members.problem
         basis = given.expansion.basis if problem is None else problem.basis
         listed = basis.with_terms
-        return cls(features, listed, given.contrasts, features, problem)
+        return cls(listed, given.contrasts, features, problem)
 
     @classmethod
     def regression(cls, given: DecisionProblem, features: list[int]) -> Row:
@@ -50,31 +48,16 @@ class Row:
         table = members.inputs[:, features] if len(features) > 1 else None
         places = list(range(len(features)))
         coefficients = centred(problem.coefficients)
-        return cls(features, problem.basis, coefficients, places, problem, table)
+        return cls(problem.basis, coefficients, places, problem, table)
 
-    def worth(self, how: Settings) -> Worth:
+    def worth(self, n_samples: int, seed: int) -> Worth:
         """Return the value of knowing the inputs."""
         if self.table is None:
-            return value_of_inputs(self.basis, self.coefficients, self.places, how)
+            known = self.basis, self.coefficients, self.places
+            return value_of_inputs(*known, n_samples, seed)
         values = self.basis.combine(self.table, self.coefficients).T
         masses = np.full(len(self.table), 1.0 / len(self.table))
-        return of_points(values, masses, values @ masses, how.temperature)
-
-    def worth_of_observations(
-        self,
-        deviations: dict[int, float],  # of the mean of the noise, by feature
-        how: Settings,
-    ) -> float:
-        """Return the value of noisy observations; NaN where it is not defined."""
-        laws = [self.basis.laws[i] for i in self.places]
-        if self.table is not None or not all(law.is_polynomial for law in laws):
-            return np.nan
-        if any(i not in deviations for i in self.features):
-            return np.nan
-        pairs = zip(self.places, self.features, strict=True)
-        noise = {place: deviations[i] for place, i in pairs}
-        found = value_of_observations(self.basis, self.coefficients, noise, how)
-        return found.value
+        return of_points(values, masses, values @ masses)
 
     def refitted(
         self, n_resamples: int, generator: np.random.Generator
@@ -95,9 +78,7 @@ class Row:
             laws = problem.learned_laws()
             return centred(laws.resample(solver, linear, fit, counts, generator))
 
-    def values_of(
-        self, drawn: FloatArray, temperature: float | None
-    ) -> FloatArray:  # shape: (n_resamples,)
+    def values_of(self, drawn: FloatArray) -> FloatArray:  # shape: (n_resamples,)
         """Return values of fits of ``refitted``."""
         basis = self.basis
         if self.table is None:
@@ -110,14 +91,12 @@ class Row:
             points = self.table
             masses = np.full(len(points), 1.0 / len(points))
         own, kept = marginal_basis(basis, self.places)
-        copies = 2 if temperature is None else 7
-        needed = 8.0 * copies * drawn.shape[0] * drawn.shape[1] * len(points)
+        needed = 16.0 * drawn.shape[0] * drawn.shape[1] * len(points)
         what = f"n_resamples={len(drawn)} and n_samples that make {len(points)} points"
         refuse_memory("value_of_information", needed, what)
         values = drawn[:, :, kept] @ own.evaluate(points).T
         means = drawn[:, :, 0]
         if self.table is not None:
             means = values @ masses
-        by_action = np.moveaxis(values, 1, 0)
-        found = gained(by_action, means.T[:, :, np.newaxis], temperature)
+        found = gained(np.moveaxis(values, 1, 0), means.T[:, :, np.newaxis])
         return np.asarray(found @ masses)

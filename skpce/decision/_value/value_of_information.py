@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,7 +17,6 @@ from ..._checks import (
     RandomState,
     check_integer,
     check_option,
-    check_real,
     fail,
     make_generator,
     refuse_memory,
@@ -30,18 +28,16 @@ from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._reading import column_groups
-from .bound import HeldOut
+from .bound import HeldOut, p_values_of_rows
 from .decision_problem import OWNER, DecisionProblem, read_problem
-from .expected_value import N_BATCHES, Settings
+from .expected_value import N_BATCHES
 from .plug_in import Row
-from .tested import p_values_of_rows
 
 #: Name of the row of all inputs.
 ALL = "all inputs"
 
 _LEVEL = 0.9  # of the intervals of the expansion's value
 _SIGNIFICANCE = 0.05  # largest p-value at which a value is supported
-_MOST_OBSERVATIONS = 10**18
 
 # What is said of the columns of a row, where they are known.
 _FACTS = {
@@ -50,8 +46,6 @@ _FACTS = {
     "share_of_evpi": "{:.0%} of knowing all",
     "variance_share": "{:.0%} of the variance",
     "flip_probability": "changes the decision with probability {:.2g}",
-    "evsi": "observations are worth {:.3g}",
-    "net_benefit": "net benefit {:.3g}",
 }
 
 
@@ -62,10 +56,6 @@ def value_of_information(
     utility: Any = None,
     groups: Mapping[str, Any] | None = None,
     *,
-    temperature: float | None = None,
-    costs: Any = None,
-    n_observations: int | None = None,
-    noise_sd: Any = None,
     form: str = "marginal",
     n_resamples: int = 200,
     n_samples: int = 65536,
@@ -96,19 +86,6 @@ def value_of_information(
         function of the policies that a fitted surrogate predicts at X, and X.
     groups : mapping of str to inputs, or None, default=None
         Inputs that are known together, by name or position, beside each input alone.
-    temperature : float or None, default=None
-        None takes the best action. A number :math:`\tau` values decisions by
-        :math:`\tau \log \sum_k e^{u_k / \tau}`, as of a policy that is rewarded for its
-        entropy; with log-rewards of a GFlowNet and :math:`\tau = 1` it is log Z.
-    costs : float, mapping of str to float, or None, default=None
-        What it costs to know an input, or to observe it once with ``n_observations``;
-        in units of the utility. A group without a cost of its own costs the sum of
-        those of its inputs.
-    n_observations : int or None, default=None
-        Also give the expected value of so many noisy observations of each input.
-    noise_sd : float, mapping of str to float, or None, default=None
-        Standard deviation of the normal noise of one observation, in units of the
-        input.
     form : {"marginal", "regression"}, default="marginal"
         ``"marginal"`` averages the other inputs out of one expansion, which assumes
         that inputs are independent, and warns where they are not. ``"regression"``
@@ -153,12 +130,6 @@ def value_of_information(
             Closed Sobol index: the share of the variance of all utilities.
         flip_probability : float
             Probability that another action is taken than without knowing.
-        evsi : float
-            Expected value of ``n_observations`` noisy observations of each input of the
-            row. NaN for an input that is no number or has no ``noise_sd``, and for
-            several inputs with ``form="regression"``. Only with ``n_observations``.
-        net_benefit : float
-            ``evsi``, or ``value``, less the cost. Only with ``costs``.
         supported : bool
             Whether the test rejects, at 5 %, that knowing is worth nothing.
         reasons : tuple of str
@@ -195,15 +166,13 @@ def value_of_information(
     Of one input it is exact, from the upper envelope of polynomials: of degree one and
     a normal input the correlated knowledge gradient [1]_. What all actions share is
     subtracted before, so that a shift common to all has the value 0. EVPPI by
-    regression is due to [2]_, the value of samples by shrunken coefficients extends
-    [3]_ to polynomials of any degree.
+    regression is due to [2]_.
 
     The lower bound needs no good fit: rules of other folds are valued by the utilities
-    of held-out members, and no rule gains more than the EVPPI. Where the distributions
-    of all inputs are given, not learned, the expansion is a control variate, for
-    independent inputs. The test says that knowing can be worth something, the bound how
-    much at least: an input may move what actions differ by and never change the best
-    one. Members of equal inputs (replicates) are held out together and count once.
+    of held-out members, and no rule gains more than the EVPPI. The test says that
+    knowing can be worth something, the bound how much at least: an input may move what
+    actions differ by and never change the best one. Members of equal inputs
+    (replicates) are held out together and count once.
 
     References
     ----------
@@ -212,8 +181,6 @@ def value_of_information(
     .. [2] M. Strong, J. E. Oakley and A. Brennan, "Estimating multiparameter partial
        expected value of perfect information from a probabilistic sensitivity analysis
        sample: a nonparametric regression approach", Medical Decision Making 34 (2014).
-    .. [3] H. Jalal and F. Alarid-Escudero, "A Gaussian approximation approach for value
-       of information analysis", Medical Decision Making 38 (2018).
 
     Examples
     --------
@@ -234,28 +201,13 @@ def value_of_information(
     array([0.98, 0.02, 1.  ])
     """
     check_option(OWNER, "form", form, ("marginal", "regression"))
-    if temperature is not None:
-        check_real(OWNER, "temperature", temperature, low=0.0)
-    if n_observations is not None:
-        most = _MOST_OBSERVATIONS
-        check_integer(OWNER, "n_observations", n_observations, low=1, high=most)
     check_integer(OWNER, "n_resamples", n_resamples, high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", n_samples, low=128)
-    soft = None if temperature is None else float(temperature)
     given = read_problem(surrogate, X, utility)
     if form == "regression" and given.members is None:
         raise fail(OWNER, "form", "'marginal' with an Expansion", form)
     inputs = given.expansion.input_names
     players = _players(groups, inputs)
-    deviation = _by_name("noise_sd", noise_sd, inputs, inputs, "neither")
-    noise = {inputs.index(name): sd for name, sd in deviation.items()}
-    if n_observations is not None and not noise:
-        expected = "a positive float or a mapping, with n_observations"
-        raise fail(OWNER, "noise_sd", expected, noise_sd)
-    if n_observations is None and noise_sd is not None:
-        expected = "None without n_observations, such as n_observations=1"
-        raise fail(OWNER, "noise_sd", expected, noise_sd)
-    prices = None if costs is None else _prices(costs, players, inputs)
     n_actions, n_terms = given.contrasts.shape
     a_point = 2 * len(inputs) + 2 * n_terms + 7 * n_actions
     needed = 8.0 * a_point * int(n_samples) / N_BATCHES
@@ -264,13 +216,12 @@ def value_of_information(
     seed = int(generator.integers(2**31))
     make = Row.marginal if form == "marginal" else Row.regression
     rows = [make(given, features) for features in players.values()]
-    how = Settings(soft, int(n_samples), seed)
-    worths = [row.worth(how) for row in rows]
+    worths = [row.worth(int(n_samples), seed) for row in rows]
     value, flip, error = np.transpose(worths)
     columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
-    columns |= _spreads(rows, soft, int(n_resamples), generator)
+    columns |= _spreads(rows, int(n_resamples), generator)
     columns["integration_error"] = error
-    held_out, reasons = _held_out(given, players, soft)
+    held_out, reasons = _held_out(given, players)
     columns |= held_out
     evpi = worths[-1].value
     columns["share_of_evpi"] = columns["plug_in"] / (evpi if evpi > 0 else np.nan)
@@ -280,19 +231,9 @@ def value_of_information(
     closed = partial(index_of_set, "closed", norms, known.multi_indices)
     columns["variance_share"] = np.ravel([closed(own) for own in players.values()])
     columns["flip_probability"] = flip
-    if n_observations is not None:
-        root, tiny = math.sqrt(int(n_observations)), float(np.finfo(float).tiny)
-        deviations = {i: max(sd / root, tiny) for i, sd in noise.items()}
-        columns["evsi"] = np.array(
-            [row.worth_of_observations(deviations, how) for row in rows]
-        )
-    if prices is not None:
-        gained = columns.get("evsi", columns["plug_in"])
-        columns["net_benefit"] = gained - prices * (n_observations or 1)
     failed = np.array([bool(reason) for reason in reasons])
-    for name in ("value", "share_of_evpi", "evsi", "net_benefit"):
-        if name in columns:
-            columns[name] = np.where(failed, np.nan, columns[name])
+    for name in ("value", "share_of_evpi"):
+        columns[name] = np.where(failed, np.nan, columns[name])
     cautions = _cautions(given, form)
     return _table(given, tuple(players), columns, reasons, evpi, cautions)
 
@@ -314,38 +255,8 @@ def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
     return found | {ALL: list(range(len(inputs)))}
 
 
-def _by_name(
-    name: str, value: Any, inputs: Sequence[str], known: Sequence[str], closed: str
-) -> dict[str, float]:
-    """Return the numbers that have a known name; a single one is that of each input."""
-    if value is None:
-        return {}
-    given = value if isinstance(value, Mapping) else dict.fromkeys(inputs, value)
-    unknown = [key for key in given if key not in known]
-    if unknown:
-        raise ValueError(
-            f"{name} has {unknown[0]!r}; expected some of {', '.join(known)}."
-        )
-    for one in given.values():
-        check_real(OWNER, name, one, low=0.0, closed=closed)
-    return {key: float(one) for key, one in given.items()}
-
-
-def _prices(
-    costs: Any, players: Mapping[str, list[int]], inputs: Sequence[str]
-) -> FloatArray:  # shape: (n_rows,), NaN where a cost is not known
-    """Return what it costs to know the inputs of each row."""
-    given = _by_name("costs", costs, inputs, list(players), "left")
-    single = [given.get(name, np.nan) for name in inputs]
-    sums = {name: sum(single[i] for i in own) for name, own in players.items()}
-    return np.array([given.get(name, sums[name]) for name in players])
-
-
 def _spreads(
-    rows: Sequence[Row],
-    temperature: float | None,
-    n_resamples: int,
-    generator: np.random.Generator,
+    rows: Sequence[Row], n_resamples: int, generator: np.random.Generator
 ) -> dict[str, FloatArray]:
     """Return standard errors and quantiles over resampled members."""
     found = np.full((3, len(rows)), np.nan)
@@ -357,7 +268,7 @@ def _spreads(
             fit = row.problem
             refits = row.refitted(n_resamples, np.random.default_rng(seed))
         if refits is not None:
-            draws = row.values_of(refits, temperature)
+            draws = row.values_of(refits)
             tail = (1.0 - _LEVEL) / 2.0
             quantiles = np.quantile(draws, [tail, 1.0 - tail])
             found[:, place] = [draws.std(ddof=1), *quantiles]
@@ -365,9 +276,7 @@ def _spreads(
 
 
 def _held_out(
-    given: DecisionProblem,
-    players: Mapping[str, list[int]],
-    temperature: float | None,
+    given: DecisionProblem, players: Mapping[str, list[int]]
 ) -> tuple[dict[str, FloatArray], list[tuple[str, ...]]]:
     """Return what members say, and why rows are not supported."""
     names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
@@ -380,7 +289,7 @@ def _held_out(
     elif not given.members.contrasts.any():
         refused = "all actions have the same utility for every member"
     if not refused:
-        held_out = HeldOut.deal(given.members, temperature)
+        held_out = HeldOut.deal(given.members)
         for place, features in enumerate(players.values()):
             found[:3, place] = held_out.bound(features)
         rows = list(players.values())

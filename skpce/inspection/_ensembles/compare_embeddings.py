@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from ..._checks import (
@@ -21,7 +19,6 @@ from ..._checks import (
     fail,
     listed,
     remembers_frames,
-    take,
 )
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
@@ -30,7 +27,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, has_methods, quiet, seeded, splits_of_folds
+from .cross_fit import Split, has_methods, seeded, splits_of_folds
 from .members import given_shares, labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
@@ -211,17 +208,34 @@ def compare_embeddings(
     ):
         expected = "an int or a splitter, as it divides many sets"
         raise fail(OWNER, "inner_cv", expected, inner_cv)
-    comparison = _Comparison(
+    known = {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share}
+    search = GridSearchCV(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
-        *(table, y),
-        _InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
-        scoring,
-        {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share},
+        {},
+        scoring=scoring,
+        cv=_InnerFolds(inner_cv, table, groups) if is_integer(inner_cv) else inner_cv,
+        error_score="raise",
     )
-    judged = [comparison.judge(grid.name, [grid]) for grid in grids]
+
+    def judged(name: str, some: Sequence[_Grid]) -> tuple[_Grid, Answer]:
+        """Return the candidate that a search over some has chosen, and its verdict."""
+        search.set_params(param_grid=[dict(grid.parameters) for grid in some])
+        try:
+            answer = verdict(search, table, y, **known)
+        except ValueError as error:
+            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
+        fitted = answer.model
+        if not np.isfinite(fitted.best_score_):
+            raise ValueError(
+                f"{OWNER} of {name!r}: no setting has a finite score; expected "
+                f"scoring that returns one. Got {fitted.best_score_}."
+            )
+        return _settings_of(some)[fitted.best_index_][0], answer
+
+    found = [judged(grid.name, [grid]) for grid in grids]
     # On all members the choice among all is that of the candidate with the best score.
-    best = judged[0] if len(grids) == 1 else comparison.judge(BEST_OF_ALL, grids)
-    return _table([*judged, best], grids, table)
+    best = found[0] if len(grids) == 1 else judged(BEST_OF_ALL, grids)
+    return _table([*found, best], grids, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,62 +258,6 @@ class _Grid:
         pairs = zip(names, self.setting(parameters), strict=True)
         known = [f"{name} {value}" for name, value in pairs if value == value]
         return ", ".join([self.name, *known])
-
-
-@dataclass(frozen=True, eq=False)
-class _Comparison:
-    """Searches over a Pipeline, and the data that judge them."""
-
-    pipeline: Pipeline
-    X: Any
-    y: Any
-    inner_cv: Any
-    scoring: Any
-    given: Mapping[str, Any]  # arguments of ``verdict``
-
-    def judge(self, name: str, grids: Sequence[_Grid]) -> tuple[_Grid, Answer]:
-        """Return the candidate that a search over some has chosen, and its verdict."""
-        search = GridSearchCV(
-            self.pipeline,
-            [dict(grid.parameters) for grid in grids],
-            scoring=self.scoring,
-            cv=self.inner_cv,
-            error_score="raise",
-        )
-        try:
-            answer = verdict(search, self.X, self.y, **self.given)
-        except ValueError as error:
-            self._refuse_failing(grids)
-            raise ValueError(f"{OWNER} of {name!r} failed: {error}") from error
-        fitted = answer.model
-        if not np.isfinite(fitted.best_score_):
-            raise ValueError(
-                f"{OWNER} of {name!r}: no setting has a finite score; expected "
-                f"scoring that returns one. Got {fitted.best_score_}."
-            )
-        return _settings_of(grids)[fitted.best_index_][0], answer
-
-    def _refuse_failing(self, grids: Sequence[_Grid]) -> None:
-        """Name the first setting that inner folds of all members cannot fit."""
-        splits = list(check_cv(self.inner_cv).split(self.X, self.y))
-        for grid, parameters, (train, test) in (
-            (grid, parameters, split)
-            for grid, parameters in _settings_of(grids)
-            for split in splits
-        ):
-            model = clone(self.pipeline).set_params(**clone(parameters, safe=False))
-            try:
-                with quiet():
-                    model.fit(take(self.X, train), take(self.y, train))
-                    scorer = check_scoring(model, self.scoring)
-                    scorer(model, take(self.X, test), take(self.y, test))
-            except ValueError as error:
-                raise ValueError(
-                    f"Candidate {grid.in_words(parameters)} failed on {len(train)} "
-                    "training members of an inner fold; expected candidates, degrees "
-                    "and dimensions that X and y of so many members allow. It says: "
-                    f"{error}"
-                ) from error
 
 
 def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:

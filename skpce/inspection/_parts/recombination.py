@@ -100,6 +100,12 @@ class Solver:
         The squares of an output that does not vary are NaN.
         """
         y = self._solve(len(rows), lambda some: _of_rows(self.parts, rows[some]))
+        mask = columns["mask"]
+        if y.ndim == 1 and not (isinstance(mask, str) and mask == "infer"):
+            raise ValueError(
+                f"mask={mask!r} is of probabilities, and model returned shape "
+                f"{y.shape}; expected (n_members, n_parts), or no mask."
+            )
         self.outputs = read_outputs(y, self.owner, **columns)
         squares = self._squares_of(self.outputs.coordinates(y))
         self.squares = np.where(squares.any(axis=0), squares, np.nan)

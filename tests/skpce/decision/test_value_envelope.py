@@ -8,14 +8,11 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import NormalLaw
 from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
 from skpce.decision._value.envelope import (
-    gained,
-    payoff,
     upper_envelope,
     value_of_input,
 )
@@ -191,47 +188,3 @@ def test_a_tiny_leading_coefficient_changes_nothing(tiny):
 def test_another_action_of_equal_utility_flips_nothing():
     table = np.array([[0.0, 1.0], [0.0, 1.0], [-9.0, 0.0]])
     assert value_of_input(STANDARD, table).flip_probability < 1e-15
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform", "lognormal", "triangular"])
-@pytest.mark.parametrize("temperature", [1.0, 0.1])
-def test_soft_decisions_by_quadrature(name, temperature):
-    frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
-    table = np.random.default_rng(5).normal(size=(3, 3))
-
-    def soft(x):
-        values = table @ one.evaluate(np.atleast_1d(x), 2) / temperature
-        return temperature * logsumexp(values) * frozen.pdf(x)
-
-    inner = frozen.ppf(np.linspace(0.001, 0.999, 21))
-    ends = [frozen.ppf(1e-18), *inner, frozen.isf(1e-18)]
-    mean = sum(quad(soft, *pair, epsabs=1e-14, limit=200)[0] for pair in pairwise(ends))
-    expected = mean - temperature * logsumexp(table[:, 0] / temperature)
-    found = value_of_input(one, table, temperature)
-    assert found.value == pytest.approx(expected, abs=1e-10)
-
-
-@pytest.mark.parametrize("temperature", [1e3, 1e9, 1e15])
-def test_a_hot_soft_decision_is_half_the_variance(temperature):
-    """``p (1 - p) s^2 / (2 t)`` of two actions, where p is 1/2; no digit is lost."""
-    found = value_of_input(STANDARD, np.array([[0.0, 0.0], [0.5, 3.0]]), temperature)
-    assert found.value * temperature == pytest.approx(9.0 / 8.0, rel=1e-5, abs=0.03)
-
-
-@pytest.mark.parametrize("temperature", [5e-324, 1e-320, 1e-300, 1e-6])
-def test_a_cold_soft_decision_is_the_best_action(temperature):
-    table = np.random.default_rng(6).normal(size=(3, 3))
-    cold = value_of_input(STANDARD, table, temperature).value
-    best = value_of_input(STANDARD, table).value
-    assert cold == pytest.approx(best, abs=max(temperature, 1e-9))
-
-
-@pytest.mark.parametrize("temperature", [None, 0.3, 40.0])
-def test_what_is_gained_is_nowhere_negative_and_averages_to_the_value(temperature, rng):
-    values = rng.normal(size=(4, 500))
-    values -= values.mean(axis=1, keepdims=True)
-    means = np.array([[0.1], [0.0], [-0.3], [0.05]])
-    found = gained(values + means, means, temperature)
-    expected = payoff(values + means, temperature).mean() - payoff(means, temperature)
-    assert found.min() >= 0.0
-    assert found.mean() == pytest.approx(expected.item(), abs=1e-12)

@@ -100,8 +100,6 @@ def test_a_shift_alone_is_worth_exactly_nothing(members):
     assert found.variance_share[0] == pytest.approx(1.0, abs=1e-3)
     assert not any(found.supported)
     assert "same utility" not in found.reasons[0][0]
-    soft = value_of_information(ridge_pce(2), X, utility, temperature=0.5, **QUICK)
-    assert soft.plug_in.tolist() == [0.0] * 4
 
 
 def test_equal_actions_are_refused_in_words(members):
@@ -153,20 +151,6 @@ def test_members_count_equally(members):
     assert_allclose(one.plug_in, other.plug_in)
     assert "members count equally" in str(one)
     assert "weights" not in str(other)
-
-
-def test_hot_decisions_of_members_lose_no_digit(members):
-    """Values fall with the temperature, and so do gains of held-out members."""
-    X, utility = members
-    hot, hotter = (
-        value_of_information(ridge_pce(1), X, utility, temperature=temperature, **QUICK)
-        for temperature in (1e6, 1e8)
-    )
-    for name in ("plug_in", "cross_fitted", "lower_bound", "standard_error"):
-        assert_allclose(
-            getattr(hot, name)[[1, 3]], 100.0 * getattr(hotter, name)[[1, 3]], rtol=1e-3
-        )
-    assert (hot.lower_bound[[1, 3]] > 0).all()
 
 
 def test_behind_a_pca_the_inputs_are_the_components(members):
@@ -229,29 +213,14 @@ def test_dependent_inputs_warn_and_are_regressed(rng):
     assert found.supported == (True, True, True)
 
 
-def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
-    X, utility = draw(60, noise=0.0)
-    known = ridge_pce(1, distribution=stats.norm(0, 1), solver="ols")
-    found = value_of_information(known, X, utility, **QUICK)
-    truth = gain_of_normal(-0.2, 1.0)
-    assert found.plug_in[1] == pytest.approx(truth, abs=1e-10)
-    assert found.lower_bound[-1] == pytest.approx(truth, abs=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["argmax", "softmax"])
-def test_the_bound_is_below_the_truth(kind):
+def test_the_bound_is_below_the_truth():
     """In 95 % of ensembles or more; here at least 33 of 40."""
     below = 0
     truth = gain_of_normal(-0.2, 1.0)
-    if kind == "softmax":
-        z = np.random.default_rng(0).normal(size=10**6)
-        truth = np.logaddexp(0, z - 0.2).mean() - np.logaddexp(0, -0.2)
     model = ridge_pce(1)
     for seed in range(40):
         problem = read_problem(model, *draw(40, seed, noise=1.0))
-        temperature = 1.0 if kind == "softmax" else None
-        held_out = HeldOut.deal(problem.members, temperature)
-        below += held_out.bound([1]).lower <= truth
+        below += HeldOut.deal(problem.members).bound([1]).lower <= truth
     assert below >= 33
 
 
@@ -294,16 +263,14 @@ def test_labels_of_a_data_frame_are_categories(rng):
     codes, x = rng.choice(3, 200, p=[0.5, 0.3, 0.2]), rng.normal(size=200)
     utility = np.c_[0.1 * x, np.array([-1.0, 0.2, 1.0])[codes] + 0.5 * x]
     X = pd.DataFrame({"c": np.array(["u", "v", "w"])[codes], "x": x})
-    given = QUICK | {"n_observations": 1, "noise_sd": 0.5}
-    found = value_of_information(ridge_pce(2), X, utility, **given)
+    found = value_of_information(ridge_pce(2), X, utility, **QUICK)
     laws = {"distribution": ["categorical", "normal"]}
     wanted = np.c_[codes, x], utility
-    wanted = value_of_information(ridge_pce(2, **laws), *wanted, **given)
-    for name in ("value", "evsi", "p_value", "lower_bound"):
+    wanted = value_of_information(ridge_pce(2, **laws), *wanted, **QUICK)
+    for name in ("value", "p_value", "lower_bound"):
         assert_array_equal(found.columns[name], wanted.columns[name])
-    assert np.isnan(found.evsi[0])
     fitted = ridge_pce(2).fit(X, utility)
-    again = value_of_information(fitted, X, utility, **given)
+    again = value_of_information(fitted, X, utility, **QUICK)
     assert_allclose(again.plug_in, found.plug_in)
     X["x"] += codes
     with pytest.warns(DependentInputsWarning, match=r"c and x are .* \(distance corr"):
@@ -312,11 +279,6 @@ def test_labels_of_a_data_frame_are_categories(rng):
 
 @cases(
     ("changes", "name"),
-    ({"n_observations": 10**30, "noise_sd": 1.0}, "n_observations"),
-    ({"n_observations": 2}, "noise_sd"),
-    ({"noise_sd": 0.3}, "None without n_observations, such as .* Got 0.3"),
-    ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
-    ({"costs": {"rent": 1.0}}, "rent"),
     ({"groups": {"x0": [1]}}, "x0"),
     ({"n_samples": 10**13}, "n_samples"),
 )
@@ -382,7 +344,7 @@ def test_weights_of_the_belief_count(rng):
     wild = np.vstack([particles, 100.0 * np.ones((500, 1))])
     weights = np.r_[np.ones(500), np.zeros(500)]
 
-    for by in ("knowledge_gradient", "linear_knowledge_gradient", "evppi", "variance"):
+    for by in ("knowledge_gradient", "linear_knowledge_gradient", "variance"):
         one, other = (
             measure_next(belief, by, outcome=rewards, noise_sd=1.0)
             for belief in (InputBelief(particles), InputBelief(wild, weights))
@@ -394,10 +356,8 @@ def test_weights_of_the_belief_count(rng):
 def test_knowing_is_worth_more_than_measuring():
     belief = InputBelief(np.random.default_rng(0).normal(size=(2000, 1)))
 
-    known = measure_next(belief, "evppi", outcome=rewards).worth[0]
     x = belief.particles[:, 0]
-    expected = np.maximum(x, 0).mean() - max(x.mean(), 0)
-    assert known == pytest.approx(expected, abs=1e-12)
+    known = np.maximum(x, 0).mean() - max(x.mean(), 0)
     worths = [
         measure_next(belief, outcome=rewards, noise_sd=sd).worth[0]
         for sd in (3.0, 1.0, 0.3)
@@ -456,10 +416,10 @@ def policy_of_a_valve():
 def test_a_policy_measures_less_once_it_knows():
     _, policy = policy_of_a_valve()
 
-    before = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    before = measure_next(policy.belief_, outcome=rewards, noise_sd=0.2)
     for _ in range(5):
         policy.update(1.5, outcome=lambda x: x[:, 0], noise_sd=0.2)
-    after = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    after = measure_next(policy.belief_, outcome=rewards, noise_sd=0.2)
     assert before.worth[0] > 0.1
     assert after.worth[0] < 0.01
     assert before.best_action in (0, 1)
