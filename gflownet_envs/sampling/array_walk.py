@@ -13,7 +13,7 @@ from gflownet_envs.sampling.array_tape import (
     IntArray,
     TableShape,
 )
-from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
+from gflownet_envs.sampling.tables import may_have_ended, shared_layers
 
 
 class ArrayWalk(NamedTuple):
