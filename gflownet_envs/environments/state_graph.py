@@ -110,6 +110,20 @@ class StateGraph:
         layers.pop()
         return _assemble(cls, environment, layers, tables)
 
+    @classmethod
+    def if_listed(
+        cls, environment: "Environment | StateGraph", max_states: int
+    ) -> "StateGraph | None":
+        """Return the graph; None where states cannot be listed or are too many."""
+        if isinstance(environment, StateGraph):
+            return environment
+        if not environment.is_enumerable:
+            return None
+        try:
+            return cls.from_environment(environment, max_states)
+        except TooManyStatesError:
+            return None
+
     @property
     def n_states(self) -> int:
         """Number of non-terminal states."""

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from gflownet_envs.block_store import BlockLayout
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies import (
     HeadLayout,
@@ -48,16 +48,6 @@ class BlockJob:
     streams: list[MemberStream]
     spec: TrainingSpec
     device: str = "cpu"
-
-
-def list_states(environment: Environment, spec: TrainingSpec) -> StateGraph | None:
-    """Return the state graph of a space that is small enough for tables."""
-    if not environment.is_enumerable or spec.max_table_states == 0:
-        return None
-    try:
-        return StateGraph.from_environment(environment, spec.max_table_states)
-    except TooManyStatesError:
-        return None
 
 
 def most_members(

@@ -76,7 +76,7 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
 from gflownet_envs.random_streams import Purpose, member_streams
@@ -245,7 +245,9 @@ def distance_bound(
     _check_numbers(n_samples, confidence_level)
     environment, layout = ensemble.environment, head_layout(ensemble)
     given = _checked_log_z(log_z, ensemble.n_members)
-    graph = _listed_states(environment)
+    graph = None
+    if environment.n_objects is not None:
+        graph = StateGraph.if_listed(environment, MAX_STATES)
     if graph is not None and not layout.n_backward_actions:
         return bound_by_all(ensemble, reward, graph)
     known = _log_sum_of_rewards(reward, graph, environment.n_objects, given is None)
@@ -500,16 +502,6 @@ def _upper_log_z(policy: np.ndarray, uniform: np.ndarray, error: float) -> np.nd
     upper = np.maximum(mean + slack, 0.0) / (1 - per_sample)
     with np.errstate(divide="ignore"):
         return np.asarray(log_beta + np.log(upper))
-
-
-def _listed_states(environment: Environment) -> StateGraph | None:
-    """Return the states of a space that is small enough, else None."""
-    if not environment.is_enumerable or environment.n_objects is None:
-        return None
-    try:
-        return StateGraph.from_environment(environment, max_states=MAX_STATES)
-    except TooManyStatesError:
-        return None
 
 
 def _log_sum_of_rewards(
