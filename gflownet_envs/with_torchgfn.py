@@ -19,7 +19,7 @@ from torch import Tensor
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
 from gflownet_envs.extras import import_extra
-from gflownet_envs.rewards.source import validated_log_reward
+from gflownet_envs.rewards.source import graph_and_reward
 
 __all__ = ["ListedEnvironment", "from_torchgfn", "to_torchgfn", "torchgfn_policy"]
 
@@ -113,11 +113,6 @@ class ListedEnvironment(Environment):
             if count > self._n_states:
                 raise ValueError(f"children of {self.name} must have no cycle")
         return count
-
-    def initial_state(
-        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
-    ) -> Tensor:
-        return torch.zeros((*batch_shape, 1), dtype=torch.int64, device=device)
 
     def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., 0] >= self._n_states
@@ -302,17 +297,7 @@ def to_torchgfn(
     6
     """
     import_extra("gfn", "to_torchgfn")  # before any work
-    graph = environment
-    if not isinstance(graph, StateGraph):
-        graph = StateGraph.from_environment(graph)
-    rows = torch.as_tensor(np.asarray(log_reward, dtype=np.float64))
-    if rows.ndim != 1:
-        raise ValueError(
-            "log_reward must have shape (n_objects,), that of one member, got "
-            f"{tuple(rows.shape)}"
-        )
-    rows = validated_log_reward(rows[None], graph.environment)[0]
-    return _table_env(graph, rows)
+    return _table_env(*graph_and_reward(environment, log_reward))
 
 
 def _actions_by_parent(graph: StateGraph) -> tuple[Tensor, int]:

@@ -12,6 +12,7 @@ from gflownet_envs.environments.base import (
     require_choice,
     require_environment,
 )
+from gflownet_envs.environments.objects import StateNumbers
 
 _EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
 
@@ -135,11 +136,8 @@ class StateGraph:
         return len(self.layer_offsets) - 1
 
     @cached_property
-    def _sorted_hashes(self) -> tuple[np.ndarray, np.ndarray]:  # shapes: (N,), (N,)
-        """State numbers in the order of their hashes, and these hashes."""
-        hashes = _hash(self.states)
-        order = np.argsort(hashes)
-        return order, hashes[order]
+    def _numbers(self) -> StateNumbers:
+        return StateNumbers(self.states)
 
     def layer(self, step: int) -> slice:
         """Return the numbers of the states in a layer."""
@@ -190,18 +188,13 @@ class StateGraph:
         ValueError
             If a state is not in the graph (terminal or unreachable).
         """
-        flat = states.reshape(-1, states.shape[-1]).to(self.states.device)
-        order, known = self._sorted_hashes
-        place = np.searchsorted(known, _hash(flat)).clip(max=len(known) - 1)
-        ids = torch.from_numpy(order[place])
-        missing = (self.states[ids] != flat).any(dim=-1)
-        if missing.any():
-            example = flat[missing][0].tolist()
+        ids, is_missing = self._numbers.find(states)
+        if is_missing.any():
             raise ValueError(
-                f"{example} is not a reachable non-terminal state of "
-                f"{self.environment.name}"
+                f"{states.cpu()[is_missing][0].tolist()} is not a reachable "
+                f"non-terminal state of {self.environment.name}"
             )
-        return ids.reshape(states.shape[:-1]).to(states.device)
+        return ids.to(states.device)
 
 
 def require_enumerable(environment: Environment) -> None:
@@ -211,14 +204,6 @@ def require_enumerable(environment: Environment) -> None:
         raise ValueError(
             f"{environment.name} is not enumerable: {environment.enumeration_reason}"
         )
-
-
-def _hash(states: Tensor) -> np.ndarray:  # shapes: states (n, S) -> (n,), uint64
-    """Return a linear hash modulo 2^64; equality is checked by the callers."""
-    rng = np.random.default_rng(20_261_120)
-    factors = rng.integers(2**64, size=states.shape[1], dtype=np.uint64) | 1
-    with np.errstate(over="ignore"):
-        return (states.numpy().astype(np.uint64) * factors).sum(axis=1)
 
 
 def _expand(
@@ -292,8 +277,7 @@ def _assemble(
 ) -> StateGraph:
     """Join the layers and give the objects their final numbers."""
     states = torch.cat(layers)
-    hashes = _hash(states)
-    if len(np.unique(hashes)) < len(hashes):
+    if not StateNumbers(states).are_different:
         raise ValueError(
             f"{environment.name} is not graded: a state appears after different "
             "numbers of actions; add a step counter to the state"

@@ -1,13 +1,13 @@
 """Exact GFlowNets by dynamic programming over the state graph."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph, require_enumerable
 from gflownet_envs.rewards.source import (
@@ -207,12 +207,11 @@ def _checked_reward(
     return table, len(table)
 
 
-def _member_slices(graph: StateGraph, n_members: int) -> Iterator[slice]:
+def _member_slices(graph: StateGraph, n_members: int) -> list[slice]:
     """Split the members so that an array of states and objects is not too large."""
     n_values = graph.n_states + graph.environment.require_listed_objects()
-    size = max(1, _VALUES_AT_ONCE // max(n_values, graph.mask.numel()))
-    for start in range(0, n_members, size):
-        yield slice(start, min(start + size, n_members))
+    size = _VALUES_AT_ONCE // max(n_values, graph.mask.numel())
+    return split_into_blocks(n_members, max(1, size))
 
 
 def _log_flow(
@@ -225,22 +224,16 @@ def _log_flow(
     unknown = rows.new_full((rows.shape[0], graph.n_states), float("-inf"))
     values = torch.cat((unknown, rows), dim=1)
     for step in reversed(range(graph.n_layers)):
-        edge_flow = _edge_flow(graph, values, step)
-        values[:, graph.layer(step)] = torch.logsumexp(edge_flow, dim=-1)
+        layer = graph.layer(step)
+        columns, all_open = graph.open_columns(step)
+        children = graph.children[layer, columns]
+        # log F(s′) + log P_B(s | s′) of the edges that leave the layer
+        flow = values.index_select(1, children.clamp(min=0).flatten())
+        flow = flow.unflatten(1, children.shape).add_(graph.log_pb[layer, columns])
+        if not all_open:
+            flow.masked_fill_(~graph.mask[layer, columns], float("-inf"))
+        values[:, layer] = torch.logsumexp(flow, dim=-1)
     return values[:, : graph.n_states]
-
-
-def _edge_flow(graph: StateGraph, values: Tensor, step: int) -> Tensor:
-    # shapes: values (e, N + n_objects) -> (e, n, n_columns)
-    """Return log F(s′) + log P_B(s | s′) of the edges that leave a layer."""
-    layer = graph.layer(step)
-    columns, all_open = graph.open_columns(step)
-    children = graph.children[layer, columns]
-    flow = values.index_select(1, children.clamp(min=0).flatten())
-    flow = flow.unflatten(1, children.shape).add_(graph.log_pb[layer, columns])
-    if all_open:
-        return flow
-    return flow.masked_fill_(~graph.mask[layer, columns], float("-inf"))
 
 
 def terminating_distribution(

@@ -13,6 +13,7 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import push_forward, solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.policies.networks import torch_threads
+from gflownet_envs.sampling import inverse_cdf_sample
 from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
 
@@ -141,9 +142,7 @@ def _sampled_actions(
         policy = pilot.log_policy(part)[0].to(torch.float64).exp()
         allowed = environment.valid_mask(part)
         policy = policy.masked_fill(~allowed, 0.0)
-        cdf = policy.cumsum(dim=-1)
-        total = cdf[:, -1:]
-        chosen.append((cdf <= u[:, None] * total).sum(dim=-1))
+        chosen.append(inverse_cdf_sample(policy.cumsum(dim=-1), u))
     return torch.cat(chosen)
 
 
@@ -234,7 +233,13 @@ def laws_along(
     with torch_threads(1):
         if n_samples is None:
             assert graph is not None
-            outcomes = _exact(environment, graph, pilot, children)
+            terminal = environment.is_terminal(children)
+            starts = torch.empty(len(children), dtype=torch.int64)
+            starts[~terminal] = graph.state_ids(children[~terminal])
+            objects = environment.object_index(children[terminal])
+            starts[terminal] = graph.n_states + objects
+            policy = pilot.log_policy(graph.states)[0]
+            outcomes = exact_outcome_distributions(graph, policy, starts)
         else:
             outcomes = sampled_outcome_distributions(
                 environment, pilot, children, n_samples, rng
@@ -245,13 +250,3 @@ def laws_along(
         ChoiceLaws(t, actions, torch.softmax(log_policy[t, actions], dim=0), laws)
         for (t, actions), laws in zip(chosen, outcomes.split(sizes), strict=True)
     ]
-
-
-def _exact(
-    environment: Environment, graph: StateGraph, pilot: PolicySource, states: Tensor
-) -> Tensor:  # shapes: states (m, S) -> (m, n_objects)
-    terminal = environment.is_terminal(states)
-    starts = torch.empty(len(states), dtype=torch.int64)
-    starts[~terminal] = graph.state_ids(states[~terminal])
-    starts[terminal] = graph.n_states + environment.object_index(states[terminal])
-    return exact_outcome_distributions(graph, pilot.log_policy(graph.states)[0], starts)
