@@ -207,19 +207,12 @@ def from_torchgfn(
         parent, action = mask[:, :-1].nonzero(as_tuple=True)
         taken = env.actions_from_tensor(action[:, None])
         reached = env.step(states[parent].clone(), taken).tensor
-        following, place = _unique(reached, env.s0)
+        following, place = torch.unique(reached, dim=0, return_inverse=True)
         table = torch.full(mask[:, :-1].shape, -1)
         table[parent.cpu(), action.cpu()] = place.cpu()
         tables.append(table)
         layers.append(following)
     return _listed(env, layers[:-1], tables, exits, preprocessor)
-
-
-def _unique(tensors: Tensor, example: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the distinct tensors along the first axis, and the place of each."""
-    if not len(tensors):
-        return example.new_empty((0, *example.shape)), torch.empty(0, dtype=torch.int64)
-    return torch.unique(tensors, dim=0, return_inverse=True)
 
 
 def _listed(
@@ -238,13 +231,13 @@ def _listed(
         for t, table in enumerate(tables)
     ]
     may_exit = torch.cat(exits)
-    objects, place = _unique(tensors[may_exit], env.s0)
+    objects, place = torch.unique(tensors[may_exit], dim=0, return_inverse=True)
     last = torch.full((n_states, 1), -1)
     last[may_exit, 0] = n_states + place.cpu()
     states = env.states_from_tensor(tensors)
     seen = tensors if preprocessor is None else preprocessor(states)
     encodings = seen.reshape(n_states, -1).float().cpu()
-    if len(_unique(tensors, env.s0)[0]) < n_states:  # some in several layers
+    if len(torch.unique(tensors, dim=0)) < n_states:  # some in several layers
         layer = torch.cat([torch.full((len(x), 1), t) for t, x in enumerate(layers)])
         encodings = torch.cat((encodings, layer / max(1, len(layers) - 1)), dim=1)
     log_reward = env.log_reward(env.states_from_tensor(objects)).detach()

@@ -82,7 +82,6 @@ CHANGED: set[str] = {
     "gflownet_envs.policies.Walker.advance",
     "gflownet_envs.policies.Walker.outputs",
     "gflownet_envs.policies.Walker.outputs_now",
-    "gflownet_envs.policies.StackedMLP.layers",
     "gflownet_envs.train_ensemble",  # logger
     "gflownet_envs.training.train_ensemble",
     # real outputs, and columns of y that belong together

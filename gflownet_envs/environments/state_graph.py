@@ -217,7 +217,7 @@ def _expand(
     n_rows = max(1, _EDGES_AT_ONCE // environment.n_actions)
     parts = [_edges(environment, chunk) for chunk in states.split(n_rows)]
     masks, going_on, reached, numbers, log_pbs = zip(*parts, strict=True)
-    following, place = _unique_rows(torch.cat(reached))
+    following, place = torch.unique(torch.cat(reached), dim=0, return_inverse=True)
     children = torch.cat(numbers)
     children[torch.cat(going_on)] = first_child + place
     return following, (torch.cat(masks), children, torch.cat(log_pbs))
@@ -259,14 +259,6 @@ def _object_numbers(environment: Environment, finished: Tensor) -> Tensor:
             "below n_objects. gflownet_envs.testing.check_environment finds such rules."
         )
     return numbers
-
-
-def _unique_rows(states: Tensor) -> tuple[Tensor, Tensor]:
-    # shapes: states (n, S) -> (n_unique, S), (n,)
-    """Return the distinct states, sorted, and the place of each state among them."""
-    if states.shape[0] == 0:
-        return states, torch.empty(0, dtype=torch.int64)
-    return torch.unique(states, dim=0, return_inverse=True)
 
 
 def _assemble(

@@ -259,16 +259,25 @@ class StackedMLP(torch.nn.Module):
         """Precision of the parameters."""
         return self.weights[0].dtype
 
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """Return weights and biases, layer by layer.
+
+        Read it once for many uses: reading a `torch.nn.ParameterList` takes as long as
+        a small product of matrices.
+        """
+        parameters = list(self.parameters())  # the weights, then the biases
+        n_layers = len(parameters) // 2
+        return list(zip(parameters[:n_layers], parameters[n_layers:], strict=True))
+
     def forward(
         self,
         inputs: Tensor,  # shape: (B, F) or (E, B, F)
     ) -> Tensor:  # shape: (E, B, A)
-        # reading a ParameterList takes as long as a small product of matrices
-        weights, biases = list(self.weights), list(self.biases)
-        values = inputs.expand(len(biases[0]), *inputs.shape[-2:])
-        for own_weight, own_bias in zip(weights[:-1], biases[:-1], strict=True):
+        *hidden_layers, (weight, bias) = self.layers()
+        values = inputs.expand(self.n_members, *inputs.shape[-2:])
+        for own_weight, own_bias in hidden_layers:
             values = torch.relu(torch.baddbmm(own_bias, values, own_weight))
-        return torch.baddbmm(biases[-1], values, weights[-1])
+        return torch.baddbmm(bias, values, weight)
 
     def outputs(self, environment: Environment, states: Tensor) -> Tensor:
         """Return the outputs of all members in the same states."""

@@ -280,7 +280,10 @@ def train_process_reward(
     targets = _validated_labels(environment, problems, labels, spec)
     numbers = distinct_numbers(members)
     streams = member_streams(seed, numbers)
-    seen = np.stack([_labelled(stream, len(targets), spec) for stream in streams])
+    orders = [
+        s.generator(Purpose.ROW_SUBSET).permutation(len(targets)) for s in streams
+    ]
+    seen = np.stack([order[: spec.n_labelled] for order in orders])
     features = SequenceFeatures(environment, spec.n_features, seed)
     rows = torch.from_numpy(seen)
     network = _trained_network(
@@ -397,11 +400,6 @@ def _trained_network(
         for epoch in range(1, spec.n_epochs + 1):
             regression.train_epoch(epoch)
     return regression.result().requires_grad_(False)
-
-
-def _labelled(stream: MemberStream, n: int, spec: ProcessRewardSpec) -> np.ndarray:
-    """Return the numbers of the problems that a member sees."""
-    return stream.generator(Purpose.ROW_SUBSET).permutation(n)[: spec.n_labelled]
 
 
 def _validated_labels(

@@ -13,7 +13,7 @@ from gflownet_envs.sampling.array_tape import (
     IntArray,
     TableShape,
 )
-from gflownet_envs.sampling.tables import may_have_ended, shared_layers
+from gflownet_envs.sampling.tables import shared_layers
 
 
 class ArrayWalk(NamedTuple):
@@ -59,7 +59,7 @@ class ArraySampler:
                 self._number_of[t] = len(tables)
                 tables.append(TableShape(batch_size, self._columns[t][0]))
         self.tape = ArrayTape(flat, tables)
-        self._may_have_ended = [may_have_ended(graph, t) for t in self._steps]
+        self._may_have_ended = [_may_have_ended(graph, t) for t in self._steps]
         children = graph.children.numpy()
         self._mask = graph.mask.numpy()
         ones = np.ones((graph.n_states, 1))
@@ -211,3 +211,9 @@ def _uniform_share(
     """Return ε times the uniform policy."""
     share: NDArray[np.float64] = epsilon * mask / mask.sum(axis=1, keepdims=True)
     return share
+
+
+def _may_have_ended(graph: StateGraph, step: int) -> bool:
+    """Say whether some trajectories are over before a step."""
+    earlier = graph.children[: graph.layer_offsets[step]]
+    return bool((earlier >= graph.n_states).any())

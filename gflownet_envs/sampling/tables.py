@@ -52,12 +52,6 @@ def shared_layers(graph: StateGraph, batch_size: int) -> SharedLayers:
     return SharedLayers(first_row, torch.cat(ids), columns)
 
 
-def may_have_ended(graph: StateGraph, step: int) -> bool:
-    """Say whether some trajectories are over before a step."""
-    earlier = graph.children[: graph.layer_offsets[step]]
-    return bool((earlier >= graph.n_states).any())
-
-
 class _PolicyTable(NamedTuple):
     """What the networks of all members put out in n states."""
 
