@@ -122,8 +122,7 @@ def train_yield_proxies(
     >>> proxies.predictions.shape
     (3, 6)
     """
-    table = _checked_yields(rows, yields, all_combinations)
-    measured, targets, combinations = table
+    measured, targets, combinations = _checked_yields(rows, yields, all_combinations)
     sizes = combinations.max(axis=0) + 1
     proxies = train_feature_proxies(
         one_hot_levels(measured, sizes),
