@@ -292,10 +292,10 @@ class PolicyDataset:
         (('right', 'stop'), [0.0, 0.33, 0.0, 0.33, 0.33, 0.0, 0.0, 0.0, 0.0, 1.0])
         """
         from gflownet_envs.exact.trajectories import (
+            CallablePolicies,
             greedy_trajectory,
             mean_policy,
             policies_along,
-            policies_of_callables,
             trajectory_of_actions,
         )
 
@@ -313,7 +313,7 @@ class PolicyDataset:
                 f"policies has {len(policies)} members and X {len(X)} rows; they must "
                 "be the same members, at least one"
             )
-        source = policies_of_callables(environment, policies)
+        source = CallablePolicies(environment, policies)
         if trajectory is None:
             path = greedy_trajectory(environment, mean_policy(source))
         else:

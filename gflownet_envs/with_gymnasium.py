@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.extras import import_extra
-from gflownet_envs.rewards.source import validated_log_reward
+from gflownet_envs.rewards.source import graph_and_reward
 
 __all__ = ["to_gymnasium"]
 
@@ -55,16 +54,8 @@ def to_gymnasium(
     (3, 0.0, True)
     """
     gymnasium = import_extra("gymnasium", "to_gymnasium")
-    graph = environment
-    if not isinstance(graph, StateGraph):
-        graph = StateGraph.from_environment(graph)
-    rows = torch.as_tensor(np.asarray(log_reward, dtype=np.float64))
-    if rows.ndim != 1:
-        raise ValueError(
-            "log_reward must have shape (n_objects,), that of one member, got "
-            f"{tuple(rows.shape)}"
-        )
-    reward = validated_log_reward(rows[None], graph.environment)[0].numpy()
+    graph, of_one = graph_and_reward(environment, log_reward)
+    reward = of_one.numpy()
     children, mask = graph.children.numpy(), graph.mask.numpy().astype(np.int8)
     n_states, n_actions = mask.shape
     ended = np.zeros(n_actions, dtype=np.int8)

@@ -19,7 +19,7 @@ from torch import Tensor
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
 from gflownet_envs.extras import import_extra
-from gflownet_envs.rewards.source import validated_log_reward
+from gflownet_envs.rewards.source import graph_and_reward
 
 __all__ = ["ListedEnvironment", "from_torchgfn", "to_torchgfn", "torchgfn_policy"]
 
@@ -114,11 +114,6 @@ class ListedEnvironment(Environment):
                 raise ValueError(f"children of {self.name} must have no cycle")
         return count
 
-    def initial_state(
-        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
-    ) -> Tensor:
-        return torch.zeros((*batch_shape, 1), dtype=torch.int64, device=device)
-
     def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., 0] >= self._n_states
 
@@ -212,19 +207,12 @@ def from_torchgfn(
         parent, action = mask[:, :-1].nonzero(as_tuple=True)
         taken = env.actions_from_tensor(action[:, None])
         reached = env.step(states[parent].clone(), taken).tensor
-        following, place = _unique(reached, env.s0)
+        following, place = torch.unique(reached, dim=0, return_inverse=True)
         table = torch.full(mask[:, :-1].shape, -1)
         table[parent.cpu(), action.cpu()] = place.cpu()
         tables.append(table)
         layers.append(following)
     return _listed(env, layers[:-1], tables, exits, preprocessor)
-
-
-def _unique(tensors: Tensor, example: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the distinct tensors along the first axis, and the place of each."""
-    if not len(tensors):
-        return example.new_empty((0, *example.shape)), torch.empty(0, dtype=torch.int64)
-    return torch.unique(tensors, dim=0, return_inverse=True)
 
 
 def _listed(
@@ -243,13 +231,13 @@ def _listed(
         for t, table in enumerate(tables)
     ]
     may_exit = torch.cat(exits)
-    objects, place = _unique(tensors[may_exit], env.s0)
+    objects, place = torch.unique(tensors[may_exit], dim=0, return_inverse=True)
     last = torch.full((n_states, 1), -1)
     last[may_exit, 0] = n_states + place.cpu()
     states = env.states_from_tensor(tensors)
     seen = tensors if preprocessor is None else preprocessor(states)
     encodings = seen.reshape(n_states, -1).float().cpu()
-    if len(_unique(tensors, env.s0)[0]) < n_states:  # some in several layers
+    if len(torch.unique(tensors, dim=0)) < n_states:  # some in several layers
         layer = torch.cat([torch.full((len(x), 1), t) for t, x in enumerate(layers)])
         encodings = torch.cat((encodings, layer / max(1, len(layers) - 1)), dim=1)
     log_reward = env.log_reward(env.states_from_tensor(objects)).detach()
@@ -302,17 +290,7 @@ def to_torchgfn(
     6
     """
     import_extra("gfn", "to_torchgfn")  # before any work
-    graph = environment
-    if not isinstance(graph, StateGraph):
-        graph = StateGraph.from_environment(graph)
-    rows = torch.as_tensor(np.asarray(log_reward, dtype=np.float64))
-    if rows.ndim != 1:
-        raise ValueError(
-            "log_reward must have shape (n_objects,), that of one member, got "
-            f"{tuple(rows.shape)}"
-        )
-    rows = validated_log_reward(rows[None], graph.environment)[0]
-    return _table_env(graph, rows)
+    return _table_env(*graph_and_reward(environment, log_reward))
 
 
 def _actions_by_parent(graph: StateGraph) -> tuple[Tensor, int]:

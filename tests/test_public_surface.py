@@ -78,6 +78,10 @@ CHANGED: set[str] = {
     # members that diverged are named
     "gflownet_envs.TrainedEnsemble",
     "gflownet_envs.objectives.Objective",  # score_gradient
+    "gflownet_envs.policies.Walker",  # a function of states and actions
+    "gflownet_envs.policies.Walker.advance",
+    "gflownet_envs.policies.Walker.outputs",
+    "gflownet_envs.policies.Walker.outputs_now",
     "gflownet_envs.train_ensemble",  # logger
     "gflownet_envs.training.train_ensemble",
     # real outputs, and columns of y that belong together

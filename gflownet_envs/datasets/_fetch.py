@@ -8,13 +8,14 @@ import io
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.extras import import_extra
@@ -61,6 +62,31 @@ def bunch_of(
         return data, target
     known = {"DESCR": description(name), "filename": str(path)}
     return Bunch(data=data, target=target, **rest, **known)
+
+
+def fetch_table(
+    name: str,
+    source: Source,
+    where: tuple[Any, ...],  # of `fetch_tidy`
+    columns: Sequence[str],
+    target: str,
+    read: Callable[[list[dict[str, str]]], dict[str, Any]],
+    *,
+    return_X_y: bool,
+    as_frame: bool,
+) -> Any:
+    """Return a table; `read` gives its ``data`` and what else is known of its rows."""
+    pandas = import_extra("pandas", "as_frame=True") if as_frame else None
+    path, tidy = fetch_tidy(source, *where)
+    rows = list(rows_of(tidy))
+    known = {"frame": None, **read(rows)}
+    values: Any = np.array([row[target] for row in rows], dtype=np.float64)
+    if pandas is not None:
+        frame = known["frame"] = pandas.read_csv(io.BytesIO(tidy))
+        known["data"], values = frame[list(columns)], frame[target]
+    names = {"feature_names": list(columns), "target_names": [target]}
+    data = known.pop("data")
+    return bunch_of(name, path, data, values, return_X_y, **names, **known)
 
 
 def fetch_tidy(

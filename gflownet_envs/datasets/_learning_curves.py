@@ -12,9 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    bunch_of,
-    fetch_tidy,
-    import_pandas,
+    fetch_table,
     rows_of,
     source_of,
     table_bytes,
@@ -136,25 +134,21 @@ def fetch_learning_curves(
     >>> len(runs), runs["learner"].nunique()  # doctest: +SKIP
     (12455, 20)
     """
-    pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(rows_of(tidy))
-    data: Any = np.array(
-        [(r["dataset"], r["learner"], *(int(r[n]) for n in _RUN[2:])) for r in rows],
-        dtype=object,
-    )
-    target: Any = np.array([row["score_test"] for row in rows], dtype=np.float64)
-    frame = None
-    if pandas is not None:
-        frame = pandas.read_csv(io.BytesIO(tidy))
-        data, target = frame[list(FEATURE_NAMES)], frame["score_test"]
-    return bunch_of(
+    return fetch_table(
         "learning_curves",
-        path,
-        data,
-        target,
-        return_X_y,
-        feature_names=list(FEATURE_NAMES),
-        target_names=["score_test"],
-        frame=frame,
+        SOURCE,
+        (data_home, download_if_missing, n_retries),
+        FEATURE_NAMES,
+        "score_test",
+        _read,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
     )
+
+
+def _read(rows: list[dict[str, str]]) -> dict[str, Any]:
+    runs = [
+        (row["dataset"], row["learner"], *(int(row[name]) for name in _RUN[2:]))
+        for row in rows
+    ]
+    return {"data": np.array(runs, dtype=object)}

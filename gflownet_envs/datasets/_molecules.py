@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from statistics import median
@@ -12,10 +11,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    bunch_of,
     description,
+    fetch_table,
     fetch_tidy,
-    import_pandas,
     rows_of,
     source_of,
     table_bytes,
@@ -113,27 +111,23 @@ def fetch_seh(
     >>> smiles[0], activity[0]  # doctest: +SKIP
     ('O=c1c(O)c(-c2ccc(O)c(O)c2)oc2cc(O)cc(O)c12', 4.47)
     """
-    pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(SEH_SOURCE, data_home, download_if_missing, n_retries)
-    rows = list(rows_of(tidy))
-    data: Any = np.array([row["smiles"] for row in rows], dtype=object)
-    target: Any = np.array([row["pIC50_median"] for row in rows], dtype=np.float64)
-    counts = np.array([row["n"] for row in rows], dtype=np.int64)
-    frame = None
-    if pandas is not None:
-        frame = pandas.read_csv(io.BytesIO(tidy))
-        data, target = frame[["smiles"]], frame["pIC50_median"]
-    return bunch_of(
+    return fetch_table(
         "seh",
-        path,
-        data,
-        target,
-        return_X_y,
-        feature_names=["smiles"],
-        target_names=["pIC50_median"],
-        n_measurements=counts,
-        frame=frame,
+        SEH_SOURCE,
+        (data_home, download_if_missing, n_retries),
+        ["smiles"],
+        "pIC50_median",
+        _read,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
     )
+
+
+def _read(rows: list[dict[str, str]]) -> dict[str, Any]:
+    return {
+        "data": np.array([row["smiles"] for row in rows], dtype=object),
+        "n_measurements": np.array([row["n"] for row in rows], dtype=np.int64),
+    }
 
 
 FRAGMENTS_SOURCE = source_of("fragments", bytes)  # the raw file is the tidy one

@@ -119,11 +119,15 @@ class Environment(ABC):
         """Number of actions of the longest trajectory."""
         return len(self.step_names)
 
-    @abstractmethod
     def initial_state(
         self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
     ) -> Tensor:  # shape: (*batch_shape, S)
-        """Return the only state without parents, repeated over ``batch_shape``."""
+        """Return the only state without parents, repeated over ``batch_shape``.
+
+        All its numbers are 0, unless a subclass says otherwise.
+        """
+        shape = (*batch_shape, self.state_size)
+        return torch.zeros(shape, dtype=torch.int64, device=device)
 
     @abstractmethod
     def is_terminal(

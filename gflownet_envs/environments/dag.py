@@ -14,7 +14,6 @@ ENCODINGS = ("parent_sets", "adjacency")
 _MAX_LISTED_NODES = 5
 _MAX_NODES = 62  # sets of nodes are bits of an int64
 _MAX_ENCODED_NODES = 8  # above, sets of parents would be more than 2,048 columns
-_MAX_TABLED_NODES = 12  # a table of the members of all sets has 2^n rows
 
 
 class DagEnvironment(Environment):
@@ -110,11 +109,6 @@ class DagEnvironment(Environment):
     def _set_action_tables(self, edges: Sequence[tuple[int, int]]) -> None:
         """Set the nodes of each action and what it adds to a state."""
         n_edges = len(edges)
-        self._members_of_set: Tensor | None = None
-        if self.n_nodes <= _MAX_TABLED_NODES:
-            sets = torch.arange(2**self.n_nodes)[:, None]
-            self._members_of_set = (sets >> torch.arange(self.n_nodes)) & 1 == 1
-            self._edge_of_pair = torch.tensor([j * self.n_nodes + i for i, j in edges])
         self._source = torch.tensor([*(i for i, _ in edges), self.n_nodes])
         self._target = torch.tensor([*(j for _, j in edges), 0])
         self._added = torch.zeros((n_edges + 1, self.state_size), dtype=torch.int64)
@@ -159,10 +153,6 @@ class DagEnvironment(Environment):
     def _source_in_set_of_target(self, sets: Tensor) -> Tensor:
         # shapes: sets (..., n_nodes) -> (..., n_edges), bool
         """For each edge i → j, say whether the set of j holds i."""
-        if self._members_of_set is not None and self.n_nodes > 1:
-            rows = self._members_of_set.to(sets.device).index_select(0, sets.flatten())
-            pairs = rows.view(*sets.shape[:-1], self.n_nodes**2)
-            return pairs.index_select(-1, self._edge_of_pair.to(sets.device))
         source, target = self._source[:-1], self._target[:-1]
         its_set = sets.index_select(-1, target.to(sets.device))
         return (its_set >> source.to(sets.device)) & 1 == 1

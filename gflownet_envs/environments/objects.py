@@ -1,5 +1,6 @@
 """Terminal states by their number, for spaces whose objects can be listed."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,20 +35,12 @@ class ObjectTable:
                 "states must be int64 of shape (n_objects, S), got "
                 f"{states.dtype} of shape {tuple(states.shape)}"
             )
-        self.states = states
-        ranks = torch.zeros(len(states), dtype=torch.int64)
-        self._columns: list[tuple[Tensor, Tensor]] = []  # values, then ranks so far
-        for column in states.T:
-            values, place = torch.unique(column, return_inverse=True)
-            codes, ranks = torch.unique(
-                ranks * len(values) + place, return_inverse=True
-            )
-            self._columns.append((values, codes))
-        self._object_of_rank = ranks.argsort()
-        if len(ranks.unique()) < len(states):
-            _, counts = torch.unique(states, dim=0, return_counts=True)
-            twice = torch.unique(states, dim=0)[counts > 1][0].tolist()
+        distinct, counts = torch.unique(states, dim=0, return_counts=True)
+        if (counts > 1).any():
+            twice = distinct[counts > 1][0].tolist()
             raise ValueError(f"states must be different, got {twice} more than once")
+        self.states = states
+        self._numbers = StateNumbers(states)
 
     def __len__(self) -> int:
         """Number of objects."""
@@ -64,22 +57,42 @@ class ObjectTable:
         ValueError
             If a state is none of the table.
         """
-        ranks = torch.zeros(states.shape[:-1], dtype=torch.int64)
-        for column, (values, codes) in zip(
-            states.cpu().unbind(-1), self._columns, strict=True
-        ):
-            place = _position(values, column)
-            ranks = _position(codes, ranks * len(values) + place)
-        found = self._object_of_rank[ranks].to(states.device)
-        wrong = (self.states[found.cpu()] != states.cpu()).any(dim=-1)
-        if wrong.any():
+        found, is_missing = self._numbers.find(states)
+        if is_missing.any():
             raise ValueError(
-                f"{states.cpu()[wrong][0].tolist()} is no terminal state of the "
+                f"{states.cpu()[is_missing][0].tolist()} is no terminal state of the "
                 f"{len(self)} in the table"
             )
-        return found
+        return found.to(states.device)
 
 
-def _position(values: Tensor, wanted: Tensor) -> Tensor:
-    """Return the place of each number in sorted ones; any place where it is none."""
-    return torch.searchsorted(values, wanted.contiguous()).clamp(max=len(values) - 1)
+class StateNumbers:
+    """Finds different states among others, by a linear hash modulo 2^64."""
+
+    def __init__(self, states: Tensor) -> None:  # shape: (N, S)
+        self._states = states
+        rng = np.random.default_rng(20_261_120)
+        factors = rng.integers(2**64, size=states.shape[1], dtype=np.uint64)
+        self._factors = factors | 1
+        hashes = self._hash(states)
+        self._order = np.argsort(hashes)
+        self._sorted = hashes[self._order]
+
+    @property
+    def are_different(self) -> bool:
+        """Whether no state is there twice."""
+        return bool((self._sorted[1:] != self._sorted[:-1]).all())
+
+    def find(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> tuple[Tensor, Tensor]:  # shapes: (...), int64; (...), bool
+        """Return the number of each state, and which are not there."""
+        states = states.cpu()
+        place = np.searchsorted(self._sorted, self._hash(states))
+        numbers = torch.as_tensor(self._order[place.clip(max=len(self._order) - 1)])
+        return numbers, (self._states[numbers] != states).any(dim=-1)
+
+    def _hash(self, states: Tensor) -> np.ndarray:  # shapes: (..., S) -> (...)
+        with np.errstate(over="ignore"):
+            return (states.numpy().astype(np.uint64) * self._factors).sum(axis=-1)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -109,16 +110,10 @@ class SequentialSelectionEnvironment(PrefixEnvironment):
         return torch.cartesian_prod(*grids).reshape(-1, self.state_size)
 
     def object_name(self, index: int) -> str:
-        levels = self.object_levels()[index].tolist()
+        self._require_object(index)
+        levels = np.unravel_index(index, self.sizes)
         names = zip(self.levels.values(), levels, strict=True)
         return " | ".join(its_levels[level] for its_levels, level in names)
-
-    def object_names(self) -> tuple[str, ...]:
-        all_levels = tuple(self.levels.values())
-        return tuple(
-            " | ".join(all_levels[t][level] for t, level in enumerate(row))
-            for row in self.object_levels().tolist()
-        )
 
     def step_actions(self, step: int) -> tuple[int, ...]:
         super().step_actions(step)  # checks the range

@@ -12,6 +12,7 @@ from gflownet_envs.environments.base import (
     require_choice,
     require_environment,
 )
+from gflownet_envs.environments.objects import StateNumbers
 
 _EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
 
@@ -110,6 +111,20 @@ class StateGraph:
         layers.pop()
         return _assemble(cls, environment, layers, tables)
 
+    @classmethod
+    def if_listed(
+        cls, environment: "Environment | StateGraph", max_states: int
+    ) -> "StateGraph | None":
+        """Return the graph; None where states cannot be listed or are too many."""
+        if isinstance(environment, StateGraph):
+            return environment
+        if not environment.is_enumerable:
+            return None
+        try:
+            return cls.from_environment(environment, max_states)
+        except TooManyStatesError:
+            return None
+
     @property
     def n_states(self) -> int:
         """Number of non-terminal states."""
@@ -121,11 +136,8 @@ class StateGraph:
         return len(self.layer_offsets) - 1
 
     @cached_property
-    def _sorted_hashes(self) -> tuple[np.ndarray, np.ndarray]:  # shapes: (N,), (N,)
-        """State numbers in the order of their hashes, and these hashes."""
-        hashes = _hash(self.states)
-        order = np.argsort(hashes)
-        return order, hashes[order]
+    def _numbers(self) -> StateNumbers:
+        return StateNumbers(self.states)
 
     def layer(self, step: int) -> slice:
         """Return the numbers of the states in a layer."""
@@ -176,18 +188,13 @@ class StateGraph:
         ValueError
             If a state is not in the graph (terminal or unreachable).
         """
-        flat = states.reshape(-1, states.shape[-1]).to(self.states.device)
-        order, known = self._sorted_hashes
-        place = np.searchsorted(known, _hash(flat)).clip(max=len(known) - 1)
-        ids = torch.from_numpy(order[place])
-        missing = (self.states[ids] != flat).any(dim=-1)
-        if missing.any():
-            example = flat[missing][0].tolist()
+        ids, is_missing = self._numbers.find(states)
+        if is_missing.any():
             raise ValueError(
-                f"{example} is not a reachable non-terminal state of "
-                f"{self.environment.name}"
+                f"{states.cpu()[is_missing][0].tolist()} is not a reachable "
+                f"non-terminal state of {self.environment.name}"
             )
-        return ids.reshape(states.shape[:-1]).to(states.device)
+        return ids.to(states.device)
 
 
 def require_enumerable(environment: Environment) -> None:
@@ -197,14 +204,6 @@ def require_enumerable(environment: Environment) -> None:
         raise ValueError(
             f"{environment.name} is not enumerable: {environment.enumeration_reason}"
         )
-
-
-def _hash(states: Tensor) -> np.ndarray:  # shapes: states (n, S) -> (n,), uint64
-    """Return a linear hash modulo 2^64; equality is checked by the callers."""
-    rng = np.random.default_rng(20_261_120)
-    factors = rng.integers(2**64, size=states.shape[1], dtype=np.uint64) | 1
-    with np.errstate(over="ignore"):
-        return (states.numpy().astype(np.uint64) * factors).sum(axis=1)
 
 
 def _expand(
@@ -218,7 +217,7 @@ def _expand(
     n_rows = max(1, _EDGES_AT_ONCE // environment.n_actions)
     parts = [_edges(environment, chunk) for chunk in states.split(n_rows)]
     masks, going_on, reached, numbers, log_pbs = zip(*parts, strict=True)
-    following, place = _unique_rows(torch.cat(reached))
+    following, place = torch.unique(torch.cat(reached), dim=0, return_inverse=True)
     children = torch.cat(numbers)
     children[torch.cat(going_on)] = first_child + place
     return following, (torch.cat(masks), children, torch.cat(log_pbs))
@@ -262,14 +261,6 @@ def _object_numbers(environment: Environment, finished: Tensor) -> Tensor:
     return numbers
 
 
-def _unique_rows(states: Tensor) -> tuple[Tensor, Tensor]:
-    # shapes: states (n, S) -> (n_unique, S), (n,)
-    """Return the distinct states, sorted, and the place of each state among them."""
-    if states.shape[0] == 0:
-        return states, torch.empty(0, dtype=torch.int64)
-    return torch.unique(states, dim=0, return_inverse=True)
-
-
 def _assemble(
     cls: type[StateGraph],
     environment: Environment,
@@ -278,8 +269,7 @@ def _assemble(
 ) -> StateGraph:
     """Join the layers and give the objects their final numbers."""
     states = torch.cat(layers)
-    hashes = _hash(states)
-    if len(np.unique(hashes)) < len(hashes):
+    if not StateNumbers(states).are_different:
         raise ValueError(
             f"{environment.name} is not graded: a state appears after different "
             "numbers of actions; add a step counter to the state"

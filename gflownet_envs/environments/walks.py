@@ -70,11 +70,6 @@ class GridEnvironment(Environment):
         for index, cell in enumerate(self.cells):
             self._object_of_cell[cell] = index
 
-    def initial_state(
-        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
-    ) -> Tensor:
-        return torch.zeros((*batch_shape, 4), dtype=torch.int64, device=device)
-
     def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., 3] == 1
 
@@ -190,12 +185,6 @@ class HypergridEnvironment(Environment):
         self.encoding_size = n_dims * side
         self._change = torch.eye(n_dims + 1, dtype=torch.int64)
         self._strides = side ** torch.arange(n_dims - 1, -1, -1)
-
-    def initial_state(
-        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
-    ) -> Tensor:
-        shape = (*batch_shape, self.state_size)
-        return torch.zeros(shape, dtype=torch.int64, device=device)
 
     def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., -1] == 1

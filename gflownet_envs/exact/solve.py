@@ -1,12 +1,13 @@
 """Exact GFlowNets by dynamic programming over the state graph."""
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph, require_enumerable
 from gflownet_envs.rewards.source import (
@@ -206,12 +207,11 @@ def _checked_reward(
     return table, len(table)
 
 
-def _member_slices(graph: StateGraph, n_members: int) -> Iterator[slice]:
+def _member_slices(graph: StateGraph, n_members: int) -> list[slice]:
     """Split the members so that an array of states and objects is not too large."""
     n_values = graph.n_states + graph.environment.require_listed_objects()
-    size = max(1, _VALUES_AT_ONCE // max(n_values, graph.mask.numel()))
-    for start in range(0, n_members, size):
-        yield slice(start, min(start + size, n_members))
+    size = _VALUES_AT_ONCE // max(n_values, graph.mask.numel())
+    return split_into_blocks(n_members, max(1, size))
 
 
 def _log_flow(
@@ -224,22 +224,16 @@ def _log_flow(
     unknown = rows.new_full((rows.shape[0], graph.n_states), float("-inf"))
     values = torch.cat((unknown, rows), dim=1)
     for step in reversed(range(graph.n_layers)):
-        edge_flow = _edge_flow(graph, values, step)
-        values[:, graph.layer(step)] = torch.logsumexp(edge_flow, dim=-1)
+        layer = graph.layer(step)
+        columns, all_open = graph.open_columns(step)
+        children = graph.children[layer, columns]
+        # log F(s′) + log P_B(s | s′) of the edges that leave the layer
+        flow = values.index_select(1, children.clamp(min=0).flatten())
+        flow = flow.unflatten(1, children.shape).add_(graph.log_pb[layer, columns])
+        if not all_open:
+            flow.masked_fill_(~graph.mask[layer, columns], float("-inf"))
+        values[:, layer] = torch.logsumexp(flow, dim=-1)
     return values[:, : graph.n_states]
-
-
-def _edge_flow(graph: StateGraph, values: Tensor, step: int) -> Tensor:
-    # shapes: values (e, N + n_objects) -> (e, n, n_columns)
-    """Return log F(s′) + log P_B(s | s′) of the edges that leave a layer."""
-    layer = graph.layer(step)
-    columns, all_open = graph.open_columns(step)
-    children = graph.children[layer, columns]
-    flow = values.index_select(1, children.clamp(min=0).flatten())
-    flow = flow.unflatten(1, children.shape).add_(graph.log_pb[layer, columns])
-    if all_open:
-        return flow
-    return flow.masked_fill_(~graph.mask[layer, columns], float("-inf"))
 
 
 def terminating_distribution(
@@ -259,23 +253,17 @@ def terminating_distribution(
     >>> torch.allclose(found, solution.target_distribution())
     True
     """
-    _require_policy(graph, log_policy)
-    n_objects = graph.environment.require_listed_objects()
-    law = torch.empty((len(log_policy), n_objects), dtype=torch.float64)
-    for members in _member_slices(graph, len(log_policy)):
-        reached = _pushed_forward(graph, log_policy[members])
-        law[members] = reached[:, graph.n_states :]
-    return law
+    return visits(graph, log_policy)[:, graph.n_states :]
 
 
-def state_visits(
+def visits(
     graph: StateGraph,
     log_policy: Tensor,  # shape: (E, N, A)
-) -> Tensor:  # shape: (E, N), float64
-    """Return the probability that a walk passes each non-terminal state.
+) -> Tensor:  # shape: (E, N + n_objects), float64
+    """Return the probability that a walk passes each state, then each object.
 
     In a graded space a walk passes a state at most once, and the visits of the first
-    layer are 1. `terminating_distribution` has the visits of the objects.
+    layer are 1.
 
     Raises
     ------
@@ -287,36 +275,39 @@ def state_visits(
     >>> from gflownet_envs.environments import GridEnvironment
     >>> env = GridEnvironment(size=2, max_moves=1)
     >>> solution = solve_exact(env, torch.tensor([[2.0, 1.0, 1.0]]).log())
-    >>> state_visits(solution.graph, solution.log_policy_table).numpy().round(6)
-    array([[1.  , 0.25, 0.25]])
+    >>> visits(solution.graph, solution.log_policy_table).numpy().round(6)
+    array([[1.  , 0.25, 0.25, 0.5 , 0.25, 0.25]])
     """
-    _require_policy(graph, log_policy)
-    visits = torch.empty(log_policy.shape[:2], dtype=torch.float64)
-    for members in _member_slices(graph, len(log_policy)):
-        reached = _pushed_forward(graph, log_policy[members])
-        visits[members] = reached[:, : graph.n_states]
-    return visits
-
-
-def _pushed_forward(graph: StateGraph, log_policy: Tensor) -> Tensor:
-    # shapes: log_policy (e, N, A) -> (e, N + n_objects), float64
-    """Push the probability of reaching states and objects through the layers."""
-    policy = log_policy.to(torch.float64).exp().masked_fill_(~graph.mask, 0.0)
-    worst = float((policy.sum(dim=-1) - 1).abs().nan_to_num(nan=float("inf")).max())
-    if worst > _CLOSURE_TOLERANCE:
+    expected = tuple(graph.mask.shape)
+    if log_policy.ndim != 3 or tuple(log_policy.shape[1:]) != expected:
         raise ValueError(
-            "log_policy must sum to one over the allowed actions of each state; the "
-            f"largest distance from one is {worst:.3g}"
+            f"log_policy must have shape (E, {expected[0]}, {expected[1]}), "
+            f"got {tuple(log_policy.shape)}"
         )
     n_total = graph.n_states + graph.environment.require_listed_objects()
-    reach = policy.new_zeros((policy.shape[0], n_total))
-    reach[:, 0] = 1.0
+    reached = torch.zeros((len(log_policy), n_total), dtype=torch.float64)
+    reached[:, 0] = 1.0
+    for members in _member_slices(graph, len(log_policy)):
+        policy = log_policy[members].to(torch.float64).exp()
+        policy = policy.masked_fill_(~graph.mask, 0.0)
+        worst = float((policy.sum(dim=-1) - 1).abs().nan_to_num(nan=math.inf).max())
+        if worst > _CLOSURE_TOLERANCE:
+            raise ValueError(
+                "log_policy must sum to one over the allowed actions of each state; "
+                f"the largest distance from one is {worst:.3g}"
+            )
+        push_forward(graph, policy, reached[members])
+    return reached
+
+
+def push_forward(graph: StateGraph, policy: Tensor, reached: Tensor) -> None:
+    # shapes: policy (e or 1, N, A), reached (e, N + n_objects), float64
+    """Add up, in place, the probabilities of what is reached from given starts."""
     for step in range(graph.n_layers):
         layer = graph.layer(step)
         mask = graph.mask[layer]
-        passed = reach[:, layer, None] * policy[:, layer]
-        reach.index_add_(1, graph.children[layer][mask], passed[:, mask])
-    return reach
+        passed = reached[:, layer, None] * policy[:, layer]
+        reached.index_add_(1, graph.children[layer][mask], passed[:, mask])
 
 
 def distance_to_exact(
@@ -347,7 +338,6 @@ def distance_to_exact(
     >>> bool(distance_to_exact(solution.graph, table, log_reward) < 1e-12)
     True
     """
-    _require_policy(graph, log_policy)
     reward = log_reward
     if not callable(reward):
         reward = uncopied_log_reward(reward, graph.environment)
@@ -356,20 +346,8 @@ def distance_to_exact(
                 f"log_policy has {len(log_policy)} members and log_reward "
                 f"{len(reward)}; they must be the same members"
             )
-    objects = torch.arange(graph.environment.require_listed_objects())
-    distance = torch.empty(len(log_policy), dtype=torch.float64)
-    for members in _member_slices(graph, len(log_policy)):
-        target = torch.softmax(reward_rows(reward, members, objects), dim=-1)
-        reached = _pushed_forward(graph, log_policy[members])[:, graph.n_states :]
-        distance[members] = 0.5 * (reached - target).abs().sum(dim=-1)
-    return distance
-
-
-def _require_policy(graph: StateGraph, log_policy: Tensor) -> None:
-    # shapes: log_policy (E, N, A)
-    expected = tuple(graph.mask.shape)
-    if log_policy.ndim != 3 or tuple(log_policy.shape[1:]) != expected:
-        raise ValueError(
-            f"log_policy must have shape (E, {expected[0]}, {expected[1]}), "
-            f"got {tuple(log_policy.shape)}"
-        )
+    law = terminating_distribution(graph, log_policy)
+    objects = torch.arange(law.shape[1])
+    for members in _member_slices(graph, len(law)):
+        law[members] -= torch.softmax(reward_rows(reward, members, objects), dim=-1)
+    return 0.5 * law.abs().sum(dim=-1)

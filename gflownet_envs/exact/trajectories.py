@@ -1,6 +1,6 @@
 """Reference trajectories and the policies of an ensemble along them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -94,9 +94,16 @@ def greedy_trajectory(
     state = environment.initial_state()
     actions = []
     while not environment.is_terminal(state):
-        action = _likeliest_action(environment, state, log_policy(state))
-        actions.append(action)
-        state = environment.step(state, torch.tensor(action))
+        own = log_policy(state)
+        if own.numel() != environment.n_actions:
+            raise ValueError(
+                f"log_policy must give one policy of {environment.n_actions} actions, "
+                f"got shape {tuple(own.shape)}"
+            )
+        closed = ~environment.valid_mask(state)
+        action = own.reshape(-1).masked_fill(closed, float("-inf")).argmax()
+        actions.append(int(action))
+        state = environment.step(state, action)
     return trajectory_of_actions(environment, actions)
 
 
@@ -120,18 +127,6 @@ def mean_policy(source: PolicySource) -> Callable[[Tensor], Tensor]:
         return source.log_policy(state).exp().mean(dim=0).log()
 
     return log_policy
-
-
-def _likeliest_action(
-    environment: Environment, state: Tensor, log_policy: Tensor
-) -> int:  # shapes: state (S,), log_policy (A,) or (1, A)
-    if log_policy.numel() != environment.n_actions:
-        raise ValueError(
-            f"log_policy must give one policy of {environment.n_actions} actions, "
-            f"got shape {tuple(log_policy.shape)}"
-        )
-    allowed = environment.valid_mask(state)
-    return int(log_policy.reshape(-1).masked_fill(~allowed, float("-inf")).argmax())
 
 
 def trajectory_of_actions(
@@ -169,25 +164,41 @@ def trajectory_of_actions(
     return Trajectory(torch.stack(states), torch.tensor(taken))
 
 
-@dataclass(frozen=True, eq=False)
-class _CallablePolicies:
-    """Policies that are functions of one state, as a `PolicySource`."""
+class CallablePolicies:
+    """Policies that are functions of one state, as a `PolicySource`.
 
-    environment: Environment
-    policies: Sequence[Callable[[Tensor], Any]]
+    Each maps a state, shape (S,), to the probabilities of all actions, shape (A,).
+
+    Raises
+    ------
+    ValueError
+        When it is asked about a state in which a function gives no probabilities.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> source = CallablePolicies(env, [lambda state: [0.0, 0.5, 0.0, 0.25, 0.25]])
+    >>> source.log_policy(env.initial_state()).exp().tolist()
+    [[0.0, 0.5, 0.0, 0.25, 0.25]]
+    """
+
+    def __init__(
+        self, environment: Environment, policies: Sequence[Callable[[Tensor], Any]]
+    ) -> None:
+        self.environment = environment
+        self.policies = policies
 
     def log_policy(self, states: Tensor) -> Tensor:  # shapes: (..., S) -> (E, ..., A)
         flat = states.reshape(-1, states.shape[-1])
         mask = self.environment.valid_mask(flat)
-        found = torch.stack(
-            [
-                torch.stack(
-                    [self._one(e, s, m) for s, m in zip(flat, mask, strict=True)]
-                )
-                for e in range(len(self.policies))
-            ]
-        )
-        return found.reshape(len(self.policies), *states.shape[:-1], -1).log()
+        found = [
+            self._one(member, *pair)
+            for member in range(len(self.policies))
+            for pair in zip(flat, mask, strict=True)
+        ]
+        shape = (len(self.policies), *states.shape[:-1], mask.shape[-1])
+        return torch.stack(found).reshape(shape).log()
 
     def _one(self, member: int, state: Tensor, mask: Tensor) -> Tensor:
         # shapes: state (S,), mask (A,) -> (A,), float64
@@ -209,29 +220,6 @@ class _CallablePolicies:
             )
         open_policy = policy.where(mask, 0.0)
         return open_policy / open_policy.sum()
-
-
-def policies_of_callables(
-    environment: Environment, policies: Sequence[Callable[[Tensor], Any]]
-) -> PolicySource:
-    """Return functions of a state as the policies of an ensemble, one a member.
-
-    Each maps a state, shape (S,), to the probabilities of all actions, shape (A,).
-
-    Raises
-    ------
-    ValueError
-        When it is asked about a state in which a function gives no probabilities.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> env = GridEnvironment(size=2, max_moves=1)
-    >>> source = policies_of_callables(env, [lambda state: [0.0, 0.5, 0.0, 0.25, 0.25]])
-    >>> source.log_policy(env.initial_state()).exp().tolist()
-    [[0.0, 0.5, 0.0, 0.25, 0.25]]
-    """
-    return _CallablePolicies(environment, policies)
 
 
 def policies_along(
@@ -258,31 +246,35 @@ def policies_along(
             f"trajectory must be a Trajectory, got {trajectory!r}; "
             "trajectory_of_actions(environment, actions) makes one"
         )
-    states = trajectory.states[:-1]
-    columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
-    mask = environment.valid_mask(states)
-    log_policy = policy_source.log_policy(states).to(torch.float64)
-    policy = _positive(log_policy, mask)
-    steps = range(len(trajectory))
     names = environment.step_names[: len(trajectory)]
-    return PoliciesAlong(
-        y=torch.cat([policy[:, t, columns[t]] for t in steps], dim=1).cpu().numpy(),
-        mask=torch.cat([mask[t, columns[t]] for t in steps]).numpy(),
-        steps={
-            name: len(its_columns)
-            for name, its_columns in zip(names, columns, strict=True)
-        },
-        step_names=names,
-        action_names=tuple(
-            environment.action_names[a] for its_columns in columns for a in its_columns
-        ),
+    numbers = range(len(trajectory))
+    return _side_by_side(
+        environment, policy_source, trajectory.states[:-1], numbers, names
     )
 
 
-def _positive(log_policy: Tensor, mask: Tensor) -> Tensor:
-    """Return probabilities; of allowed actions 0 only where the source says so."""
+def _side_by_side(
+    environment: Environment,
+    policy_source: PolicySource,
+    states: Tensor,  # shape: (n, S)
+    steps: Iterable[int],  # number of the step of each state
+    names: tuple[str, ...],
+) -> PoliciesAlong:
+    """Return the policies in some states, each of which is a step of its own."""
+    columns = [list(environment.step_actions(step)) for step in steps]
+    mask = environment.valid_mask(states)
+    log_policy = policy_source.log_policy(states).to(torch.float64)
+    # of allowed actions 0 only where the source says so
     stays = ~mask | log_policy.isneginf()
-    return log_policy.where(stays, log_policy.clamp(min=LOWEST_LOG)).exp()
+    policy = log_policy.where(stays, log_policy.clamp(min=LOWEST_LOG)).exp()
+    of_states = list(enumerate(columns))
+    return PoliciesAlong(
+        y=torch.cat([policy[:, i, own] for i, own in of_states], dim=1).cpu().numpy(),
+        mask=torch.cat([mask[i, own] for i, own in of_states]).numpy(),
+        steps=dict(zip(names, map(len, columns), strict=True)),
+        step_names=names,
+        action_names=tuple(environment.action_names[a] for own in columns for a in own),
+    )
 
 
 def policies_everywhere(
@@ -307,23 +299,9 @@ def policies_everywhere(
     chosen = (graph.mask.sum(dim=1) > 1).nonzero()[:, 0]
     if not len(chosen):
         raise ValueError(f"no state of {environment.name} leaves a choice")
-    columns = [list(environment.step_actions(int(graph.steps[i]))) for i in chosen]
-    log_policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64)
-    policy = _positive(log_policy, graph.mask[chosen])
-    numbered = range(len(chosen))
     names = tuple(_state_name(graph, int(i)) for i in chosen)
-    return PoliciesAlong(
-        y=torch.cat([policy[:, n, columns[n]] for n in numbered], dim=1).cpu().numpy(),
-        mask=torch.cat([graph.mask[chosen[n], columns[n]] for n in numbered]).numpy(),
-        steps={
-            name: len(its_columns)
-            for name, its_columns in zip(names, columns, strict=True)
-        },
-        step_names=names,
-        action_names=tuple(
-            environment.action_names[a] for its_columns in columns for a in its_columns
-        ),
-    )
+    steps = graph.steps[chosen].tolist()
+    return _side_by_side(environment, policy_source, graph.states[chosen], steps, names)
 
 
 def _state_name(graph: StateGraph, number: int) -> str:

@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.solve import state_visits, terminating_distribution
+from gflownet_envs.exact.solve import visits as visits_of
 from gflownet_envs.exact.trajectories import PolicySource
 
 Floats = NDArray[np.float64]
@@ -125,8 +125,9 @@ n_members=2, n_objects=4)
         if made_for != name:
             raise ValueError(f"policies are of {made_for}, expected those of {name}")
         log_policy = policies.log_policy(graph.states)
-        visits = state_visits(graph, log_policy).numpy()
-        law = terminating_distribution(graph, log_policy).numpy()
+        visits, law = np.split(
+            visits_of(graph, log_policy).numpy(), [graph.n_states], axis=1
+        )
         policy = log_policy.double().exp().masked_fill(~graph.mask, 0.0).numpy()
         total = visits.sum(axis=0)
         share = visits / np.where(total > 0, total, 1.0)  # (E, N)

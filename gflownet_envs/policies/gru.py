@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
+from gflownet_envs.policies.networks import Walker
 from gflownet_envs.random_streams import MemberStream, Purpose
 
 _NAMES = ("embedding", "input_bias", "recurrent", "recurrent_bias", "head", "head_bias")
@@ -163,38 +164,19 @@ class StackedGRU(torch.nn.Module):
         """Return the outputs of all members in the same states."""
         return self.read(environment.action_history(states))
 
-    def walker(self, environment: Environment) -> "GRUWalker":
-        """Return a walker, which carries the hidden states along."""
-        return GRUWalker(self)
+    def walker(self, environment: Environment) -> Walker:
+        """Return a function that carries the hidden states along."""
+        hidden: Tensor | None = None
 
+        def outputs_in(states: Tensor, last_actions: Tensor | None) -> Tensor:
+            nonlocal hidden
+            if hidden is None or last_actions is None:
+                hidden = self.initial_hidden(states.shape[1])
+            else:
+                hidden = self.update(hidden, self.gate_inputs(last_actions))
+            return self.outputs_of(hidden)
 
-class GRUWalker:
-    """A stack of recurrent networks along a batch of trajectories."""
-
-    def __init__(self, network: StackedGRU) -> None:
-        self._network = network
-        self._with_gradients = torch.is_grad_enabled()
-        self._hidden: Tensor | None = None
-        self._outputs: list[Tensor] = []
-
-    def outputs_now(self, states: Tensor) -> Tensor:
-        """Return the outputs after the actions so far."""
-        with torch.set_grad_enabled(self._with_gradients):
-            if self._hidden is None:
-                self._hidden = self._network.initial_hidden(states.shape[1])
-            self._outputs.append(self._network.outputs_of(self._hidden))
-        return self._outputs[-1]
-
-    def advance(self, actions: Tensor) -> None:
-        """Read the actions that were taken."""
-        assert self._hidden is not None  # outputs come before actions
-        with torch.set_grad_enabled(self._with_gradients):
-            gates = self._network.gate_inputs(actions)
-            self._hidden = self._network.update(self._hidden, gates)
-
-    def outputs(self) -> Tensor:
-        """Return the outputs in all states seen so far, with gradients."""
-        return torch.stack(self._outputs, dim=2)
+        return outputs_in
 
 
 def _initial_arrays(

@@ -1,6 +1,6 @@
 """Policies with a leading member axis: heads, the walk through states, stacked MLPs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -91,23 +91,9 @@ def masked_log_policy(
     return log_policy.masked_fill(nothing_allowed, float("-inf"))
 
 
-class Walker(Protocol):
-    """A network that follows a batch of trajectories of every member."""
-
-    def outputs_now(self, states: Tensor) -> Tensor:
-        """Return the outputs in the present states, (E, B, S) -> (E, B, n_outputs)."""
-        ...
-
-    def advance(self, actions: Tensor) -> None:
-        """Take the actions, shape (E, B), that were chosen in the present states."""
-        ...
-
-    def outputs(self) -> Tensor:
-        """Return the outputs in all states seen so far, with gradients.
-
-        Shape (E, B, n_seen, n_outputs): one pass over everything (teacher forcing).
-        """
-        ...
+#: Takes the present states of a batch of every member, (E, B, S), and the actions that
+#: led there, (E, B), None at the start; returns the outputs, (E, B, n_outputs).
+Walker = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class PolicyNetwork(Protocol):
@@ -128,7 +114,7 @@ class PolicyNetwork(Protocol):
         ...
 
     def walker(self, environment: Environment) -> Walker:
-        """Return a walker at the initial state."""
+        """Return a function of the states and actions of a walk, one after another."""
         ...
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -297,32 +283,9 @@ class StackedMLP(torch.nn.Module):
         """Return the outputs of all members in the same states."""
         return self(environment.encode(states).to(self.dtype))
 
-    def walker(self, environment: Environment) -> "MLPWalker":
-        """Return a walker, which sees the encoding of each state."""
-        return MLPWalker(self, environment)
-
-
-class MLPWalker:
-    """A stack of perceptrons along a batch of trajectories."""
-
-    def __init__(self, network: StackedMLP, environment: Environment) -> None:
-        self._network = network
-        self._environment = environment
-        self._encodings: list[Tensor] = []
-
-    def outputs_now(self, states: Tensor) -> Tensor:
-        """Return the outputs in the present states."""
-        encoding = self._environment.encode(states).to(self._network.dtype)
-        self._encodings.append(encoding)
-        return self._network(encoding)
-
-    def advance(self, actions: Tensor) -> None:
-        """Do nothing: the next states say all."""
-
-    def outputs(self) -> Tensor:
-        """Return the outputs in all states seen so far, with gradients."""
-        seen = torch.stack(self._encodings, dim=2)
-        return self._network(seen.flatten(1, 2)).unflatten(1, seen.shape[1:3])
+    def walker(self, environment: Environment) -> Walker:
+        """Return a function that sees the encoding of each state."""
+        return lambda states, last_actions: self.outputs(environment, states)
 
 
 def _initial_arrays(

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
-from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.exact.solve import push_forward, solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.policies.networks import torch_threads
+from gflownet_envs.sampling import inverse_cdf_sample
 from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
 
@@ -71,21 +72,11 @@ def exact_outcome_distributions(
         raise ValueError(f"starts must be in [0, {n_total}), got {int(bad[0])}")
     policy = log_policy.to(torch.float64).exp().masked_fill(~graph.mask, 0.0)
     size = max(1, _VALUES_AT_ONCE // max(n_total, graph.mask.numel()))
-    parts = [_pushed_forward(graph, policy, part) for part in starts.split(size)]
-    return torch.cat(parts)
-
-
-def _pushed_forward(graph: StateGraph, policy: Tensor, starts: Tensor) -> Tensor:
-    # shapes: policy (N, A), float64, starts (m,) -> (m, n_objects), float64
-    n_total = graph.n_states + graph.environment.require_listed_objects()
-    reach = torch.zeros((len(starts), n_total), dtype=torch.float64)
-    reach[torch.arange(len(starts)), starts] = 1.0
-    for step in range(graph.n_layers):
-        layer = graph.layer(step)
-        mask = graph.mask[layer]
-        passed = reach[:, layer, None] * policy[layer]
-        reach.index_add_(1, graph.children[layer][mask], passed[:, mask])
-    return reach[:, graph.n_states :]
+    reached = torch.zeros((len(starts), n_total), dtype=torch.float64)
+    reached[torch.arange(len(starts)), starts] = 1.0
+    for part in reached.split(size):
+        push_forward(graph, policy[None], part)
+    return reached[:, graph.n_states :]
 
 
 def sampled_outcome_distributions(
@@ -151,9 +142,7 @@ def _sampled_actions(
         policy = pilot.log_policy(part)[0].to(torch.float64).exp()
         allowed = environment.valid_mask(part)
         policy = policy.masked_fill(~allowed, 0.0)
-        cdf = policy.cumsum(dim=-1)
-        total = cdf[:, -1:]
-        chosen.append((cdf <= u[:, None] * total).sum(dim=-1))
+        chosen.append(inverse_cdf_sample(policy.cumsum(dim=-1), u))
     return torch.cat(chosen)
 
 
@@ -167,18 +156,6 @@ class ChoiceLaws:
     # shape: (K, n_objects), the distribution of the object given the state of the step
     # and the action
     outcomes: Tensor
-
-
-def listed_graph(space: Environment | StateGraph, max_states: int) -> StateGraph | None:
-    """Return the graph of a space, or None where its states cannot be listed."""
-    if isinstance(space, StateGraph):
-        return space
-    if not space.is_enumerable:
-        return None
-    try:
-        return StateGraph.from_environment(space, max_states)
-    except TooManyStatesError:
-        return None
 
 
 def fit_pilot(
@@ -256,7 +233,13 @@ def laws_along(
     with torch_threads(1):
         if n_samples is None:
             assert graph is not None
-            outcomes = _exact(environment, graph, pilot, children)
+            terminal = environment.is_terminal(children)
+            starts = torch.empty(len(children), dtype=torch.int64)
+            starts[~terminal] = graph.state_ids(children[~terminal])
+            objects = environment.object_index(children[terminal])
+            starts[terminal] = graph.n_states + objects
+            policy = pilot.log_policy(graph.states)[0]
+            outcomes = exact_outcome_distributions(graph, policy, starts)
         else:
             outcomes = sampled_outcome_distributions(
                 environment, pilot, children, n_samples, rng
@@ -267,13 +250,3 @@ def laws_along(
         ChoiceLaws(t, actions, torch.softmax(log_policy[t, actions], dim=0), laws)
         for (t, actions), laws in zip(chosen, outcomes.split(sizes), strict=True)
     ]
-
-
-def _exact(
-    environment: Environment, graph: StateGraph, pilot: PolicySource, states: Tensor
-) -> Tensor:  # shapes: states (m, S) -> (m, n_objects)
-    terminal = environment.is_terminal(states)
-    starts = torch.empty(len(states), dtype=torch.int64)
-    starts[~terminal] = graph.state_ids(states[~terminal])
-    starts[terminal] = graph.n_states + environment.object_index(states[terminal])
-    return exact_outcome_distributions(graph, pilot.log_policy(graph.states)[0], starts)

@@ -25,7 +25,6 @@ from gflownet_envs.policy_relevant_features.outcome_laws import (
     ChoiceLaws,
     fit_pilot,
     laws_along,
-    listed_graph,
     retained_steps,
 )
 from gflownet_envs.training.spec import TrainingSpec
@@ -237,7 +236,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
                 f"{X.shape[1]}"
             )
         rng = check_random_state(self.random_state)
-        graph = listed_graph(self.environment, self.max_states)
+        graph = StateGraph.if_listed(self.environment, self.max_states)
         self.mean_ = X.mean(axis=0)
         self.pilot_ = fit_pilot(
             space, graph, self.mean_, self.pilot, self.training, rng

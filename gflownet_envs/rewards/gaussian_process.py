@@ -230,7 +230,9 @@ class GaussianProcessModes:
     @cached_property
     def _factor(self) -> np.ndarray:  # shape: (n_candidates, n_candidates)
         """A lower triangular square root of the covariance, up to rounding."""
-        return _square_root(self.covariance)
+        n = len(self.covariance)
+        jitter = _JITTER * np.trace(self.covariance) / n
+        return cholesky(self.covariance + jitter * np.eye(n), lower=True)
 
 
 def gaussian_process_modes(
@@ -377,12 +379,6 @@ def _leading_modes(
     largest = np.abs(components).argmax(axis=1)
     signs = np.sign(components[np.arange(n_modes), largest])
     return components * signs[:, np.newaxis], variances
-
-
-def _square_root(covariance: np.ndarray) -> np.ndarray:
-    # shapes: covariance (n, n) -> (n, n), lower triangular
-    jitter = _JITTER * np.trace(covariance) / len(covariance)
-    return cholesky(covariance + jitter * np.eye(len(covariance)), lower=True)
 
 
 def level_descriptors(

@@ -3,9 +3,9 @@
 import math
 import tomllib
 from collections.abc import Mapping
-from copy import copy
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
-from gflownet_envs.policies.networks import StackedMLP
+from gflownet_envs.rewards.network_reward import NetworkReward
 from gflownet_envs.rewards.proxies import FeatureProxies
 
 DESCRIPTORS = ("molecular weight", "logP", "donors", "acceptors", "aromatic rings")
@@ -31,8 +31,6 @@ TOY_FRAGMENTS: Mapping[str, tuple[str, tuple[float, float, int, int, int]]] = (
         }
     )
 )
-
-_CHUNK = 2**16  # objects predicted at once
 
 
 def toy_descriptors() -> np.ndarray:  # shape: (20, 5)
@@ -112,7 +110,7 @@ def descriptor_score(
     return np.mean(terms, axis=0)
 
 
-class ChainProxyReward:
+class ChainProxyReward(NetworkReward):
     """Log R of chains as the prediction of each member's network.
 
     The network reads the descriptors of the fragments at all positions, one after
@@ -159,62 +157,29 @@ class ChainProxyReward:
             )
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, got {temperature!r}")
-        self.environment = environment
-        self.temperature = temperature
-        self._network = proxies.network.requires_grad_(False)
+        super().__init__(environment, proxies.network, temperature)
+        self._sizes = torch.tensor(environment.sizes)
         self._descriptors = torch.from_numpy(table).to(proxies.network.dtype)
 
-    @property
-    def n_members(self) -> int:
-        """Number of rewards."""
-        return self._network.n_members
+    def features_of_states(self, states: Tensor) -> Tensor:
+        """Return the descriptors at all positions."""
+        return self._descriptors[states].flatten(start_dim=-2)
 
-    @torch.no_grad()
-    def of_states(self, states: Tensor) -> Tensor:
-        """Return log R of terminal states."""
-        inputs = self._descriptors[states].flatten(start_dim=-2)
-        return self._network(inputs)[..., 0] / self.temperature
-
-    def of_objects(self, objects: Tensor) -> Tensor:
-        """Return log R of objects."""
-        return self.of_states(self._chains(objects))
-
-    def _chains(self, objects: Tensor) -> Tensor:  # shapes: objects (...) -> (..., T)
-        sizes = torch.tensor(self.environment.sizes, device=objects.device)
+    def features_of_objects(self, objects: Tensor) -> Tensor:
+        """Return the descriptors at all positions."""
+        sizes = self._sizes.to(objects.device)
         strides = sizes.flip(0).cumprod(0).flip(0) // sizes
-        return objects[..., None] // strides % sizes
+        return self.features_of_states(objects[..., None] // strides % sizes)
 
-    def __call__(
-        self,
-        members: slice,
-        objects: Tensor,  # shape: (m,)
-    ) -> Tensor:  # shape: (e, m), float64
-        """Return log R of some members and objects."""
-        some = self.select(members)
-        parts = [
-            some.of_states(self._chains(part)).to(torch.float64)
-            for part in objects.split(_CHUNK)
-        ]
-        return torch.cat(parts, dim=1)
-
-    def _with(self, network: StackedMLP, descriptors: Tensor) -> "ChainProxyReward":
-        reward = copy(self)
-        reward._network = network.requires_grad_(False)
-        reward._descriptors = descriptors
-        return reward
-
-    def select(self, rows: slice | np.ndarray) -> "ChainProxyReward":
-        """Return the rewards of some members."""
-        return self._with(self._network.select(rows), self._descriptors)
-
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> "ChainProxyReward":
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Return a copy with another precision, on another device."""
-        network = self._network.select(slice(None)).to(device, dtype)
-        return self._with(network, self._descriptors.to(device, dtype))
+        made = super().to(device, dtype)
+        made._descriptors = self._descriptors.to(device, dtype)
+        return made
 
     def digest(self) -> str:
         """Return a checksum of the networks, the descriptors and the temperature."""
-        arrays = (*self._network.to_arrays().values(), self._descriptors.cpu().numpy())
+        arrays = (*self.network.to_arrays().values(), self._descriptors.cpu().numpy())
         sums = "".join(array_digest(array) for array in arrays)
         return f"{self.environment.name}:{self.temperature}:{sums}"
 

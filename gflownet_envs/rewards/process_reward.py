@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
+from gflownet_envs.rewards.network_reward import NetworkReward
 from gflownet_envs.rewards.proxy_training import (
     RegressionData,
     StackedRegression,
@@ -26,7 +27,6 @@ from gflownet_envs.rewards.proxy_training import (
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13
-_VALUES_AT_ONCE = 2**20
 _N_CALIBRATION = 4096
 
 
@@ -75,7 +75,7 @@ class ProcessRewardSpec:
             require_field(getattr(self, name) > 0, self, name, "positive")
 
 
-class ProcessReward:
+class ProcessReward(NetworkReward):
     r"""Log R of finished sequences, the score of a network over a temperature.
 
     .. math:: \log R(x) = \mathrm{score}_e(\phi(x)) / \tau
@@ -110,6 +110,8 @@ class ProcessReward:
     torch.Size([3])
     """
 
+    environment: TokenSequenceEnvironment
+
     def __init__(
         self,
         environment: TokenSequenceEnvironment,
@@ -118,16 +120,9 @@ class ProcessReward:
         temperature: float,
         seen: np.ndarray,  # shape: (E, n_labelled)
     ) -> None:
-        self.environment = environment
+        super().__init__(environment, network, temperature)
         self.features = features
-        self.network = network
-        self.temperature = temperature
         self.seen = seen
-
-    @property
-    def n_members(self) -> int:
-        """Number of rewards."""
-        return self.network.n_members
 
     @torch.no_grad()
     def scores(
@@ -137,48 +132,24 @@ class ProcessReward:
         """Return the scores of all members for the same sequences."""
         return self.network(self.features(states))[..., 0]
 
-    @torch.no_grad()
-    def of_states(self, states: Tensor) -> Tensor:
-        """Return log R of terminal states."""
-        features = self.features(states.flatten(0, 1)).unflatten(0, states.shape[:2])
-        return self.network(features)[..., 0] / self.temperature
+    def features_of_states(self, states: Tensor) -> Tensor:
+        """Return the features of finished sequences."""
+        return self.features(states.flatten(0, -2)).unflatten(0, states.shape[:-1])
 
-    @torch.no_grad()
-    def of_objects(self, objects: Tensor) -> Tensor:
-        """Return log R of objects."""
-        features = self.features.of_all_objects[objects]
-        return self.network(features)[..., 0] / self.temperature
+    def features_of_objects(self, objects: Tensor) -> Tensor:
+        """Return the features of objects."""
+        return self.features.of_all_objects[objects]
 
-    @torch.no_grad()
-    def __call__(
-        self,
-        members: slice,
-        objects: Tensor,  # shape: (m,)
-    ) -> Tensor:  # shape: (e, m)
-        """Return log R of some members and objects."""
-        network = self.network.select(members)
-        n_hidden = network.biases[0].numel()  # of all members
-        size = max(1, _VALUES_AT_ONCE // n_hidden)
-        chunks = objects.split(size)
-        of_all = self.features.of_all_objects
-        scores = [network(of_all[some])[..., 0] for some in chunks]
-        return torch.cat(scores, dim=1) / self.temperature
-
-    def select(self, rows: slice | np.ndarray) -> ProcessReward:
+    def select(self, rows: slice | np.ndarray) -> Self:
         """Return the rewards of some members."""
-        return self._with(self.features, self.network.select(rows), self.seen[rows])
+        made = super().select(rows)
+        made.seen = self.seen[rows]
+        return made
 
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> ProcessReward:
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Return a copy with another precision, on another device."""
-        network = self.network.select(slice(None)).to(device, dtype)
-        return self._with(self.features.to(device, dtype), network, self.seen)
-
-    def _with(
-        self, features: SequenceFeatures, network: StackedMLP, seen: np.ndarray
-    ) -> ProcessReward:
-        made = copy(self)
-        made.features, made.seen = features, seen
-        made.network = network.requires_grad_(False)
+        made = super().to(device, dtype)
+        made.features = self.features.to(device, dtype)
         return made
 
     def digest(self) -> str:
@@ -309,7 +280,10 @@ def train_process_reward(
     targets = _validated_labels(environment, problems, labels, spec)
     numbers = distinct_numbers(members)
     streams = member_streams(seed, numbers)
-    seen = np.stack([_labelled(stream, len(targets), spec) for stream in streams])
+    orders = [
+        s.generator(Purpose.ROW_SUBSET).permutation(len(targets)) for s in streams
+    ]
+    seen = np.stack([order[: spec.n_labelled] for order in orders])
     features = SequenceFeatures(environment, spec.n_features, seed)
     rows = torch.from_numpy(seen)
     network = _trained_network(
@@ -426,11 +400,6 @@ def _trained_network(
         for epoch in range(1, spec.n_epochs + 1):
             regression.train_epoch(epoch)
     return regression.result().requires_grad_(False)
-
-
-def _labelled(stream: MemberStream, n: int, spec: ProcessRewardSpec) -> np.ndarray:
-    """Return the numbers of the problems that a member sees."""
-    return stream.generator(Purpose.ROW_SUBSET).permutation(n)[: spec.n_labelled]
 
 
 def _validated_labels(

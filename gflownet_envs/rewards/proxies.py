@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from gflownet_envs.block_store import Progress, Store, array_digest
+from gflownet_envs.block_store import (
+    BlockLayout,
+    Progress,
+    Store,
+    array_digest,
+    block_ticker,
+    json_values,
+    load_or_run,
+    split_into_blocks,
+)
 from gflownet_envs.policies.networks import StackedMLP, layer_shapes, torch_threads
+from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.proxy_training import (
-    ProxyFit,
     ProxySpec,
-    outputs_of,
-    train_on_own_rows,
+    distinct_numbers,
+    train_block,
 )
 from gflownet_envs.rewards.source import one_hot_levels
 
@@ -112,39 +122,25 @@ def train_yield_proxies(
     >>> proxies.predictions.shape
     (3, 6)
     """
-    table = _checked_yields(rows, yields, all_combinations)
-    measured, targets, combinations = table
+    measured, targets, combinations = _checked_yields(rows, yields, all_combinations)
     sizes = combinations.max(axis=0) + 1
-    objects = one_hot_levels(combinations, sizes)
-
-    def predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        of_objects = torch.from_numpy(objects).to(fit.inputs.dtype)
-        on_rows, on_objects = (
-            outputs_of(fit.network, inputs) * fit.scale + fit.centre
-            for inputs in (fit.inputs, of_objects)
-        )
-        return {"predictions": on_objects}, on_rows
-
-    trained = train_on_own_rows(
-        "yield proxies",
+    proxies = train_feature_proxies(
         one_hot_levels(measured, sizes),
         targets,
-        predictions,
-        {"predictions": (len(objects),)},
         spec,
         members=members,
         seed=seed,
-        digests={
-            f"{name}_sha256": array_digest(values)
-            for name, values in zip(_TABLE, table, strict=True)
-        },
         progress=progress,
         store=store,
     )
-    return YieldProxies(**trained)
-
-
-_TABLE = ("rows", "yields", "all_combinations")
+    return YieldProxies(
+        predictions=proxies.predict(one_hot_levels(combinations, sizes)),
+        r2_held_out=proxies.r2_held_out,
+        mse_held_out=proxies.mse_held_out,
+        mse_all=proxies.mse_all,
+        n_epochs=proxies.n_epochs,
+        cpu_seconds=proxies.cpu_seconds,
+    )
 
 
 def _checked_yields(
@@ -271,47 +267,31 @@ def train_feature_proxies(
         if not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0, 0])
             raise ValueError(f"{name} must be finite, row {row} is not")
-    hidden = (ProxySpec() if spec is None else spec).hidden
-    trained = train_on_own_rows(
-        "feature proxies",
-        inputs,
-        outputs,
-        _layers_and_predictions,
-        layer_shapes((inputs.shape[1], *hidden, 1)),
-        spec,
-        members=members,
-        seed=seed,
-        digests={
+    spec = ProxySpec() if spec is None else spec
+    numbers = distinct_numbers(members)
+    shapes = layer_shapes((inputs.shape[1], *spec.hidden, 1))
+    blocks = split_into_blocks(len(numbers), spec.block_size)
+    finished = []
+    for i, block in enumerate(blocks):
+        streams = member_streams(seed, numbers[block])
+        tick = block_ticker(progress, i, len(blocks), spec.max_epochs)
+        key = {
+            "kind": "feature proxies",
+            "spec": json_values(asdict(spec)),
+            "seed": int(seed),
+            "members": list(numbers[block]),
             "features_sha256": array_digest(inputs),
             "targets_sha256": array_digest(outputs),
-        },
-        progress=progress,
-        store=store,
-    )
-    layers = {
-        name: trained.pop(name)
-        for name in tuple(trained)
-        if name.startswith(("weight_", "bias_"))
+        }
+        run = partial(train_block, inputs, outputs, spec, streams, tick)
+        layout = BlockLayout(len(streams), {**shapes, **dict.fromkeys(_SCORES, ())})
+        finished.append(load_or_run(store, key, run, layout))
+        tick(spec.max_epochs)
+    trained = {
+        name: np.concatenate([b[name] for b in finished]) for name in layout.rows
     }
-    return FeatureProxies(StackedMLP.from_arrays(layers), **trained)
+    network = StackedMLP.from_arrays({name: trained.pop(name) for name in shapes})
+    return FeatureProxies(network, **trained)
 
 
-def _layers_and_predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return the layers in the units of the targets, and what they predict."""
-    layers = _in_target_units(fit.network, fit.centre, fit.scale)
-    with torch_threads(1):
-        return layers, outputs_of(StackedMLP.from_arrays(layers), fit.inputs)
-
-
-def _in_target_units(
-    network: StackedMLP, centre: np.ndarray, scale: np.ndarray
-) -> dict[str, np.ndarray]:  # shapes: centre (E, 1), scale (E, 1)
-    """Return the layers, the last of which takes back the standardisation."""
-    layers = network.to_arrays()
-    last = len(network.weights) - 1
-    weight, bias = layers[f"weight_{last}"], layers[f"bias_{last}"]
-    layers[f"weight_{last}"] = (weight * scale[:, None]).astype(weight.dtype)
-    layers[f"bias_{last}"] = (bias * scale[:, None] + centre[:, None]).astype(
-        bias.dtype
-    )
-    return layers
+_SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")

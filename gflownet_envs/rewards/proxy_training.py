@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.block_store import (
-    BlockLayout,
-    Progress,
-    Store,
-    block_ticker,
-    json_values,
-    load_or_run,
-    split_into_blocks,
-)
 from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
-from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
+from gflownet_envs.random_streams import MemberStream, Purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,22 +226,6 @@ PAPER_PROXY = ProxySpec(
 """Full batch, 200 steps of Adam, raw percent: the paper leaves the batch open."""
 
 
-@dataclass(frozen=True, eq=False)
-class ProxyFit:
-    """Networks fitted to standardised targets, one a member."""
-
-    network: StackedMLP  # as it was in the best epoch
-    inputs: Tensor  # shape: (n, F)
-    centre: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
-    scale: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
-
-
-#: Takes fitted networks; returns what is stored of them, and what they predict for the
-#: rows, of shape (E, n), in the units of the targets.
-_SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")
-Reader = Callable[[ProxyFit], tuple[dict[str, np.ndarray], np.ndarray]]
-
-
 def _seen_rows(
     n_rows: int, spec: ProxySpec, streams: list[MemberStream]
 ) -> tuple[np.ndarray, int]:  # shape: (E, n_seen)
@@ -295,42 +269,6 @@ def scores_of_rows(
     return {"r2_held_out": r2, "mse_held_out": mse, "mse_all": squared.mean(axis=1)}
 
 
-def train_on_own_rows(
-    kind: str,
-    features: np.ndarray,  # shape: (n, F)
-    targets: np.ndarray,  # shape: (n,)
-    read: Reader,
-    rows_read: Mapping[str, tuple[int, ...]],  # shapes of what is read of one member
-    spec: ProxySpec | None,
-    *,
-    members: Sequence[int],
-    seed: int,
-    digests: Mapping[str, str],
-    progress: Progress | None,
-    store: Store | None,
-) -> dict[str, np.ndarray]:
-    """Train all blocks of members and return the arrays of what was read of them."""
-    spec = ProxySpec() if spec is None else spec
-    numbers = distinct_numbers(members)
-    blocks = split_into_blocks(len(numbers), spec.block_size)
-    finished = []
-    for i, block in enumerate(blocks):
-        streams = member_streams(seed, numbers[block])
-        tick = block_ticker(progress, i, len(blocks), spec.max_epochs)
-        key = {
-            "kind": kind,
-            "spec": json_values(asdict(spec)),
-            "seed": int(seed),
-            "members": list(numbers[block]),
-            **digests,
-        }
-        run = partial(_train_block, features, targets, read, spec, streams, tick)
-        layout = BlockLayout(len(streams), {**rows_read, **dict.fromkeys(_SCORES, ())})
-        finished.append(load_or_run(store, key, run, layout))
-        tick(spec.max_epochs)
-    return {name: np.concatenate([b[name] for b in finished]) for name in finished[0]}
-
-
 def distinct_numbers(members: Sequence[int]) -> tuple[int, ...]:
     """Return the numbers of members; raise ValueError where two are equal or none."""
     numbers = tuple(int(member) for member in members)
@@ -339,15 +277,17 @@ def distinct_numbers(members: Sequence[int]) -> tuple[int, ...]:
     return numbers
 
 
-def _train_block(
+def train_block(
     features: np.ndarray,  # shape: (n, F)
     targets: np.ndarray,  # shape: (n,)
-    read: Reader,
     spec: ProxySpec,
     streams: list[MemberStream],
     tick: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
-    """Train one block of members on their own rows and score it on all."""
+    """Train one block of members on their own rows and score it on all.
+
+    The layers are those of networks that put out numbers in the units of the targets.
+    """
     started = time.process_time()
     seen, n_validation = _seen_rows(len(features), spec, streams)
     train, validation = seen[:, n_validation:], seen[:, :n_validation]
@@ -369,19 +309,18 @@ def _train_block(
             regression.train_epoch(epoch)
             if regression.is_finished:
                 break
-    arrays, on_rows = read(ProxyFit(regression.result(), data.inputs, centre, scale))
-    scores = scores_of_rows(targets, on_rows, seen)
+        layers = regression.result().to_arrays()
+        # the last layer takes back the standardisation
+        weight, bias = f"weight_{len(spec.hidden)}", f"bias_{len(spec.hidden)}"
+        scale, centre = scale[:, None], centre[:, None]
+        layers[weight] = (layers[weight] * scale).astype(layers[weight].dtype)
+        layers[bias] = (layers[bias] * scale + centre).astype(layers[bias].dtype)
+        with torch.no_grad():
+            on_rows = StackedMLP.from_arrays(layers)(data.inputs)[..., 0].double()
     seconds = (time.process_time() - started) / len(streams)
     return {
-        **arrays,
-        **scores,
+        **layers,
+        **scores_of_rows(targets, on_rows.numpy(), seen),
         "n_epochs": regression.best_epoch,
         "cpu_seconds": np.full(len(streams), seconds),
     }
-
-
-@torch.no_grad()
-def outputs_of(network: StackedMLP, inputs: Tensor) -> np.ndarray:
-    # shapes: inputs (n, F) -> (E, n), float64
-    """Return what the networks of all members put out."""
-    return network(inputs)[..., 0].to(torch.float64).numpy()

@@ -52,6 +52,23 @@ def uncopied_log_reward(
     return table
 
 
+def graph_and_reward(
+    environment: Environment | StateGraph,
+    log_reward: Tensor | ArrayLike,  # shape: (n_objects,)
+) -> tuple[StateGraph, Tensor]:  # shape: (n_objects,), float64
+    """Return the states of a space and the checked reward of one member."""
+    graph = environment
+    if not isinstance(graph, StateGraph):
+        graph = StateGraph.from_environment(graph)
+    rows = torch.as_tensor(np.asarray(log_reward, dtype=np.float64))
+    if rows.ndim != 1:
+        raise ValueError(
+            "log_reward must have shape (n_objects,), that of one member, got "
+            f"{tuple(rows.shape)}"
+        )
+    return graph, validated_log_reward(rows[None], graph.environment)[0]
+
+
 def reward_rows(
     log_reward: Tensor | RewardFunction, members: slice, objects: Tensor
 ) -> Tensor:  # shapes: objects (m,), int64 -> (e, m), float64
@@ -479,6 +496,8 @@ def log_reward_table(
     >>> dict(zip(env.object_names(), table[0].tolist()))
     {'no edges': 3.0, '0 → 1': 5.0, '1 → 0': 5.0}
     """
+    if isinstance(reward, RewardTable):
+        return reward.log_reward
     if not isinstance(graph, StateGraph):
         graph = StateGraph.from_environment(graph)
     states = graph.final_states()
@@ -495,11 +514,7 @@ def reward_of_objects(
     reward: RewardSource, graph: StateGraph
 ) -> Tensor | RewardFunction:
     """Return log R as a table, or as a function of members and objects."""
-    if isinstance(reward, RewardTable):
-        return reward.log_reward
-    if callable(reward):
-        return reward
-    return log_reward_table(reward, graph)
+    return reward if callable(reward) else log_reward_table(reward, graph)
 
 
 def mean_log_reward(
@@ -533,9 +548,6 @@ def mean_reward(reward: RewardSource, environment: Environment) -> RewardSource:
     """
     if not environment.is_enumerable:
         return MeanReward(reward)
-    if isinstance(reward, RewardTable):
-        mean = mean_log_reward(reward.log_reward, environment)
-        return RewardTable(environment, mean)
     if not callable(reward):
         table = log_reward_table(reward, environment)
         return RewardTable(environment, mean_log_reward(table, environment))

@@ -13,7 +13,7 @@ from gflownet_envs.sampling.array_tape import (
     IntArray,
     TableShape,
 )
-from gflownet_envs.sampling.shared_layers import may_have_ended, shared_layers
+from gflownet_envs.sampling.tables import shared_layers
 
 
 class ArrayWalk(NamedTuple):
@@ -59,7 +59,7 @@ class ArraySampler:
                 self._number_of[t] = len(tables)
                 tables.append(TableShape(batch_size, self._columns[t][0]))
         self.tape = ArrayTape(flat, tables)
-        self._may_have_ended = [may_have_ended(graph, t) for t in self._steps]
+        self._may_have_ended = [_may_have_ended(graph, t) for t in self._steps]
         children = graph.children.numpy()
         self._mask = graph.mask.numpy()
         ones = np.ones((graph.n_states, 1))
@@ -77,9 +77,6 @@ class ArraySampler:
         children = np.where(self._mask, children, children.max(axis=1, keepdims=True))
         self._object_of = np.maximum(children - graph.n_states, 0)
         self._is_end = children >= graph.n_states
-        self._ending = [
-            t for t in self._steps if self._is_end[graph.layer(t)].any(axis=None)
-        ]
         self._offset = np.repeat(np.arange(n_members) * self._n_rows, batch_size)
         self._everyone = np.arange(n_members * batch_size)
         self._first_of_row = {
@@ -88,10 +85,11 @@ class ArraySampler:
         }
         self._place_of = self._places(children, ids)
         self._fill_shared(ids, shared.columns)
-        shape = (graph.n_layers, n_members * batch_size)
-        self._cells = np.zeros(shape, dtype=np.int64)
-        self._objects = np.zeros(shape, dtype=np.int64)
-        self._edge_log_pb = np.zeros(shape, dtype)
+        width = n_members * batch_size
+        self._cells = np.zeros((graph.n_layers, width), dtype=np.int64)
+        # of steps from states without a row of their own
+        self._objects = np.zeros((len(tables) - 1, width), dtype=np.int64)
+        self._edge_log_pb = np.zeros((len(tables) - 1, width), dtype)
 
     def _places(self, children: IntArray, ids: IntArray) -> IntArray:
         """Return the place behind each edge; a row is that of the first member."""
@@ -127,7 +125,6 @@ class ArraySampler:
         offset = (np.arange(n_members) * self._n_rows)[:, None, None]
         is_row = places < self._n_rows
         self._following = np.where(is_row, places + offset, places).ravel()
-        # one cell of the row after the end stands for cells of other tables, at clip
         self._shared_objects = np.tile(
             with_end(self._object_of, 0, 0).ravel(), n_members
         )
@@ -177,12 +174,11 @@ class ArraySampler:
         edges -= self._first_of_row[t]
         cells += table.first_cell
         self._cells[t] = np.where(alive, cells, self._after_the_end) if ended else cells
-        if t in self._ending:
-            objects = self._object_of.take(edges)
-            self._objects[t] = objects * alive if ended else objects
+        objects = self._object_of.take(edges)
+        self._objects[number - 1] = objects * alive if ended else objects
         if not self._has_one_parent:
             log_pb = self._log_pb.take(edges)
-            self._edge_log_pb[t] = log_pb * alive if ended else log_pb
+            self._edge_log_pb[number - 1] = log_pb * alive if ended else log_pb
         if t == self._steps[-1]:
             return places  # nobody goes on
         following = self._place_of.take(edges)
@@ -193,26 +189,20 @@ class ArraySampler:
 
     def _reached(self) -> IntArray:  # shape: (E · B,)
         """Return the objects, each of which one step leads to."""
-        if len(self._ending) == 1:
-            (t,) = self._ending
-            if t in self._first_row:
-                return self._shared_objects.take(self._cells[t])
-            return self._objects[t]
-        if len(self._first_row) == len(self._steps):
-            return self._shared_objects.take(self._cells).max(axis=0)
-        for t in self._first_row:
-            self._objects[t] = self._shared_objects.take(self._cells[t])
-        return self._objects.max(axis=0)
+        # cells of other tables are beyond those of the shared one, whose last says 0
+        found = self._shared_objects.take(self._cells, mode="clip").max(axis=0)
+        if len(self._objects):
+            np.maximum(found, self._objects.max(axis=0), out=found)
+        return found
 
     def _total_log_pb(self) -> FloatArray | None:  # shape: (E · B,)
         """Return the sums of log P_B, where they are not all zero."""
         if self._has_one_parent:
             return None
-        if len(self._first_row) == len(self._steps):
-            return self._shared_log_pb.take(self._cells).sum(axis=0)
-        for t in self._first_row:
-            self._edge_log_pb[t] = self._shared_log_pb.take(self._cells[t])
-        return self._edge_log_pb.sum(axis=0)
+        found = self._shared_log_pb.take(self._cells, mode="clip").sum(axis=0)
+        return (
+            found + self._edge_log_pb.sum(axis=0) if len(self._edge_log_pb) else found
+        )
 
 
 def _uniform_share(
@@ -221,3 +211,9 @@ def _uniform_share(
     """Return ε times the uniform policy."""
     share: NDArray[np.float64] = epsilon * mask / mask.sum(axis=1, keepdims=True)
     return share
+
+
+def _may_have_ended(graph: StateGraph, step: int) -> bool:
+    """Say whether some trajectories are over before a step."""
+    earlier = graph.children[: graph.layer_offsets[step]]
+    return bool((earlier >= graph.n_states).any())

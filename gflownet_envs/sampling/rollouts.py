@@ -9,7 +9,6 @@ from gflownet_envs.environments.base import Environment, require_choice
 from gflownet_envs.policies.networks import (
     HeadLayout,
     PolicyNetwork,
-    Walker,
     masked_log_policy,
     masked_logits,
 )
@@ -132,10 +131,7 @@ def with_forced(actions: Tensor, forced: Tensor | None, step: int) -> Tensor:
 
 
 class PlainSampler:
-    """Roll-outs without gradients, then one pass over all visited states.
-
-    The second pass (teacher forcing) gives log P_F with gradients: the graph of
-    autograd holds one evaluation of the network in place of one a step.
+    """Roll-outs by the functions of an environment.
 
     Parameters
     ----------
@@ -157,52 +153,37 @@ class PlainSampler:
         exploration: Exploration = ON_POLICY,
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
-        walker = network.walker(self.environment)
-        states, masks, actions = self._walk(walker, uniforms, exploration, forced)
+        outputs_in = network.walker(self.environment)
+        state = self.environment.initial_state(uniforms.shape[:2]).to(uniforms.device)
+        seen, put_out, chosen = [state], [outputs_in(state, None)], []
+        logits_of_steps = []
+        for t, u in enumerate(uniforms.unbind(dim=-1)):
+            mask = self._open_mask(state)
+            logits = masked_logits(put_out[-1][..., self.layout.forward], mask)
+            cdf = cumulative_policy(logits, mask, exploration)
+            action = with_forced(inverse_cdf_sample(cdf, u), forced, t)
+            state = self.environment.step(state, action)
+            logits_of_steps.append(logits)
+            chosen.append(action)
+            seen.append(state)
+            if t + 1 < uniforms.shape[2] or self.layout.n_backward_actions:
+                put_out.append(outputs_in(state, action))
+        states, actions = torch.stack(seen, dim=2), torch.stack(chosen, dim=2)
+        outputs = torch.stack(put_out, dim=2)
         alive = ~self.environment.is_terminal(states[:, :, :-1])
-        outputs = walker.outputs()
-        visited = outputs[:, :, : actions.shape[2]]
-        logits = masked_logits(visited[..., self.layout.forward], masks)
-        log_pf = torch.log_softmax(logits, dim=-1)
-        log_pf = log_pf.gather(-1, actions[..., None])[..., 0]
+        log_policy = torch.log_softmax(torch.stack(logits_of_steps, dim=2), dim=-1)
+        log_pf = log_policy.gather(-1, actions[..., None])[..., 0]
         log_pb = self._log_backward(states, actions, alive, outputs)
+        log_flow = None
+        if self.layout.has_flow:
+            log_flow = outputs[:, :, : actions.shape[2], -1]
         return RolloutBatch(
             actions=torch.where(alive, actions, -1),
             log_pf=log_pf.where(alive, 0.0),
             log_pb=log_pb.to(log_pf.dtype).where(alive, 0.0),
             alive=alive,
             final_states=states[:, :, -1],
-            log_flow=visited[..., -1] if self.layout.has_flow else None,
-        )
-
-    @torch.no_grad()
-    def _walk(
-        self,
-        walker: Walker,
-        uniforms: Tensor,  # shape: (E, B, T)
-        exploration: Exploration,
-        forced: Tensor | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:  # (E, B, T + 1, S), (E, B, T, A), (E, B, T)
-        """Return all states, the masks and the actions."""
-        state = self.environment.initial_state(uniforms.shape[:2]).to(uniforms.device)
-        states, masks, actions = [state], [], []
-        for t, u in enumerate(uniforms.unbind(dim=-1)):
-            mask = self._open_mask(state)
-            outputs = walker.outputs_now(state)
-            logits = masked_logits(outputs[..., self.layout.forward], mask)
-            cdf = cumulative_policy(logits, mask, exploration)
-            action = with_forced(inverse_cdf_sample(cdf, u), forced, t)
-            walker.advance(action)
-            state = self.environment.step(state, action)
-            masks.append(mask)
-            actions.append(action)
-            states.append(state)
-        if self.layout.n_backward_actions:
-            walker.outputs_now(state)  # the last state has a backward policy too
-        return (
-            torch.stack(states, dim=2),
-            torch.stack(masks, dim=2),
-            torch.stack(actions, dim=2),
+            log_flow=log_flow,
         )
 
     def _open_mask(self, states: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies import StackedMLP
 from gflownet_envs.policies.flat_networks import FlatAdam, FlatNetworks, FloatArray
 from gflownet_envs.random_streams import MemberStream, UniformChunks
-from gflownet_envs.rewards.source import ObjectReward, RewardTable
+from gflownet_envs.rewards.source import ObjectReward, RewardSource, RewardTable
 from gflownet_envs.sampling.array_tape import IntArray
 from gflownet_envs.sampling.array_walk import ArraySampler
 from gflownet_envs.training.spec import TrainingSpec
@@ -131,8 +131,9 @@ class ArrayLearner:
         norm = np.sqrt(np.add.reduce(np.square(gradient), axis=1, keepdims=True))
         gradient *= np.fmin(largest / norm, 1.0)
 
-    def keep(self, rows: NDArray[np.intp], reward: ObjectReward) -> None:
+    def keep(self, rows: NDArray[np.intp], reward: RewardSource) -> None:
         """Go on with some members, whose rewards are given."""
+        assert isinstance(reward, ObjectReward)  # as they were
         arrays = {name: a[rows] for name, a in self.network.to_arrays().items()}
         log_z = self._flat.values[rows, -1]
         self._use(StackedMLP.from_arrays(arrays), reward)

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from gflownet_envs.block_store import BlockLayout
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies import (
     HeadLayout,
@@ -48,16 +47,6 @@ class BlockJob:
     streams: list[MemberStream]
     spec: TrainingSpec
     device: str = "cpu"
-
-
-def list_states(environment: Environment, spec: TrainingSpec) -> StateGraph | None:
-    """Return the state graph of a space that is small enough for tables."""
-    if not environment.is_enumerable or spec.max_table_states == 0:
-        return None
-    try:
-        return StateGraph.from_environment(environment, spec.max_table_states)
-    except TooManyStatesError:
-        return None
 
 
 def most_members(
@@ -125,23 +114,6 @@ def train_block(
         **checks.arrays(),
         "cpu_seconds": np.full(len(job.streams), seconds),
     }
-
-
-class Learner(Protocol):
-    """The networks of the members that are still trained, and their steps."""
-
-    @property
-    def network(self) -> PolicyNetwork:
-        """The networks as they are now."""
-        ...
-
-    def step(self, iteration: int, rate_factor: float) -> tuple[Any, Any]:
-        """Take one step of Adam; return the losses and log Z before it, (E,) each."""
-        ...
-
-    def keep(self, rows: np.ndarray, reward: Any) -> None:
-        """Go on with some members, whose rewards are given."""
-        ...
 
 
 class _Block:
@@ -267,14 +239,13 @@ class _Block:
 
 def _make_learner(
     job: BlockJob, sampler: Sampler, network: PolicyNetwork, reward: RewardSource
-) -> Learner:
+) -> ArrayLearner | AutogradLearner:
     """Choose arrays of NumPy for few members on the CPU, where all can be listed."""
-    if isinstance(sampler, TableSampler) and _trains_arrays(
-        job.graph, job.reward, job.spec, job.device
-    ):
+    if _trains_arrays(job.graph, job.reward, job.spec, job.device):
         assert isinstance(network, StackedMLP)  # `fits_arrays`
         assert isinstance(reward, ObjectReward)
-        return ArrayLearner(sampler.graph, network, reward, job.streams, job.spec)
+        assert job.graph is not None
+        return ArrayLearner(job.graph, network, reward, job.streams, job.spec)
     return AutogradLearner(sampler, network, reward, job.streams, job.spec)
 
 

@@ -64,10 +64,10 @@ GFlowNets with probabilistic guarantees*, arXiv 2605.01729.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -75,10 +75,11 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from torch import Tensor
 
+from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
-from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
+from gflownet_envs.policies.networks import HeadLayout
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.source import (
     ObjectReward,
@@ -92,6 +93,7 @@ from gflownet_envs.sampling import PlainSampler
 
 if TYPE_CHECKING:
     from gflownet_envs.policy_dataset import PolicyDataset
+    from gflownet_envs.training.ensemble import TrainedEnsemble
 
 MAX_LISTED = 100_000
 """Trajectories that are listed one by one, at most; more are summed."""
@@ -102,21 +104,6 @@ MAX_STATES = 200_000
 _VALUES_AT_ONCE = 2**22  # float64 numbers of an array that grows with members
 _VARIANCE_ALLOWANCE = 2.0  # the true variance of weights over that of the sample
 _ROUNDING = 1e-9  # added to bounds that are certain: sums of float64 numbers
-
-
-class _Members(Protocol):
-    """What is read of an ensemble."""
-
-    @property
-    def environment(self) -> Environment: ...
-    @property
-    def members(self) -> tuple[int, ...]: ...
-    @property
-    def n_members(self) -> int: ...
-    @property
-    def network(self) -> PolicyNetwork: ...
-    def log_policy_table(self, graph: StateGraph) -> Tensor: ...
-    def subset(self, members: Sequence[int]) -> _Members: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +220,7 @@ class DistanceBound:
 
 
 def distance_bound(
-    ensemble: _Members,
+    ensemble: TrainedEnsemble,
     reward: RewardSource,  # of the members, in their order
     *,
     n_samples: int,
@@ -242,10 +229,17 @@ def distance_bound(
     seed: int,
 ) -> DistanceBound:
     """Bound the distance of every member; `TrainedEnsemble.distance_bound` says how."""
-    _check_numbers(n_samples, confidence_level)
+    require_at_least("n_samples", n_samples, 100)
+    is_real = isinstance(confidence_level, Real)
+    if not is_real or not 0 < confidence_level < 1:
+        raise ValueError(
+            f"confidence_level must be above 0 and below 1, got {confidence_level!r}"
+        )
     environment, layout = ensemble.environment, head_layout(ensemble)
     given = _checked_log_z(log_z, ensemble.n_members)
-    graph = _listed_states(environment)
+    graph = None
+    if environment.n_objects is not None:
+        graph = StateGraph.if_listed(environment, MAX_STATES)
     if graph is not None and not layout.n_backward_actions:
         return bound_by_all(ensemble, reward, graph)
     known = _log_sum_of_rewards(reward, graph, environment.n_objects, given is None)
@@ -263,7 +257,7 @@ def distance_bound(
     )
 
 
-def head_layout(ensemble: _Members) -> HeadLayout:
+def head_layout(ensemble: TrainedEnsemble) -> HeadLayout:
     """Return what the outputs of an ensemble's networks are, by their number."""
     environment = ensemble.environment
     state = environment.initial_state((1,))
@@ -300,7 +294,7 @@ def n_trajectories(graph: StateGraph) -> float:
 
 
 def bound_by_all(
-    ensemble: _Members, reward: RewardSource, graph: StateGraph
+    ensemble: TrainedEnsemble, reward: RewardSource, graph: StateGraph
 ) -> DistanceBound:
     """Bound the distances by all trajectories: listed, or summed if they are many."""
     number = n_trajectories(graph)
@@ -365,7 +359,7 @@ def _summed_distance(
 
 
 def bound_by_samples(
-    ensemble: _Members,
+    ensemble: TrainedEnsemble,
     reward: RewardSource,
     layout: HeadLayout,
     *,
@@ -410,7 +404,7 @@ class _Samples:
 
     def __init__(
         self,
-        ensemble: _Members,
+        ensemble: TrainedEnsemble,
         reward: RewardSource,
         sampler: PlainSampler,
         width: int,
@@ -425,8 +419,8 @@ class _Samples:
         streams = member_streams(seed, self._ensemble.members)
         generators = [stream.generator(Purpose.EVALUATION) for stream in streams]
         found = []
-        for size in _sizes(n, self._n_at_once):
-            shape = (size, self._environment.max_steps)
+        for part in split_into_blocks(n, self._n_at_once):
+            shape = (part.stop - part.start, self._environment.max_steps)
             uniforms = np.stack([g.random(size=shape) for g in generators])
             found.append(self._log_weights(uniforms, None))
         return np.concatenate(found, axis=2)
@@ -502,16 +496,6 @@ def _upper_log_z(policy: np.ndarray, uniform: np.ndarray, error: float) -> np.nd
         return np.asarray(log_beta + np.log(upper))
 
 
-def _listed_states(environment: Environment) -> StateGraph | None:
-    """Return the states of a space that is small enough, else None."""
-    if not environment.is_enumerable or environment.n_objects is None:
-        return None
-    try:
-        return StateGraph.from_environment(environment, max_states=MAX_STATES)
-    except TooManyStatesError:
-        return None
-
-
 def _log_sum_of_rewards(
     reward: RewardSource, graph: StateGraph | None, n_objects: int | None, needed: bool
 ) -> np.ndarray | None:  # shape: (E,)
@@ -529,15 +513,8 @@ def _log_sum_of_rewards(
     return torch.logsumexp(table.double(), dim=1).cpu().numpy()
 
 
-def _member_slices(n_members: int, values: int) -> Iterator[slice]:
-    size = max(1, _VALUES_AT_ONCE // max(values, 1))
-    for start in range(0, n_members, size):
-        yield slice(start, min(start + size, n_members))
-
-
-def _sizes(total: int, size: int) -> Iterator[int]:
-    for start in range(0, total, size):
-        yield min(size, total - start)
+def _member_slices(n_members: int, values: int) -> list[slice]:
+    return split_into_blocks(n_members, max(1, _VALUES_AT_ONCE // max(values, 1)))
 
 
 def _checked_log_z(log_z: ArrayLike | None, n_members: int) -> np.ndarray | None:
@@ -585,12 +562,3 @@ def _is_contradicted(
 def _slack(log_z: np.ndarray) -> np.ndarray:
     """Return what rounding of rewards may take from log Z."""
     return 1e-3 + 1e-6 * np.abs(log_z)
-
-
-def _check_numbers(n_samples: int, confidence_level: float) -> None:
-    require_at_least("n_samples", n_samples, 100)
-    is_real = isinstance(confidence_level, Real)
-    if not is_real or not 0 < confidence_level < 1:
-        raise ValueError(
-            f"confidence_level must be above 0 and below 1, got {confidence_level!r}"
-        )

@@ -347,12 +347,9 @@ def _join(parts: list[np.ndarray]) -> np.ndarray:
     """Join arrays of blocks; histories of blocks that stopped early end with NaN."""
     if parts[0].ndim == 2:
         length = max(part.shape[1] for part in parts)
+        widths = [((0, 0), (0, length - part.shape[1])) for part in parts]
         parts = [
-            part
-            if part.shape[1] == length
-            else np.pad(
-                part, ((0, 0), (0, length - part.shape[1])), constant_values=np.nan
-            )
-            for part in parts
+            np.pad(part, width, constant_values=np.nan)
+            for part, width in zip(parts, widths, strict=True)
         ]
     return np.concatenate(parts)

@@ -27,13 +27,13 @@ from gflownet_envs.environments.base import (
     require_at_least,
     require_environment,
 )
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.environments.uniform_trajectories import environment_digest
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.training.block import (
     BlockJob,
     block_layout,
-    list_states,
     most_members,
     train_block,
 )
@@ -166,7 +166,9 @@ def train_ensemble(
     numbers = _member_numbers(members, len(rows))
     shared_numbers = tuple(range(n_replicates)) * reward.n_members
     stream_numbers = shared_numbers if common_random_numbers else numbers
-    graph = list_states(environment, spec)
+    graph = None
+    if spec.max_table_states:
+        graph = StateGraph.if_listed(environment, spec.max_table_states)
     fingerprint = None if store is None else environment_digest(environment)
     blocks = share_out(len(rows), most_members(graph, reward, spec, device))
 

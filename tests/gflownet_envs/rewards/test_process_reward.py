@@ -115,8 +115,9 @@ def test_chunks_do_not_matter(monkeypatch):
     env, problems, labels, reward = strategies()
     objects = torch.arange(env.n_objects)
     expected = reward(slice(0, 5), objects)
-    for name in ("_SEQUENCES_AT_ONCE", "_VALUES_AT_ONCE"):
-        monkeypatch.setattr(f"gflownet_envs.rewards.process_reward.{name}", 700)
+    module = "gflownet_envs.rewards"
+    monkeypatch.setattr(f"{module}.process_reward._SEQUENCES_AT_ONCE", 700)
+    monkeypatch.setattr(f"{module}.network_reward._VALUES_AT_ONCE", 700)
     again = train_process_reward(env, problems, labels, SPEC, members=range(5))
     torch.testing.assert_close(again(slice(0, 5), objects), expected)
 

@@ -34,7 +34,7 @@ def gradients(network, log_pf):
     return [p.grad.clone() for p in network.parameters()]
 
 
-def test_teacher_forcing_of_a_gru_agrees_with_reading_each_prefix():
+def test_a_walk_of_a_gru_agrees_with_reading_each_prefix():
     env = SELECTION
     sizes, streams = (env.n_actions, 8, env.n_actions), member_streams(0, (0, 1))
     network = StackedGRU(*sizes, streams, torch.float64)
