@@ -1,9 +1,7 @@
 """The fit without settings: prior variances of all terms, learned from the samples."""
 
 import itertools
-import tracemalloc
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,8 +26,7 @@ from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis
 from skpce._learned.ridge import without_copies
-from skpce._solvers.problem import DesignDecomposition
-from tests.shared import agree, cases, copies, inside, kept, refuses, ridge_pce
+from tests.shared import agree, cases, inside, kept, refuses, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -95,18 +92,6 @@ def test_kernel_is_the_sum_over_all_terms(n_inputs):
     assert_allclose(np.tril(blocks), np.tril(expected), atol=1e-12)
 
 
-def test_largest_terms_are_listed():
-    prior, terms = prior_of(4, 3), all_terms(4, 3)
-    variances = np.sort(prior.variances(terms))[::-1]
-    listed = prior.listed(1000, 0.01 * prior.total(), 0.0)
-    own = prior.variances(listed[1:])
-    assert len(np.unique(listed, axis=0)) == len(listed)
-    assert prior.total() - own.sum() <= 0.01 * prior.total()
-    assert_allclose(np.sort(own)[::-1], variances[: len(own)])
-    assert prior.listed(5, 1e-6 * prior.total(), 0.0) is None
-    assert 1 < len(prior.listed(5, 1e-6 * prior.total(), np.inf)) <= 6
-
-
 # The evidence
 
 
@@ -138,19 +123,6 @@ def test_gradient_of_the_evidence(small, listed):
     steps = 1e-5 * np.eye(len(at))
     rises = [search.objective(at + h)[0] - search.objective(at - h)[0] for h in steps]
     assert_allclose(slopes, np.divide(rises, 2e-5), atol=1e-6)
-
-
-def test_outputs_may_be_rotated(small):
-    X, y, _ = small
-    y = np.where(np.isnan(y), 0.0, y)
-    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    prior = prior_of(4, 3)
-    kernel = prior.kernel(*[tables_of([LAW] * 4, X, prior.n_functions)] * 2)
-    found = []
-    for values in (y, y @ turn):
-        known = learned.observations_of(values - values.mean(axis=0), np.ones(20))
-        found.append(known[0].evidence(kernel, prior.noise))
-    assert_allclose(found[0], found[1], rtol=1e-10)
 
 
 # The estimator
@@ -247,21 +219,6 @@ def test_settings_of_a_solver_are_refused(options, message):
     refuses(message, PolynomialChaosRegressor(**options).fit, *samples_of_friedman(30))
 
 
-def test_weak_evidence_shrinks_a_fit():
-    X, y = samples_of_friedman(60)
-    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
-    (found,) = model._problem.solver.priors
-    weak = [replace(found, log_evidence=gain).shrunk() for gain in (-1, 1.4, 3, 9, 300)]
-    totals = np.array([prior.total() for prior in weak]) / found.total()
-    assert_allclose(totals[[0, 1, 4]], [0, 0, 1], atol=1e-6)
-    assert 0.4 < totals[2] < 0.6 < 0.85 < totals[3] < 0.95
-    noise = [prior.noise for prior in weak]
-    assert_allclose(noise, 1 - totals * (1 - found.noise))
-    assert weak[2].order_weights[0] == 1
-    beyond = replace(found, log_evidence=1e6).shrunk()  # of very many rows
-    assert_allclose([beyond.noise, beyond.total()], [found.noise, found.total()])
-
-
 def test_nothing_depends_on_order_or_units():
     X, y = samples_of_friedman(150)
     rows, inputs = np.random.default_rng(1).permutation(150), np.arange(8)[::-1]
@@ -273,16 +230,6 @@ def test_nothing_depends_on_order_or_units():
     assert_allclose(by_input, expected, atol=1e-6)
     in_units = (units.predict(1e3 * X + 7.0) - 4.0) * 1e3
     assert_allclose(in_units, expected, atol=1e-5)
-
-
-def test_copies_are_weights():
-    X, y = samples_of_friedman(50)
-    weights = np.random.default_rng(0).integers(0, 3, size=50)
-    one = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
-    two = PolynomialChaosRegressor().fit(*copies(weights, X, y))
-    assert_array_equal(one.multi_indices_, two.multi_indices_)
-    assert_allclose(one.predict(X), two.predict(X), atol=1e-8)
-    agree(one, two, "q2_", atol=1e-8)
 
 
 @pytest.mark.parametrize("weight", [1.5, 2.0, 10.0])
@@ -406,12 +353,6 @@ def test_what_is_not_listed_names_the_remedy(read, rng):
     refuses(r"not listed.*give 'degree'", getattr, surrogate, "coefficients_")
 
 
-def test_intervals_of_a_fit_without_inputs():
-    y = np.random.default_rng(0).normal(size=20)
-    model = PolynomialChaosRegressor().fit(np.ones((20, 2)), y)
-    assert not model.sobol_interval(random_state=0).total_order.any()
-
-
 def test_more_inputs_than_samples(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 200))
     y = 2.0 * X[:, 3] + X[:, 5] ** 2 + X.mean(axis=1) + 0.1 * rng.normal(size=60)
@@ -454,14 +395,6 @@ def test_intervals_contain_the_indices(fitted):
     assert (first <= total + 1e-12).all()
     model = PolynomialChaosRegressor(2, solver="ols").fit(*samples_of_friedman(60))
     refuses("without a solver", model.sobol_interval, method="posterior")
-
-
-@pytest.mark.parametrize("n_samples", [60, 700])
-def test_intervals_narrow_with_samples(n_samples):
-    X, y = samples_of_friedman(n_samples)
-    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
-    low, high = model.sobol_interval(random_state=0, n_resamples=50).total_order[:, 0]
-    assert np.max(high - low) < (0.4 if n_samples == 60 else 0.08)
 
 
 @pytest.mark.usefixtures("form")
@@ -516,19 +449,6 @@ def test_steps_of_a_surrogate_learn_their_priors(rng):
     assert interval.method == "posterior"
     low = interval.total_order[0]
     assert (low <= model.step_total_sobol_indices_ + 0.02).all()
-
-
-def test_steps_with_failed_members_keep_their_priors(rng):
-    X = rng.uniform(-1.0, 1.0, size=(80, 4))
-    scores = np.column_stack([2.0 * X[:, 0], np.zeros(80), X[:, 0] ** 2])
-    scores += 0.1 * rng.normal(size=scores.shape)
-    y = in_two_steps(scores, 3.0 * X[:, 1] - 0.1 * rng.normal(size=80))
-    y[5:12, 3:] = np.nan
-    with pytest.warns(UserWarning, match="73"):
-        model = CompositionalPCESurrogate(steps=(3, 2)).fit(X, y)
-    low, high = model.sobol_interval("step", random_state=0).total_order[:, 1]
-    assert low[1] > 0.8
-    assert high[[0, 2, 3]].max() < 0.2
 
 
 # What a fit says about itself
@@ -680,25 +600,6 @@ def test_a_high_frequency_is_found_from_a_second_start():
     with warnings.catch_warnings(action="ignore", category=EdgeOfFamilyWarning):
         model.fit(X, np.sin(8.0 * X[:, 0]) + 0.3 * X[:, 1])
     assert model.q2_[0] > 0.8
-
-
-def test_penalties_of_many_groups_take_memory_in_proportion(rng):
-    n_targets = 5000
-    design = np.hstack([np.ones((20, 1)), rng.normal(size=(20, 3))])
-    decomposition = DesignDecomposition.from_design(design, np.ones(20))
-    targets = design[:, 1:] @ rng.normal(size=(3, n_targets))
-    targets += rng.normal(size=targets.shape)
-    groups = rng.permutation(n_targets)
-    tracemalloc.start()
-    alphas = ridge.likely_penalties(decomposition, targets, groups, 1.0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40e6  # a square of the groups has 200e6 bytes
-    group = np.zeros(1, dtype=int)
-    for target in (0, 7, 4999):
-        one = targets[:, [target]]
-        alone = ridge.likely_penalties(decomposition, one, group, 1.0)
-        assert alphas[target] == alone[0]
 
 
 def test_intervals_of_several_outputs_do_not_depend_on_their_units(rng):
