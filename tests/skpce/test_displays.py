@@ -27,11 +27,9 @@ from skpce.plotting import (
     StepVarianceDisplay,
 )
 from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
-from tests.skpce.pictures import STEPS, assert_legible, displays, make_verdict
+from tests.skpce.pictures import STEPS, displays, make_verdict
 
 plt = pytest.importorskip("matplotlib.pyplot")
-
-HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
 
 
 @pytest.fixture(scope="module")
@@ -252,26 +250,6 @@ def test_masked_parts_are_not_drawn(X, y):
     assert ticks == ["0", "2", "3"]
 
 
-def test_long_names_of_parts_are_rows_that_do_not_overlap():
-    names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
-    y = np.full((4, 12), 1 / 12)
-    display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
-    assert display.is_horizontal
-    assert not displays()["policies"].is_horizontal
-    assert len(display.plot().ax_.get_yticklabels()) == 12
-    assert_legible(display.figure_)
-
-
-def test_sobol_of_a_regressor(regressor):
-    _, pce = regressor
-    display = SobolDisplay.from_fit(pce, step_names=["sum", "product"])
-    assert display.step_names == ["sum", "product"]
-    assert_allclose(display.shares.sum(axis=1), 1)
-    explained = 1 - pce.unexplained_share_[:, np.newaxis]
-    assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
-    assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-
-
 def test_kinds_of_sobol_draw_the_same_shares(fitted):
     found = make_verdict()
     bars = SobolDisplay.from_estimator(fitted, verdict=found, kind="bars")
@@ -303,18 +281,6 @@ def test_keywords_go_to_matplotlib(fitted, pipeline):
     assert heat.image_.get_cmap().name == "Greys"
     lines = MainEffectsDisplay.from_estimator(fitted, linewidth=7).lines_
     assert lines[0][0].get_linewidth() == 7
-
-
-@pytest.mark.parametrize("kind", ["stacked", "bars", "heatmap"])
-def test_hostile_names_are_drawn_as_they_stand(kind):
-    display = SobolDisplay(
-        np.full((2, 4), 0.2), [0.1, np.nan], HOSTILE[:2], HOSTILE, supported=[0, 1]
-    )
-    display.plot(kind=kind).figure_.canvas.draw()
-    drawn = [text.replace("\\$", "$") for text in texts(display.figure_)]
-    drawn = [text.replace("\n", " ") for text in drawn]
-    for name in HOSTILE[:3]:
-        assert any(name in text for text in drawn)
 
 
 def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():

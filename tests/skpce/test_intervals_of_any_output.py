@@ -14,7 +14,6 @@ from scipy.stats import norm, t
 from sklearn.model_selection import KFold
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
 from tests.shared import OLS, cases, inside, refuses, ridge_pce, ridge_surrogate
 
@@ -95,24 +94,6 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
     assert_allclose(unconditional.std(axis=0), y.std(axis=0), rtol=0.1)
     narrow = model.sample(20_000, inputs=norm(0, 0.01), residual=None, random_state=0)
     assert narrow.std() < 0.05
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["residual", "conformal"])
-@pytest.mark.parametrize("noise", ["constant", "inputs"])
-@pytest.mark.parametrize("estimator", [ridge_pce(1), PolynomialChaosRegressor()])
-def test_shapes_follow_y(estimator, method, noise):
-    options = {"method": method, "noise": noise, "random_state": 0}
-    X, y = linear_with_noise(40, seed=6)
-    for targets, shape in ((y, ()), (y[:, np.newaxis], (1,)), (np.c_[y, -y], (2,))):
-        model = estimator.fit(X, targets)
-        lower, upper = model.predict_interval(X[:3], joint="targets", **options)
-        assert lower.shape == upper.shape == (3, *shape)
-        assert np.all(lower < upper)
-        given = {"noise": noise, "random_state": 0}
-        assert model.sample(4, X[:3], **given).shape == (4, 3, *shape)
-        assert model.sample(4, random_state=0).shape == (4, *shape)
-        assert model.predict_interval(random_state=0).lower.shape == (1, *shape)
 
 
 # Conformal intervals.
@@ -247,15 +228,6 @@ def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
     assert model.basis_.laws[0].location not in seen
 
 
-def test_a_weight_is_a_number_of_copies():
-    rng = np.random.default_rng(11)
-    values, weights = rng.normal(size=(9, 3)), rng.integers(1, 4, size=9).astype(float)
-    for level in (0.5, 0.8, 0.9, 0.99):
-        repeated = np.repeat(values, weights.astype(int), axis=0)
-        expected = order_statistic(repeated, np.ones(len(repeated)), level)
-        assert_array_equal(order_statistic(values, weights, level), expected)
-
-
 def test_residuals_of_weighted_members_are_those_of_copies():
     X, y = linear_with_noise(40, seed=12)
     weights = np.arange(40) % 4
@@ -287,15 +259,6 @@ def test_too_few_members_say_so(calibrated):
     assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
     with warnings.catch_warnings(action="error"):
         model.predict_interval(X[:2], method="conformal", confidence_level=0.9)
-
-
-def test_memory_is_bounded_by_chunks(monkeypatch):
-    X, y = linear_with_noise(30, seed=15, n_targets=2)
-    model = ridge_pce(1).fit(X, y)
-    options = {"method": "conformal", "random_state": 0}
-    whole = model.predict_interval(X, **options)
-    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
-    assert_array_equal(model.predict_interval(X, **options), whole)
 
 
 # Noise that depends on the inputs.

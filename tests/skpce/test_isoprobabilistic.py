@@ -12,9 +12,6 @@ from scipy import stats
 from scipy.linalg import sqrtm
 
 from skpce import InputOutsideSupportWarning, NatafTransformer
-from skpce._input_laws.families import UniformLaw
-from skpce._input_laws.scores import marginal_map
-from skpce.inspection import input_tests
 from tests.shared import cases, copies, refuses
 
 R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
@@ -83,12 +80,6 @@ def test_learned_ends_of_a_support_are_not_infinite():
     assert np.isfinite(far).all()
 
 
-def test_half_a_row_lies_beyond_a_learned_end():
-    column, law = np.array([0.0, 0.3, 1.0]), UniformLaw(0.5, 0.5)
-    scores = marginal_map("Nataf", "x0", law, column, np.ones(3)).to_normal(column)
-    assert_allclose(scores, stats.norm.ppf([0.5 / 3, 0.3, 1 - 0.5 / 3]))
-
-
 def test_empirical_marginals_go_on_as_normal_tails():
     x = np.random.default_rng(0).normal(3.0, 2.0, size=(500, 1))
     nataf = NatafTransformer().fit(x)
@@ -96,15 +87,6 @@ def test_empirical_marginals_go_on_as_normal_tails():
     ends = stats.norm.ppf([0.5 / 500, 1 - 0.5 / 500])
     assert low == pytest.approx(x.min() + x.std() * (-5 - ends[0]))
     assert high == pytest.approx(x.max() + x.std() * (5 - ends[1]))
-
-
-def test_the_output_is_independent_and_normal():
-    _, X = dependent_rows(2000, seed=3)
-    u = NatafTransformer().fit_transform(X)
-    tests = input_tests(u[:600])
-    assert tests.smallest_dependence_p_value > 0.01
-    for column in u.T:
-        assert stats.kstest(column, "norm").pvalue > 0.01
 
 
 @pytest.mark.parametrize("size", [200, 800, 3200])

@@ -13,9 +13,8 @@ from scipy import stats
 from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
-from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw
-from tests.shared import cases, kept, ridge_pce
+from tests.shared import cases, ridge_pce
 
 
 def chosen(column, weights=None):
@@ -192,13 +191,6 @@ def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies, rng):
         assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-def test_columns_in_blocks_are_chosen_alike(monkeypatch):
-    columns = np.random.default_rng(0).lognormal(size=(30, 25))
-    whole = choose_laws(columns, np.ones(30))
-    monkeypatch.setattr("skpce._input_laws.choice._BLOCK_ENTRIES", 100)
-    assert choose_laws(columns, np.ones(30)) == whole
-
-
 @cases(
     ("column", "name", "words"),
     ([2.5] * 6, "empirical", "constant at 2.5"),
@@ -315,19 +307,6 @@ def test_a_smoothed_distribution_is_near_the_one_of_the_data():
     assert frozen.std() == pytest.approx(draws.std(), rel=0.03)
 
 
-@pytest.mark.slow
-def test_means_of_pieces_of_a_smoothed_distribution():
-    law = smoothed("a gap")
-    edges = quantiles(law, np.array([0.1, 0.45, 0.8]), 3)
-    found = means_of_pieces(law, edges, 3)
-    below = (np.arange(400_000) + 0.5) / 400_000
-    points = law.to_scipy().ppf(below)
-    piece = np.searchsorted(edges, points)
-    values = law.evaluate(points, 3)
-    expected = [values[:, piece == k].sum(axis=1) / len(below) for k in range(4)]
-    assert_allclose(found, expected, atol=1e-4)
-
-
 # Ordered levels and logarithms
 
 
@@ -372,12 +351,6 @@ def test_no_logarithm_is_the_lowest_sample_where_the_law_was_chosen():
     assert lowest == none == negative
 
 
-KINDS = [
-    *("NormalLaw", "UniformLaw", "LogNormalLaw", "LogUniformLaw"),
-    *("SmoothedLaw", "EmpiricalLaw", "OrdinalLaw"),
-]
-
-
 def all_kinds(n=60):
     rng = np.random.default_rng(0)
     columns = [
@@ -390,16 +363,6 @@ def all_kinds(n=60):
         10.0 ** rng.integers(-4, 0, n),
     ]
     return np.column_stack(columns)
-
-
-def test_learned_distributions_are_kept(tmp_path):
-    X = all_kinds()
-    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
-    kinds = [type(law).__name__ for law in pce.basis_.laws]
-    assert set(kinds) == set(KINDS), kinds
-    for read in kept(pce, tmp_path):
-        assert list(read.basis_.laws) == list(pce.basis_.laws)
-        assert_array_equal(read.predict(X), pce.predict(X))
 
 
 def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
@@ -427,11 +390,3 @@ def test_heavy_tails_do_no_harm(rng):
         q2[name] = 1 - missed / f(fresh).var()
     assert q2["auto"] > 0.9
     assert q2["normal"] < 0.5
-
-
-def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
-    one = np.ones(300)
-    rate = 10 ** rng.beta(0.5, 0.5, size=300) ** 3
-    assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
-    assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
-    assert SmoothedLaw.learn(rate**4, one).is_logarithmic

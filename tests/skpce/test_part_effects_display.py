@@ -15,7 +15,7 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.pictures import ALIKE, LONG, assert_distinct, assert_legible
+from tests.skpce.pictures import LONG, assert_distinct, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -157,13 +157,6 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
     few = PartEffectsDisplay(effects_by_hand(first[:4], ratio=ratio[:4])).plot()
     assert few.ax_.get_xlabel() == "share of the variance"
-
-
-def test_the_legend_of_one_output_fits():
-    effects = effects_by_hand(np.full((1, 6), 0.1), parts=ALIKE, outputs=ALIKE[:1])
-    display = PartEffectsDisplay(effects, noise_share=[0.3]).plot()
-    assert_legible(display.figure_)
-    assert len({text.get_text() for text in display.ax_.get_legend().get_texts()}) == 8
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])

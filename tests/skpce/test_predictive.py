@@ -131,20 +131,6 @@ def test_residuals_preserve_the_dependence_between_steps(rng):
         assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
 
 
-def test_shapes(fitted, simulate):
-    X, _ = simulate()
-    assert fitted.sample().shape == (1, 9)
-    assert fitted.sample(5).shape == (5, 9)
-    assert fitted.sample(5, X[:4]).shape == (5, 4, 9)
-    assert fitted.predict_interval().lower.shape == (1, 9)
-    lower, upper = fitted.predict_interval(X[:4], n_samples=50)
-    assert lower.shape == upper.shape == (4, 9)
-    assert np.all(lower <= upper)
-    for columns in (slice(0, 3), slice(3, 5), slice(5, 9)):
-        total = fitted.sample(20)[:, columns].sum(axis=1)
-        assert_allclose(total, 1, atol=1e-12)
-
-
 @pytest.mark.parametrize("residual", ["gaussian", "resampled", None])
 def test_determinism(fitted, simulate, residual):
     X, _ = simulate()

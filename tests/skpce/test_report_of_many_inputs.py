@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose
 from skpce import PolynomialChaosRegressor, report
 from skpce._input_laws import correlations
 from skpce._input_laws.correlations import correlation_reason, largest_correlation
-from skpce._report import some_inputs
-from skpce.plotting import EmbeddingDisplay, SobolDisplay
+from skpce.plotting import EmbeddingDisplay
 
 
 def test_blocks_find_the_same_pair(monkeypatch, rng):
@@ -25,16 +24,6 @@ def test_blocks_find_the_same_pair(monkeypatch, rng):
     assert_allclose(largest_correlation(X), whole[0], rtol=1e-12)
     assert correlation_reason(X, names) == whole[1]
     assert "x2 and x19" in whole[1][0]
-
-
-def test_shares_of_other_inputs_are_added_up():
-    first = np.array([[0.1, 0.2, 0.3, 0.15], [0.0, 0.1, 0.0, 0.2]])
-    whole = SobolDisplay(first, [0.2, 0.3], ["a", "b"], list("wxyz"))
-    some = some_inputs(whole, np.array([0, 2]))
-    assert some.input_names == ["w", "y", "2 others"]
-    assert_allclose(some.first_order[:, 2], [0.35, 0.3])
-    assert_allclose(some.shares[:, -2:], whole.shares[:, -2:])
-    assert some_inputs(whole, np.arange(4)) is whole
 
 
 @pytest.mark.slow

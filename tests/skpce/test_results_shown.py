@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from scipy.special import softmax
 
-import skpce
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import from_frame
 from skpce.inspection import Result
@@ -110,22 +109,3 @@ def test_a_result_without_facts_prints_its_table():
         "(to_frame() also has the columns column08, column09, column10, column11)"
     )
     assert str(Result({"i": ()}, {"a": np.ones(0)})) == "No rows."
-
-
-def test_what_an_answer_is_made_of_is_read_in_words(table):
-    answer = skpce.explain(table, table.a + 0.1 * table.b**2)
-    assert str(answer.source) == "60 runs; inputs: a, b, c; outputs: y."
-    assert answer.design._repr_html_() == "<p>60 runs; runs are exchanged.</p>"
-    assert "drives" in str(answer.findings)
-    (line, *_) = str(answer.drivers).splitlines()
-    assert line.split()[:3] == ["output", "input", "state"]
-    noisy = skpce.explain(table[:20], table.a[:20] + table.b[:20])
-    assert all(str(caution)[0].islower() for caution in noisy.cautions)
-    assert noisy.cautions
-
-
-def test_bases_and_coordinates_say_what_they_are(model, surrogate):
-    first, second, *_ = str(model.basis_).splitlines()
-    assert first == "10 terms of degree up to 2."
-    assert second.startswith("- x0: normal (mean")
-    assert str(surrogate.geometry_).endswith("coordinates of the steps s (3), t (2).")

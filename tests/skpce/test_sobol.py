@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
-from scipy import stats
 from scipy.stats import uniform
 from sklearn.base import clone
 
@@ -46,25 +45,6 @@ def test_ishigami_under_frozen_laws(solver, seed):
     assert np.abs(pce.sobol_indices_[0] - first).max() < 1e-4
     assert pce.total_variance_[0] == pytest.approx(variance, rel=1e-3)
     assert pce.q2_[0] > 0.9999
-
-
-@pytest.mark.skipif(
-    not hasattr(stats, "sobol_indices"), reason="scipy before 1.11 has no sobol_indices"
-)
-def test_agrees_with_the_sampling_of_scipy():
-    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
-    pce = ridge_pce(12, distribution=CIRCLE).fit(X, ishigami(X))
-    sampled = stats.sobol_indices(
-        func=lambda x: ishigami(x.T), n=2**13, dists=[CIRCLE] * 3, random_state=0
-    )
-    assert np.abs(sampled.first_order - pce.sobol_indices_[0]).max() < 1e-2
-    assert np.abs(sampled.total_order - pce.total_sobol_indices_[0]).max() < 1e-2
-    # The total index of one input is 1 minus the closed index of the others.
-    others = [[1, 2], [0, 2], [0, 1]]
-    total = [1 - pce.closed_sobol_index(pair)[0] for pair in others]
-    assert np.abs(sampled.total_order - total).max() < 1e-2
-    first = [1 - pce.total_sobol_index(pair)[0] for pair in others]
-    assert np.abs(sampled.first_order - first).max() < 1e-2
 
 
 MULTI_INDICES = Truncation.of_degree(3, 3).listed()

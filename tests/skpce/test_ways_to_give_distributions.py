@@ -20,7 +20,7 @@ from skpce import (
     PolynomialChaosRegressor,
     report,
 )
-from skpce.inspection import sobol_indices, verdict
+from skpce.inspection import verdict
 from tests.shared import agree, cases, kept, refuses, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
@@ -94,16 +94,6 @@ def test_a_distribution_of_the_logarithm(law):
         agree(*intervals, "total_order", rtol=1e-9)
     message = f"'log{law}' for column 1 .* the value -1; exp"
     refuses(message, found.fit, TABLE.assign(size=-1.0), Y)
-
-
-def test_the_inspection_of_any_model_takes_names_too():
-    model = ridge_pce(2).fit(TABLE, Y)
-    given = {"size": "lognormal", "rate": (1, 3)}
-    found, wanted = (
-        sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
-        for law in (given, [stats.uniform(1, 2), "lognormal"])
-    )
-    assert_array_equal(found.total_order, wanted.total_order)
 
 
 AS_LABELS = {
