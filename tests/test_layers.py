@@ -124,15 +124,3 @@ def test_documented_defaults_are_those_of_the_signature(function, documented):
     for name in signature:
         if name not in ("self", "args", "kwargs") and "Parameters\n" in docstring:
             assert re.search(rf"\b{name}\b", docstring), f"{name} is not documented"
-
-
-def test_the_reader_of_defaults_reads_defaults():
-    from skpce import PolynomialChaosRegressor
-
-    found = documented_defaults(inspect.getdoc(PolynomialChaosRegressor))
-    assert found == {
-        **dict.fromkeys(("degree", "interaction_order", "solver"), "None"),
-        **dict.fromkeys(("regressor", "alphas"), "None"),
-        **dict.fromkeys(("distribution", "criterion"), '"auto"'),
-        **{"truncation": '"total_degree"', "q": "1.0"},
-    }

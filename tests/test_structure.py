@@ -13,7 +13,6 @@ import pytest
 from benchmarks.structure import (
     PACKAGES,
     Package,
-    components,
     figures,
     recorded,
     records,
@@ -124,17 +123,3 @@ def test_sources_are_read(small):
     # def, import, class; import, class, field; dict; if, class; def, return
     assert small.code_lines == 2 + 2 + 1 + 2 + 2
     assert small.parameters == {"small._a.f:1": 0, "small.utils.g:2": 1}
-
-
-def test_floors_of_imports(tmp_path):
-    sources = {"__init__": "from .a import x", "a": "from .b import y", "b": '"""b."""'}
-    (tmp_path / "low").mkdir()
-    for name, text in sources.items():
-        (tmp_path / "low" / f"{name}.py").write_text(text, encoding="utf-8")
-    package = Package("low", tmp_path)
-    assert (package.floors, package.code_lines) == (3, 0)
-
-
-def test_components_of_a_graph():
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
-    assert sorted(map(sorted, components(graph))) == [["a", "b", "c"], ["d"]]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, load_model, report, save_model
+from skpce import CompositionalPCESurrogate
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
-from skpce.plotting import ConvergenceDisplay
 from tests.shared import agree, refuses, ridge_surrogate
 
 STEPS = {"first": 6, "second": 3}
@@ -112,25 +110,6 @@ def test_embeddings_are_compared(X, y, pair):
     tried = {"dimensions": (1, 2), "degrees": (1,)}
     found = compare_embeddings({"pca": PCA(whiten=True)}, X, y, **how, **tried)
     assert np.isfinite(found.best.verdict.q2).all()
-
-
-@pytest.mark.slow
-def test_report_and_model_file(X, y, pair, tmp_path):
-    pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])
-    judged = verdict(pipeline, X[:40], y[:40])
-    page = report(pipeline, X[40:], y[40:], verdict=judged)
-    assert "rest" in page
-    save_model(pipeline, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert loaded[-1].rest_ == pipeline[-1].rest_
-    assert_array_equal(loaded.predict(X), pipeline.predict(X))
-    assert loaded.score(X, y) == pipeline.score(X, y)
-
-
-def test_convergence_display(pair, data):
-    how = {"quantity": "q2", "n_repeats": 2, "sizes": (20, 40)}
-    display = ConvergenceDisplay.from_estimator(pair[0], *data, **how)
-    assert np.isfinite(display.values).all()
 
 
 def test_frames(X, y):

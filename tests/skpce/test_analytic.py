@@ -60,23 +60,6 @@ def assert_parts(expansion, first, total, variance, atol):
     assert_allclose(found.total_order[0], np.divide(total, variance), atol=atol)
 
 
-def test_ishigami():
-    """Ishigami and Homma (1990), with a = 7 and b = 0.1."""
-    a, b = 7.0, 0.1
-    terms = [(j, 0, k) for j in range(24) for k in range(5)]
-    terms += [(0, j, 0) for j in range(1, 41)]
-    pce = project_on(
-        terms,
-        lambda X: np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2,
-        [legendre(n, -np.pi, np.pi) for n in (26, 44, 6)],
-        uniform(-np.pi, 2 * np.pi),
-    )
-    x, z = (1 + b * np.pi**4 / 5) ** 2 / 2, a**2 / 8
-    both = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
-    assert pce.coefficients[0, 0] == pytest.approx(a / 2, abs=1e-10)
-    assert_parts(pce, [x, z, 0], [x + both, z, both], x + z + both, 1e-10)
-
-
 def test_a_polynomial_of_uniform_inputs():
     """y = x + 2 x z + z^2 on the unit square: variances by hand."""
     pce = project(

@@ -183,17 +183,6 @@ def replicates():
     return X, X * [1, 2] + rng.normal(size=(1200, 2)), setting
 
 
-def test_the_noise_share_is_that_of_an_analysis_of_variance(replicates):
-    _, y, setting = replicates
-    found = variance_decomposition(y, setting)
-    cells = y.reshape(400, 3, 2)
-    within = cells.var(axis=1, ddof=1).mean(axis=0)
-    between = cells.mean(axis=1).var(axis=0, ddof=1) - within / 3
-    assert_allclose(found.noise_share, within / (within + between))
-    assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
-    assert found.keys["measure"] == ("variance",)
-
-
 @pytest.mark.slow
 def test_all_ways_to_the_noise_share_agree(replicates):
     X, y, setting = replicates
@@ -232,65 +221,10 @@ def test_embeddings_are_compared_for_numbers(X, y):
 # Bad input
 
 
-@cases(
-    ("change", "message"),
-    (lambda y: y.astype(str), "y holds text such as"),
-    (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-    (lambda y: y[:4], "X has 60 members and y has 4; expected"),
-    (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
-    (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
-    (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
-    (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
-)
-def test_bad_columns_are_refused(change, message, X, y):
-    refuses(message, verdict, ridge_pce(1), X, change(y[:, 0]))
-
-
-@cases(
-    ("outputs", "message"),
-    ({"a": 7}, "sums to 7 columns .7.; expected 6"),
-    ({"a": 6, "b": 0}, "positive ints .the width of each output."),
-    ({"a": 5.5, "b": 0.5}, "positive ints"),
-    ("accuracy", "Got 'accuracy' instead"),
-    (6, "Got 6 instead"),
-    ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
-    ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
-)
-def test_bad_groups_are_refused(outputs, message, X, y):
-    refuses(message, verdict, ridge_pce(1), X, y, outputs=outputs)
-    for given in ({"replicate": np.arange(60) // 2}, {"exact": y}):
-        refuses(message, variance_decomposition, y, outputs=outputs, **given)
-
-
 def test_numbers_are_no_probabilities(X, y):
     message = "predicts probabilities; its columns are"
     refuses(message, verdict, ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
     refuses("Negative values", verdict, ridge_surrogate(1), X, y)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_an_output_that_does_not_vary_has_no_verdict(X, y):
-    found = verdict(ridge_pce(1), X, np.c_[y[:, 0], np.ones(60)])
-    assert found.attributable == (True, False)
-    assert np.isnan(found.q2[1])
-    assert found.reasons[1] == ("no choice, or no variance between members",)
-
-
-@cases(
-    ("arguments", "message"),
-    ({"replicate": np.arange(60)}, "no repeats"),
-    ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
-    ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
-    ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
-    ({"control": np.full(9, np.nan)}, "a variance needs two"),
-    ({"exact": np.ones((60, 2))}, r"exact has shape \(60, 2\)"),
-    ({"exact": np.ones(59)}, "exact has 59 members and y 60"),
-    ({"exact": np.full(60, np.inf)}, "exact has 60 infinite values"),
-    ({"exact": np.full(60, np.nan)}, "NaN in 60 of 60 members; leave these out"),
-    ({"exact": np.full(60, "a")}, "exact holds text"),
-)
-def test_bad_replicates_controls_and_exact_outputs_are_refused(arguments, message, y):
-    refuses(message, variance_decomposition, y[:, 0], **arguments)
 
 
 def test_an_output_that_no_member_has_is_named(y):
@@ -320,14 +254,3 @@ def test_units_are_those_of_the_members_that_count():
     found = verdict(model, X, y, **options)
     complete = verdict(model, X[others], y[others], **options)
     assert_allclose(found.q2, complete.q2)
-
-
-def test_an_output_that_lost_its_replicates_has_no_noise_share():
-    rng = np.random.default_rng(2)
-    setting = np.repeat(np.arange(20), 2)
-    X = rng.normal(size=(20, 2))[setting]
-    y = X + 0.3 * rng.normal(size=(40, 2))
-    y[1::2, 1] = np.nan
-    model = ridge_pce(1)
-    found = verdict(model, X, y, replicate=setting)
-    assert np.isnan(found.noise_share).tolist() == [False, True]

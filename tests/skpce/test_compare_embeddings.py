@@ -18,7 +18,7 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import Result, compare_embeddings, verdict
+from skpce.inspection import compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
 from tests.shared import cases, refuses, ridge_surrogate
@@ -246,21 +246,6 @@ def test_kinds_of_candidates(X, y):
     assert found["fixed"].pipeline[-1].step_names_ == ("a", "b")
     names = tuple(f"entry{i}" for i in range(4))
     assert found["as it is"].verdict.input_names == names
-
-
-def test_tables_and_words(found):
-    assert isinstance(found, Result)
-    assert found.candidate_names == ("PCA", "PLS", "best of all")
-    assert [one.candidate for one in found.candidates] == ["PCA", "PLS"]
-    frame = found.to_frame()
-    names = np.repeat(["PCA", "PLS", "best of all"], 2)
-    assert frame["candidate"].tolist() == names.tolist()
-    assert frame["step"].tolist() == ["a", "b"] * 3
-    assert_allclose(frame["q2"][2:4], found["PLS"].q2)
-    assert found.settings_frame()["mean_score"].max() == found.best.score
-    assert "chosen anew in each outer fold" in str(found)
-    with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
-        found["ICA"]
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")

@@ -225,32 +225,6 @@ def test_sizes_are_the_smallest_that_reach_a_standard_error():
         found.sizes_for(0.001, at_most={"prompt": 10})
 
 
-def test_rows_without_a_score_and_order_of_rows_make_no_difference():
-    table = simulated(8)
-    rows = np.random.default_rng(0).permutation(150)
-    shuffled = {name: values[rows] for name, values in table.items()}
-    more = {name: np.r_[v, v[:3]] for name, v in shuffled.items()}
-    more["score"] = np.r_[shuffled["score"], np.full(3, np.nan)]
-    one = components(table, "score", random=["item", "prompt"])
-    two = components(more, "score", random=["item", "prompt"])
-    assert_allclose(one.variance, two.variance)
-    assert_allclose(one.variance_high, two.variance_high)
-    assert two.n_rows == 150
-
-
-def test_a_file_of_labels_is_read(tmp_path):
-    lines = ["item,prompt,right"]
-    rng = np.random.default_rng(9)
-    for i in range(12):
-        easy = rng.random() < 0.5
-        right = rng.random(3) < (0.9 if easy else 0.2)
-        lines += [f"q{i},{p},{int(r)}" for p, r in zip("abc", right, strict=True)]
-    (tmp_path / "runs.csv").write_text("\n".join(lines))
-    found = components(tmp_path / "runs.csv", "right", random=["item", "prompt"])
-    assert found.component_names == ("item", "prompt", "residual")
-    assert found["item"].supported
-
-
 @cases(
     ("options", "message"),
     ({"random": []}, "random is empty"),

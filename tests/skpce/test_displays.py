@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -498,18 +497,6 @@ def test_coverage_of_draws(rng):
 
 
 # What is refused.
-
-
-def test_other_estimators_are_refused(X, y, regressor):
-    linear = LinearRegression().fit(X, y)
-    words = r"ends in LinearRegression\(\); expected a fitted"
-    refuses(words, SobolDisplay.from_estimator, linear)
-    refuses(words, ConvergenceDisplay.from_estimator, linear, X, y)
-    with pytest.raises(ValueError, match="expected a fitted Compositional"):
-        PolicyDistributionDisplay.from_estimator(regressor[1], y)
-    with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
-        StepVarianceDisplay.from_estimator(regressor[1], y)
-    assert plt.get_fignums() == []
 
 
 def test_bad_arguments_are_named(X, y, fitted, regressor):

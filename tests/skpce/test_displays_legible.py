@@ -281,25 +281,6 @@ def test_bars_of_probabilities_end_at_0_and_1():
 # Data that do not belong to the surrogate.
 
 
-def test_policies_of_other_columns_are_refused(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
-    frame = pandas.DataFrame(y, columns=columns)
-    model = ridge_surrogate(1).fit(X, frame)
-    turned = frame[columns[1::-1] + columns[2:]]
-    calls = [
-        lambda given: StepVarianceDisplay.from_estimator(model, given),
-        lambda given: PolicyDistributionDisplay.from_estimator(model, given),
-        lambda given: CoverageDisplay.from_estimator(model, X, given),
-    ]
-    for call in calls:
-        refuses("Column 0 of y is 'first__b'; expected", call, turned)
-        refuses(r"y has shape \(60, 8\); expected \(60", call, y[:, :8])
-        refuses("y has infinite entries", call, np.where(y > 0.5, np.inf, y))
-    assert plt.get_fignums() == []
-    StepVarianceDisplay.from_estimator(model, y)  # no names to compare
-
-
 def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic(rng):
     n = 80
     kinds = np.array(["adam", "rmsprop", "sgd", "adagrad"])[rng.integers(4, size=n)]

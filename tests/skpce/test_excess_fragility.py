@@ -115,17 +115,6 @@ def test_fragility_is_at_most_the_contestedness():
         assert_allclose(found.total_variation, expected, rtol=1e-12)
 
 
-def test_a_weight_is_a_number_of_copies():
-    y = equal_noise([np.zeros(4), [2, 0]], 1.0, n_members=6)
-    weights = [1, 2, 1, 3, 1, 1]
-    found = excess_fragility(y, steps=(4, 2), sample_weight=weights, random_state=0)
-    copies = excess_fragility(
-        np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
-    )
-    for name, values in found.columns.items():
-        assert_allclose(values, copies.columns[name], rtol=1e-6)
-
-
 def test_steps_without_choice_or_difference():
     y = np.array([[1.0, 0.0, 0.3, 0.7], [1.0, 0.0, 0.3, 0.7]])
     found = excess_fragility(y, steps=(2, 2), random_state=0)

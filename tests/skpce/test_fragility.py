@@ -157,23 +157,6 @@ def test_sums_of_log_ratios_grow_with_actions_and_distances_do_not():
     assert found.total_variation[1] < 2 * found.total_variation[0]
 
 
-def test_the_table_holds_all_measures(ensemble_of_three):
-    pandas = pytest.importorskip("pandas")
-    columns = pandas.MultiIndex.from_tuples(
-        [("base", "a"), ("base", "b"), ("base", "c"), ("base", "d")]
-        + [("stop", "no"), ("stop", "yes")]
-        + [("halide", name) for name in "xyz"]
-    )
-    y = pandas.DataFrame(ensemble_of_three, columns=columns)
-    found = policy_fragility(y)
-    frame = found.to_frame()
-    assert list(frame["step"]) == ["base", "stop", "halide"]
-    assert set(frame.columns) == {"step", *MEASURES, "n_possible", "alr_reference"}
-    assert list(frame["alr_reference"]) == ["d", "yes", "z"]
-    for name in MEASURES:
-        assert_array_equal(frame[name], getattr(found, name))
-
-
 def test_distances_obey_their_laws(ensemble_of_three):
     p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
     found = total_variation_distance(p, q, steps=STEPS)

@@ -221,18 +221,6 @@ def test_shapes_order_and_seed(method, one_dimension):
     assert (first.total_order[1] <= wide[1]).all()
 
 
-@cases(
-    ("options", "message"),
-    ({"confidence_level": 1.0}, "confidence_level.* Got 1.0"),
-    ({"confidence_level": "high"}, "confidence_level.* Got 'high'"),
-    ({"method": "jackknife"}, "'posterior', 'residual'. Got 'jackknife'"),
-    ({"n_resamples": 0}, "n_resamples.* Got 0"),
-)
-def test_bad_arguments_are_named(options, message):
-    pce = ridge_pce(1).fit(*noisy_data())
-    refuses(message, pce.sobol_interval, **options)
-
-
 def test_a_fit_from_sums_names_the_remedy():
     pce = ridge_pce(1, distribution=norm(0, 1), criterion="gcv").fit(*noisy_data())
     refuses("criterion='loo'", pce.sobol_interval)

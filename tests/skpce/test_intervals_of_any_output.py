@@ -14,6 +14,7 @@ from scipy.stats import norm, t
 from sklearn.model_selection import KFold
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce._expansion.predictive import order_statistic
 from skpce.metrics import coverage_interval
 from tests.shared import OLS, cases, inside, refuses, ridge_pce, ridge_surrogate
 
@@ -228,16 +229,13 @@ def test_input_laws_are_learned_again_in_each_fold(monkeypatch):
     assert model.basis_.laws[0].location not in seen
 
 
-def test_residuals_of_weighted_members_are_those_of_copies():
-    X, y = linear_with_noise(40, seed=12)
-    weights = np.arange(40) % 4
-    weighted = ridge_pce(1).fit(X, y, sample_weight=weights)
-    copies = ridge_pce(1).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    found, expected = (
-        model.predict_interval(X, random_state=seed)
-        for seed, model in enumerate((weighted, copies))
-    )
-    assert_allclose(found, expected)
+def test_a_weight_is_a_number_of_copies():
+    rng = np.random.default_rng(11)
+    values, weights = rng.normal(size=(9, 3)), rng.integers(1, 4, size=9).astype(float)
+    for level in (0.5, 0.8, 0.9, 0.99):
+        repeated = np.repeat(values, weights.astype(int), axis=0)
+        expected = order_statistic(repeated, np.ones(len(repeated)), level)
+        assert_array_equal(order_statistic(values, weights, level), expected)
 
 
 @pytest.mark.parametrize("calibrated", [True, False])

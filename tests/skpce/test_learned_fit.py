@@ -353,6 +353,12 @@ def test_what_is_not_listed_names_the_remedy(read, rng):
     refuses(r"not listed.*give 'degree'", getattr, surrogate, "coefficients_")
 
 
+def test_intervals_of_a_fit_without_inputs():
+    y = np.random.default_rng(0).normal(size=20)
+    model = PolynomialChaosRegressor().fit(np.ones((20, 2)), y)
+    assert not model.sobol_interval(random_state=0).total_order.any()
+
+
 def test_more_inputs_than_samples(rng):
     X = rng.uniform(-1.0, 1.0, size=(60, 200))
     y = 2.0 * X[:, 3] + X[:, 5] ** 2 + X.mean(axis=1) + 0.1 * rng.normal(size=60)
@@ -449,6 +455,19 @@ def test_steps_of_a_surrogate_learn_their_priors(rng):
     assert interval.method == "posterior"
     low = interval.total_order[0]
     assert (low <= model.step_total_sobol_indices_ + 0.02).all()
+
+
+def test_steps_with_failed_members_keep_their_priors(rng):
+    X = rng.uniform(-1.0, 1.0, size=(80, 4))
+    scores = np.column_stack([2.0 * X[:, 0], np.zeros(80), X[:, 0] ** 2])
+    scores += 0.1 * rng.normal(size=scores.shape)
+    y = in_two_steps(scores, 3.0 * X[:, 1] - 0.1 * rng.normal(size=80))
+    y[5:12, 3:] = np.nan
+    with pytest.warns(UserWarning, match="73"):
+        model = CompositionalPCESurrogate(steps=(3, 2)).fit(X, y)
+    low, high = model.sobol_interval("step", random_state=0).total_order[:, 1]
+    assert low[1] > 0.8
+    assert high[[0, 2, 3]].max() < 0.2
 
 
 # What a fit says about itself

@@ -14,7 +14,7 @@ from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
 from skpce._input_laws.smoothed import SmoothedLaw
-from tests.shared import cases, ridge_pce
+from tests.shared import cases, kept, ridge_pce
 
 
 def chosen(column, weights=None):
@@ -390,3 +390,18 @@ def test_heavy_tails_do_no_harm(rng):
         q2[name] = 1 - missed / f(fresh).var()
     assert q2["auto"] > 0.9
     assert q2["normal"] < 0.5
+
+
+def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
+    one = np.ones(300)
+    rate = 10 ** rng.beta(0.5, 0.5, size=300) ** 3
+    assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
+    assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
+    assert SmoothedLaw.learn(rate**4, one).is_logarithmic
+
+
+def test_learned_distributions_are_kept(tmp_path):
+    X = all_kinds()
+    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
+    for read in kept(pce, tmp_path):
+        assert list(read.basis_.laws) == list(pce.basis_.laws)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 )
 
 from skpce.inspection import original_space_indices, shapley_effects
-from tests.shared import agree, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -177,17 +177,6 @@ def test_a_surrogate_of_compositions_gives_steps():
         shares = binned_share(features[:, i], ilr)
         expected = np.average(shares[:2], weights=weights), shares[2]
         assert_allclose(found.first_order[:, i], expected, atol=0.01)
-
-
-def test_other_affine_steps():
-    X, y = rows(noise=0.3)
-    for step in (VarianceThreshold(), PCA(4)):
-        found = original_space_indices(fitted(X, y[:, 0], step, degree=1), X)
-        assert found.first_order.shape == (1, N_FEATURES)
-    flat = fitted(X, y, StandardScaler(), PCA(2))
-    nested = fitted(X, y, make_pipeline(make_pipeline(StandardScaler()), PCA(2)))
-    found = [original_space_indices(model, X) for model in (flat, nested)]
-    agree(*found, "first_order")
 
 
 def test_what_is_not_supported_is_named(rng):

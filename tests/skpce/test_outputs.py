@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skpce import PolynomialChaosRegressor, load_model, save_model
-from skpce._compositions.outputs import checked_outputs, output_labels
+from skpce._compositions.outputs import checked_outputs
 from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
@@ -20,7 +20,6 @@ from tests.shared import agree, cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
-ODD = ["$\\frac{$", "_hidden", "", "<b>&", "été", "a name that is far too long " * 3]
 TWO_LEVELS = [("accuracy", ""), ("logits", 0), ("logits", 1)]
 
 
@@ -58,14 +57,6 @@ def test_a_target_without_a_name_has_its_number(X, y):
     for name in (None, 7, ("a", "b")):
         fitted = ridge_pce(1).fit(X, pd.Series(y[:, 0], name=name))
         assert fitted.sobol_frame()["target"].unique().tolist() == [0]
-
-
-def test_odd_names_stay_as_they_are(X):
-    y = np.random.default_rng(1).normal(size=(60, len(ODD)))
-    names = ridge_pce(1).fit(X, pd.DataFrame(y, columns=ODD))
-    expected = [name or "y2" for name in ODD]
-    assert list(names.expansion_.output_names) == expected
-    assert list(names.sobol_frame()["target"].unique()) == expected
 
 
 def test_names_do_not_change_a_number(X, y):
@@ -228,15 +219,6 @@ def test_effects_of_grouped_outputs(X, y):
 
 
 # What is given beside a fit.
-
-
-def test_labels_of_columns():
-    assert output_labels(np.ones((2, 2)), 2) == []
-    mixed = pd.DataFrame(np.ones((2, 3)), columns=["a", "b__0", "__c"])
-    assert output_labels(mixed, 3) == [("a", "a"), ("b", "0"), ("__c", "__c")]
-    three = pd.MultiIndex.from_tuples([("a", "b", "c"), ("a", "b", "d")])
-    found = output_labels(pd.DataFrame(np.ones((2, 2)), columns=three), 2)
-    assert found == [("a", "b:c"), ("a", "b:d")]
 
 
 @cases(

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import coverage_interval
-from tests.shared import OLS, cases, inside, refuses, ridge_surrogate
+from tests.shared import OLS, inside, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -175,15 +175,3 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     refuses(r"residual distribution is not defined.*residual=None", saturated.sample)
     refuses("residual distribution is not defined", saturated.predict_interval, X)
     assert saturated.sample(3, residual=None).shape == (3, 9)
-
-
-@cases(
-    ("method", "kwargs", "message"),
-    ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
-    ("sample", {"residual": "normal"}, "one of .*'gaussian'.* or None. Got 'normal'"),
-    ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
-    ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
-    ("predict_interval", {"n_samples": -3}, "Got -3"),
-)
-def test_bad_arguments(fitted, method, kwargs, message):
-    refuses(message, getattr(fitted, method), **kwargs)

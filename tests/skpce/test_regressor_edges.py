@@ -118,15 +118,6 @@ def test_intervals_of_degree_zero(data):
         assert found.total_order.shape == (2, 1, 3)
 
 
-def test_bounds_of_an_index_and_its_total_agree(rng):
-    for _ in range(10):
-        X = rng.uniform(-1, 1, size=(40, 3))
-        y = X[:, 0] + 0.3 * X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=40)
-        found = pce().fit(X, y).sobol_interval(random_state=0)
-        assert (found.first_order <= found.shapley).all()
-        assert (found.shapley <= found.total_order).all()
-
-
 def test_a_fit_stores_its_own_samples(data):
     X, y = data[0].copy(), np.c_[data[1], data[1] ** 2]
     model = pce().fit(X, y)
@@ -143,8 +134,3 @@ def test_a_standard_deviation_needs_no_whole_design(X, y):
     assert_allclose(values, model.predict(new))
     some = slice(39_000, 39_010)
     assert_allclose(deviation[some], model.predict(new[some], return_std=True)[1])
-
-
-def test_one_weight_for_all(X, y):
-    one, each = (pce().fit(X, y, weights) for weights in (2.0, np.full(N, 2.0)))
-    agree(one, each, "coefficients_")

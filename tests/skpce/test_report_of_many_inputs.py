@@ -9,21 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosRegressor, report
-from skpce._input_laws import correlations
-from skpce._input_laws.correlations import correlation_reason, largest_correlation
 from skpce.plotting import EmbeddingDisplay
-
-
-def test_blocks_find_the_same_pair(monkeypatch, rng):
-    X = rng.normal(size=(80, 23))
-    X[:, 4] = 1.0  # constant
-    X[:, 19] = -X[:, 2] + 0.2 * rng.normal(size=80)
-    names = [f"x{i}" for i in range(23)]
-    whole = largest_correlation(X), correlation_reason(X, names)
-    monkeypatch.setattr(correlations, "_CORRELATED_AT_ONCE", 5)
-    assert_allclose(largest_correlation(X), whole[0], rtol=1e-12)
-    assert correlation_reason(X, names) == whole[1]
-    assert "x2 and x19" in whole[1][0]
 
 
 @pytest.mark.slow

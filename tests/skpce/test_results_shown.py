@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from scipy.special import softmax
 
+import skpce
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import from_frame
-from skpce.inspection import Result
 from skpce.sample_size import required_ensemble_size
 from tests.shared import OLS
 
@@ -93,19 +93,20 @@ def test_an_ensemble_shows_its_categories_by_name(table):
     assert isinstance(other.to_frame(), pl.DataFrame)
 
 
-def test_a_result_without_facts_prints_its_table():
-    empty = np.full(14, np.nan)
-    found = Result(
-        {"input": tuple(f"input{i}" for i in range(14))},
-        {"share": np.linspace(0, 1, 14), "unknown": empty},
-        notes=("A note.",),
-    )
-    lines = str(found).splitlines()
-    assert lines[0] == "input     share"
-    assert lines[2] == "input1   0.0769"
-    assert lines[-2:] == ["(to_frame() also has 2 more rows)", "A note."]
-    wide = Result({"i": ("a",)}, {f"column{i:02}": np.ones(1) for i in range(12)})
-    assert str(wide).endswith(
-        "(to_frame() also has the columns column08, column09, column10, column11)"
-    )
-    assert str(Result({"i": ()}, {"a": np.ones(0)})) == "No rows."
+def test_what_an_answer_is_made_of_is_read_in_words(table):
+    answer = skpce.explain(table, table.a + 0.1 * table.b**2)
+    assert str(answer.source) == "60 runs; inputs: a, b, c; outputs: y."
+    assert answer.design._repr_html_() == "<p>60 runs; runs are exchanged.</p>"
+    assert "drives" in str(answer.findings)
+    (line, *_) = str(answer.drivers).splitlines()
+    assert line.split()[:3] == ["output", "input", "state"]
+    noisy = skpce.explain(table[:20], table.a[:20] + table.b[:20])
+    assert all(str(caution)[0].islower() for caution in noisy.cautions)
+    assert noisy.cautions
+
+
+def test_bases_and_coordinates_say_what_they_are(model, surrogate):
+    first, second, *_ = str(model.basis_).splitlines()
+    assert first == "10 terms of degree up to 2."
+    assert second.startswith("- x0: normal (mean")
+    assert str(surrogate.geometry_).endswith("coordinates of the steps s (3), t (2).")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skpce._solvers import problem, ridge
+from skpce._solvers import ridge
 from skpce._solvers.problem import DesignDecomposition
 from tests.shared import agree, ridge_pce
 
@@ -32,19 +32,6 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, monkeypatch, rng):
     large = defined & (expected > 1e-6 * expected[-1])
     assert large.sum() > 100
     assert_allclose(found[large], expected[large], rtol=1e-7)
-
-
-def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
-    whole = ridge_pce(3).fit(X, y)
-    monkeypatch.setattr(ridge, "_LARGEST_PATH_BLOCK", 20)
-    monkeypatch.setattr(problem, "_BLOCK", 20)
-    monkeypatch.setattr(ridge, "FEWEST_ROWS", 1)
-    monkeypatch.setattr(problem, "FEWEST_ROWS", 1)
-    parts = ridge_pce(3).fit(X, y)
-    agree(whole, parts, *NAMES, rtol=1e-12, atol=1e-14)
-    values = [model.predict(X, return_std=True) for model in (whole, parts)]
-    assert_allclose(*values, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_targets", [1, 40])

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import indices_of_terms
-from skpce._solvers import SOLVERS
 from tests.shared import agree, ridge_pce
 
 CIRCLE = uniform(-np.pi, 2 * np.pi)
@@ -88,23 +87,3 @@ def test_units_do_not_matter(seed, degree, law, scale, shift, unit, offset):
     assert_allclose(found.variance, unit**2 * moments.variance, rtol=1e-6)
     agree(found, moments, "kurtosis", atol=1e-5)
     assert_allclose(found.mean, unit * moments.mean + offset, atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -1e5 - 0.1, 1e8 + 0.1])
-def test_a_constant_target_has_no_attribution(solver, value, rng):
-    X = rng.normal(size=(23, 3))
-    y = np.column_stack([np.full(23, value), X[:, 0]])
-    pce = PolynomialChaosRegressor(solver=solver, distribution="normal").fit(X, y)
-    assert not pce.sobol_indices_[0].any()
-    assert not pce.total_sobol_indices_[0].any()
-    assert not pce.shapley_effects()[0].any()
-    assert not pce.interaction_indices(2).values[0].any()
-    for index in (pce.sobol_index, pce.closed_sobol_index, pce.total_sobol_index):
-        assert index([0, 1])[0] == 0
-    assert pce.total_variance_[0] == 0.0
-    assert np.isnan(pce.q2_[0])
-    assert pce.total_sobol_indices_[1, 0] > 0.9
-    if solver != "paper":  # which shrinks the mean
-        assert_allclose(pce.predict(X)[:, 0], value, rtol=1e-12)

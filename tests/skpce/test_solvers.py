@@ -179,17 +179,6 @@ def test_order_of_penalties_does_not_matter(data):
     assert_array_equal(single.alpha_, np.ones(3))
 
 
-@cases(
-    ("weights", "message"),
-    (np.array([1.0, -1.0, 1.0, 1.0]), "non-negative; the smallest is"),
-    (np.zeros(4), "must not be all zero"),
-    (np.ones(3), "sample_weight.shape"),
-    (np.array([1.0, np.nan, 1.0, 1.0]), "NaN"),
-)
-def test_bad_weights(weights, message):
-    refuses(message, ridge_pce().fit, np.eye(4, 2), np.arange(4.0), weights)
-
-
 @pytest.mark.parametrize("criterion", ["loo", "gcv"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_constant_target_beside_another_has_no_variance(criterion, weighted, rng):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from numpy.polynomial import legendre
@@ -65,20 +63,6 @@ def test_leave_one_out_is_that_of_refits(solver, rng):
     assert_allclose(pce._problem.fit.loo_residuals[:, 0], residuals, rtol=1e-6)
     error = np.average(np.square(residuals), weights=weights)
     assert pce.loo_error_[0] == pytest.approx(error)
-
-
-def test_subspace_pursuit_finds_the_best_pair(rng):
-    """Against all pairs of terms."""
-    design = np.column_stack([np.ones(30), rng.normal(size=(30, 12))])
-    y = design[:, 3] - 2 * design[:, 7] + 0.5 * rng.normal(size=30)
-    problem = LinearProblem(design, y[:, np.newaxis], np.ones(30), np.arange(1))
-    fit = make_solver("x", "subspace_pursuit", None).fit(problem)
-    chosen = np.flatnonzero(fit.scales[0][1:]) + 1
-    rest = {
-        pair: LinearRegression().fit(design[:, pair], y).score(design[:, pair], y)
-        for pair in combinations(range(1, 13), 2)
-    }
-    assert tuple(chosen) == max(rest, key=rest.__getitem__)
 
 
 def test_the_search_for_terms_has_its_price():

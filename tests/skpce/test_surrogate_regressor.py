@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -17,11 +15,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.inspection import modes_test
 from tests.shared import agree, copies, refuses
 
 WIDTHS = (3, 2, 4)
@@ -112,25 +108,6 @@ def test_fidelity_shows_a_coarse_expansion():
     assert constant.fidelity_[0] == pytest.approx(0.0, abs=0.02)
     alike = clone(fitted).fit(X, np.full((400, 2), 0.5))
     assert np.isnan(alike.fidelity_[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
-def test_everything_else_works(X, y, regressor):
-    fitted = surrogate_of(regressor).fit(X, y)
-    interval = fitted.sobol_interval(n_resamples=4, random_state=0)
-    assert interval.total_order.shape == (2, 3, 3)
-    assert fitted.sample(5).shape == (5, 9)
-    assert fitted.sample(5, X[:2]).shape == (5, 2, 9)
-    band = fitted.predict_interval(X, joint="step")
-    assert np.all(band.lower <= band.upper)
-    assert modes_test(fitted).dip.shape == (9,)
-    again = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(again.predict(X), fitted.predict(X))
-    same = clone(fitted).fit(X, y)
-    assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
-    again = same.sobol_interval(n_resamples=4, random_state=0)
-    assert_allclose(again.total_order, interval.total_order, atol=1e-12)
 
 
 def test_coverage_of_a_forest(rng):

@@ -89,14 +89,6 @@ def test_without_a_verdict_the_page_says_so(X, y, pipeline):
     assert answers == ["not judged"] * 3 + ["no choice"]
 
 
-def test_the_page_needs_nothing_from_elsewhere(page):
-    sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
-    assert set(sources) == {'"data:', '"#sect'}
-    assert page.count("<script>") == 1
-    assert not re.search(r"<script |<(link|iframe|object)|@import|url\(|https?:", page)
-    assert page.startswith("<!doctype html>")
-
-
 @pytest.mark.slow
 def test_same_arguments_same_bytes(X, y, page, pipeline, found, tmp_path):
     path = tmp_path / "report.html"

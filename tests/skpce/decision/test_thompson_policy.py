@@ -159,20 +159,6 @@ def test_outcome_and_likelihood_agree(surrogate, method):
         assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
-def test_learning_changes_what_is_chosen(surrogate):
-    policy = started(surrogate)
-    for _ in range(5):
-        policy.update(-1.5, outcome=lambda x: x[:, 0], noise_sd=0.5)
-    assert policy.n_updates_ == 5
-    assert policy.belief_.n_resampled > 0
-    taken = [policy.choose("second").actions[0] for _ in range(300)]
-    exact = expit(-2.0 * policy.belief_.particles[:, 0])
-    expected = policy.belief_.weights @ exact
-    assert np.mean(taken) == pytest.approx(expected, abs=0.07)
-    assert policy.fit().n_updates_ == 0
-    assert abs(policy.belief_.mean[0]) < 0.15
-
-
 def test_a_regressor_with_names_and_several_outcomes(surrogate):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame({"level": np.linspace(-2, 2, 20)})

@@ -13,7 +13,6 @@ from skpce import Expansion
 from skpce._basis.basis import PolynomialBasis
 from skpce._input_laws.families import NormalLaw
 from skpce.decision import value_of_information
-from skpce.decision._value.envelope import value_of_input
 from skpce.decision._value.expected_value import Settings, value_of_inputs
 from skpce.decision._value.observations import (
     value_of_noisy_input,
@@ -83,30 +82,6 @@ def test_inputs_of_few_values_are_listed():
     assert found.standard_error == 0.0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_monotone_in_the_set(seed):
-    rng = np.random.default_rng(seed)
-    of_scipy = [law(stats.uniform(0, 2)), law(stats.gamma(2))]
-    laws = [STANDARD, *of_scipy, categorical([1, 2])]
-    indices = np.array(
-        [
-            *([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]),
-            *([2, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 2, 0]),
-        ]
-    )
-    expansion = Expansion(PolynomialBasis(laws, indices), rng.normal(size=(3, 10)))
-    groups = {"two": [0, 1], "three": [0, 1, 2]}
-    found = value_of_information(expansion, groups=groups, random_state=seed)
-    value = dict(zip(found.input_names, found.plug_in, strict=True))
-    errors = dict(zip(found.input_names, found.integration_error, strict=True))
-    chains = [("x0", "two"), ("x1", "two"), ("two", "three"), ("x2", "three")]
-    for small, large in [*chains, ("three", "all inputs"), ("x3", "all inputs")]:
-        margin = 5.0 * np.hypot(errors[small], errors[large]) + 1e-12
-        assert value[small] <= value[large] + margin
-    assert found.evpi == value["all inputs"]
-    assert found.share_of_evpi[-1] == 1.0
-
-
 def test_the_other_inputs_are_averaged_out():
     """The same value as that of the marginal expansion, whose interactions are gone."""
     laws = [STANDARD, STANDARD]
@@ -153,18 +128,6 @@ def test_an_observation_of_a_uniform_input_by_hand():
     expected = quad(joint, root, 7, epsabs=1e-12)[0] - 0.1
     found = value_of_noisy_input(one, table, noise)
     assert found.value == pytest.approx(expected, abs=1e-10)
-
-
-@pytest.mark.parametrize("frozen", [stats.gamma(2), stats.poisson(3), stats.beta(2, 5)])
-def test_observations_are_worth_less_than_knowing(frozen):
-    one = law(frozen)
-    table = np.random.default_rng(2).normal(size=(3, 3))
-    known = value_of_input(one, table).value
-    sizes = frozen.std() * np.array([3.0, 1.0, 0.3, 0.03, 0.003])
-    values = [value_of_noisy_input(one, table, size).value for size in sizes]
-    assert (np.diff(values) > -1e-9).all()
-    assert values[-1] <= known + 1e-9
-    assert values[-1] == pytest.approx(known, rel=1e-3)
 
 
 @pytest.mark.slow

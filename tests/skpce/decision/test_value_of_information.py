@@ -142,33 +142,6 @@ def test_a_fit_to_the_utilities_is_used_itself(members):
     assert "no members" in str(alone)
 
 
-def test_members_count_equally(members):
-    """A fit with weights gives its settings, and the table says so."""
-    X, utility = members
-    weighted = ridge_pce(1).fit(X, utility, sample_weight=np.linspace(0.1, 2.0, len(X)))
-    one, other = (
-        value_of_information(pce, X, utility, **QUICK)
-        for pce in (weighted, ridge_pce(1))
-    )
-    assert_allclose(one.plug_in, other.plug_in)
-    assert "members count equally" in str(one)
-    assert "weights" not in str(other)
-
-
-def test_hot_decisions_of_members_lose_no_digit(members):
-    """Values fall with the temperature, and so do gains of held-out members."""
-    X, utility = members
-    hot, hotter = (
-        value_of_information(ridge_pce(1), X, utility, temperature=temperature, **QUICK)
-        for temperature in (1e6, 1e8)
-    )
-    for name in ("plug_in", "cross_fitted", "lower_bound", "standard_error"):
-        assert_allclose(
-            getattr(hot, name)[[1, 3]], 100.0 * getattr(hotter, name)[[1, 3]], rtol=1e-3
-        )
-    assert (hot.lower_bound[[1, 3]] > 0).all()
-
-
 def test_behind_a_pca_the_inputs_are_the_components(members):
     X, utility = members
     pipeline = make_pipeline(StandardScaler(), PCA(2), ridge_pce(1))

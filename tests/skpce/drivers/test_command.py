@@ -152,3 +152,14 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setattr("skpce.__main__.explain", lambda **given: "answer")
     monkeypatch.setattr("skpce.__main__.read_file", lambda path: Columns())
     assert main(["runs.csv", "--output", "loss"]) == 0
+
+
+def test_seeds_of_their_own_are_no_input_and_truth_is_a_number(tmp_path, capsys, rng):
+    rate = rng.uniform(size=60)
+    table = {"rate": rate, "seed": range(60)}
+    table["ok"] = rate + 0.2 * rng.normal(size=60) > 0.5
+    pd.DataFrame(table).to_csv(tmp_path / "runs.csv", index=False)
+    assert main([str(tmp_path / "runs.csv"), "--output", "ok"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("rate drives")
+    assert "'seed' numbers the runs" in shown

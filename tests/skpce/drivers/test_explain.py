@@ -289,19 +289,6 @@ def study_of(n_trials=30, sampler="RandomSampler", failed=()):
     return study
 
 
-def test_studies_are_read():
-    runs = read(study_of(failed=(3, 7)))
-    assert runs.data.names == ("rate", "depth")
-    assert runs.data.logarithms == ("rate",)
-    assert runs.data.read.names == ("cost", "size")
-    assert len(runs.data.X) == 28
-    assert [one.code for one in runs.cautions] == ["note"]
-    one = read(study_of(), inputs=["rate"], outputs="cost").data
-    assert (one.names, one.read.names) == (("rate",), ("cost",))
-    (caution,) = read(study_of(sampler="TPESampler")).cautions
-    assert (caution.code, caution.figures["sampler"]) == ("adaptive", "TPESampler")
-
-
 def test_a_real_study_with_pruned_and_failed_trials():
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)

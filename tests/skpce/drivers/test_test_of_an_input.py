@@ -161,6 +161,15 @@ def rare_level_and_result(seed, n_runs=1500):
     return Problem(inputs, y[:, None], one, Design.of(X), members, 6).setting((0,))
 
 
+def test_many_rows_are_tested_by_tails_where_scores_are_nearly_normal():
+    X, y = base(1500, 0)
+    plain, rare = problem_of(X, y).setting((2,)), rare_level_and_result(0)
+    for one in (plain, rare):
+        assert one.is_affordable(2000)
+        assert not one.is_affordable(20_000)
+    assert (plain.is_nearly_normal, rare.is_nearly_normal) == (True, False)
+
+
 @pytest.mark.slow
 def test_rare_levels_and_rare_results_name_nothing():
     settings = [rare_level_and_result(seed) for seed in range(60)]

@@ -9,7 +9,6 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from skpce.inspection import part_effects, parts_of_table
-from skpce.inspection._parts.recombination import draw_pairs
 from tests.shared import cases, refuses
 
 A, B = 7.0, 0.1  # of the Ishigami function
@@ -319,13 +318,3 @@ def test_masked_and_constant_columns_have_no_effects():
     assert effects.actions.action_names == ("move: 0", "move: 1")
     assert np.isnan(effects.first[1]).all()
     assert effects.supported == (True, False)
-
-
-def test_members_are_drawn_equally_often():
-    for n_members, n_draws in ((10, 40), (10, 37), (30, 12)):
-        generator = np.random.default_rng(0)
-        first, second = draw_pairs(n_members, 3, n_draws, generator)
-        assert (first != second).all()
-        for found in (first, second):
-            counts = [np.bincount(column, minlength=n_members) for column in found.T]
-            assert np.ptp(counts, axis=1).max() <= 1
