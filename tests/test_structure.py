@@ -104,22 +104,3 @@ def small(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return Package("small", tmp_path)
-
-
-def test_sources_are_read(small):
-    assert small.imports == {
-        "small": {"small._a", "small.sub.b"},
-        "small._a": {"small.sub.b"},
-        "small._c": {"small._a"},
-        "small.sub": set(),
-        "small.sub.b": {"small.utils"},
-        "small.utils": {"small._a"},
-    }
-    # lazy imports and those for types count
-    assert small.circles == [["small._a", "small.sub.b", "small.utils"]]
-    assert small.mixins == ["AddMixin"]
-    assert small.own_bases == [("A", "AddMixin")]
-    assert small.vague_names == ["small.utils"]
-    # def, import, class; import, class, field; dict; if, class; def, return
-    assert small.code_lines == 2 + 2 + 1 + 2 + 2
-    assert small.parameters == {"small._a.f:1": 0, "small.utils.g:2": 1}

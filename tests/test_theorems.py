@@ -373,44 +373,6 @@ def test_a_false_variant_changes_one_place_of_one_statement(theorem):
     assert len(false.splitlines()) == place.last  # nothing follows
 
 
-class _Compiler:
-    """Stand in the place of Lean: say what is told, remember what is compiled."""
-
-    def __init__(self, ended=True, code=1, shift=0, file=None):
-        self.told, self.compiled = (ended, code, shift, file), []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def compile(self, texts):
-        ended, code, shift, other = self.told
-        ((file, text),) = texts.items()
-        item = [i for i in check.items_of(text) if i.kind == "theorem"][-1]
-        self.compiled.append(item.name)
-        errors = [(other or file, item.last + shift, "type mismatch")]
-        return check.Outcome(ended, code, errors[: code > 0], "", 0.0, 0.0, 0)
-
-
-@pytest.mark.parametrize(
-    ("told", "is_refused"),
-    [
-        ({}, True),
-        ({"ended": False}, False),  # a crash after an error
-        ({"ended": False, "code": 134}, False),
-        ({"code": 134}, False),
-        ({"code": 0}, False),  # compiled
-        ({"shift": -100}, False),  # an error elsewhere
-        ({"file": "Sum"}, False),
-    ],
-)
-def test_a_crash_or_an_error_elsewhere_is_no_refusal(told, is_refused, capsys):
-    assert check.check_mutants(_Compiler(**told), HEADLINES[:3]) == is_refused
-    assert ("NOT REFUSED" in capsys.readouterr().out) != is_refused
-
-
 @pytest.mark.parametrize(
     ("change", "seen"),
     [

@@ -112,19 +112,6 @@ def test_embeddings_are_compared(X, y, pair):
     assert np.isfinite(found.best.verdict.q2).all()
 
 
-def test_frames(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
-    table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
-    table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
-    model = ridge_surrogate(1, amalgamate=THRESHOLD).fit(X, table)
-    assert model.part_names_ == ("a", "c", "f", "rest", "a", "rest")
-    predicted = model.predict_frame(X)
-    assert model.score(X, predicted) > 0.2
-    other = table.rename(columns={"first__a": "first__z"})
-    refuses("expected 'first__a'", model.score, X, other)
-
-
 def test_masked_parts(X, y):
     mask = np.ones(9, dtype=bool)
     mask[4] = False

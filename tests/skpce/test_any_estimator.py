@@ -9,17 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import uniform
-from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from skpce.inspection import shapley_effects, sobol_indices
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import cases, refuses
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -195,23 +192,6 @@ def test_labels_are_drawn_as_often_as_they_are_seen(X):
     assert_allclose(found.total_order[0], parts / parts.sum(), atol=1e-6)
     effects = shapley_effects(model, X, random_state=0)
     assert_allclose(effects.effects[0], parts / parts.sum(), atol=1e-6)
-
-
-def test_labels_of_fitted_estimators():
-    y = LABELLED["a"] + 2.0 * (LABELS == "u")
-    encoder = make_column_transformer(
-        (OneHotEncoder(), ["c"]), remainder="passthrough", sparse_threshold=0
-    )
-    for model in (make_pipeline(encoder, LinearRegression()), ridge_pce(1)):
-        found = sobol_indices(model.fit(LABELLED, y), LABELLED, random_state=0)
-        assert found.supported == (True,)
-        assert_allclose(found.total_order[0], [0.5, 0.5], atol=0.05)
-    message = "X holds text in the column 'c', .* or encode it, as OneHotEncoder does"
-    given = {"estimator": model, "X": LABELLED, "dependence": "gaussian"}
-    refuses(message, shapley_effects, **given)
-    message = "'uniform' for c, whose column of X holds labels"
-    law = ["uniform", "normal"]
-    refuses(message, sobol_indices, model, LABELLED, distribution=law)
 
 
 def test_a_label_that_depends_on_a_number_is_named():

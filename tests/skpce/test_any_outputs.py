@@ -204,20 +204,6 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
     assert_allclose(group.noise_share, [expected])
 
 
-# Embeddings
-
-
-@pytest.mark.slow
-def test_embeddings_are_compared_for_numbers(X, y):
-    candidates = {"PCA": PCA(), "one": make_pipeline(PCA(1), StandardScaler())}
-    how = {"surrogate": ridge_pce(), "outputs": {"accuracy": 1, "logits": 4}}
-    tried = {"dimensions": (2, 3), "degrees": (1, 2), "cv": 3, "inner_cv": 3}
-    found = compare_embeddings(candidates, X, y[:, :5], **how, **tried)
-    assert found.best.candidate == "PCA"
-    assert found.best.q2.shape == (2,)
-    assert (found.best.q2 > 0.3).all()
-
-
 # Bad input
 
 
@@ -242,15 +228,3 @@ def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
     outputs = {1: 2, "1": 1}
     refuses("names that differ as text", verdict, ridge_pce(1), X, y, outputs=outputs)
-
-
-def test_units_are_those_of_the_members_that_count():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 2))
-    y = X + 0.5 * rng.normal(size=(40, 2))
-    y[7] = np.nan, 1e3
-    options = {"outputs": {"g": 2}, "standardize": True}
-    model, others = (ridge_pce(1), np.arange(40) != 7)
-    found = verdict(model, X, y, **options)
-    complete = verdict(model, X[others], y[others], **options)
-    assert_allclose(found.q2, complete.q2)

@@ -14,7 +14,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
@@ -184,18 +183,6 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     assert np.mean(nested) < -0.05, nested
     assert min(largest) > np.mean(nested)
     assert not any(named)
-
-
-@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
-def test_no_seed_and_no_order_of_rows_matters(order):
-    X, y = quiet_and_loud(40)
-    each = {"projection": GaussianRandomProjection()}
-    grid = {"dimensions": (2,), "degrees": (1,), "cv": 3, "inner_cv": 2}
-    one = compare_embeddings(each, X, y, surrogate=surrogate(), **grid)
-    two = compare_embeddings(each, X[order], y[order], surrogate=surrogate(), **grid)
-    assert_allclose(one.scores, two.scores)
-    assert_allclose(one.q2, two.q2)
-    assert each["projection"].random_state is None
 
 
 def test_replicates_and_groups_stay_together_in_inner_folds():

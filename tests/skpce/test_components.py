@@ -91,15 +91,6 @@ def test_a_component_below_zero_is_pooled_with_the_error(rng):
     assert_allclose(found.variance[[0, 2]], one.variance, rtol=1e-9)
 
 
-def test_fixed_factors_are_taken_out():
-    table = unbalanced(1)
-    shifted = table | {"score": table["score"] + 50 * (table["model"] == "b")}
-    options = {"random": ["item", "prompt"], "fixed": ["model"]}
-    one, two = (components(t, "score", **options) for t in (table, shifted))
-    assert_allclose(one.variance, two.variance, rtol=1e-8)
-    assert_allclose(one.p_value, two.p_value, rtol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_components_of_unbalanced_tables_are_without_bias(exact, monkeypatch):
@@ -196,18 +187,6 @@ def test_nested_factors_under_names_of_their_own_or_with_the_one_above():
     assert two.sizes == {"school": 8, "number": 3}
     again = one.standard_error({"school": 8, "class": 3}, repeats=4)
     assert again == pytest.approx(one.standard_error())
-
-
-def test_the_standard_error_is_that_of_means_of_new_evaluations():
-    found = components(simulated(6), "score", random=["item", "prompt"])
-    item, prompt, error = found.variance
-    expected = np.sqrt(item / 60 + prompt / 8 + error / 480)
-    assert found.standard_error({"item": 60, "prompt": 8}) == pytest.approx(expected)
-    assert found.standard_error({}) == pytest.approx(found.standard_error())
-    assert_allclose(
-        found.of_error * found.mean_standard_error**2,
-        [item / 30, prompt / 5, error / 150],
-    )
 
 
 def test_sizes_are_the_smallest_that_reach_a_standard_error():

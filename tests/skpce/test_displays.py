@@ -273,15 +273,6 @@ def test_kinds_of_sobol_draw_the_same_shares(fitted):
     assert heat.ax_.get_title(loc="left") == "* not attributable"
 
 
-def test_keywords_go_to_matplotlib(fitted, pipeline):
-    bars = SobolDisplay.from_estimator(fitted, height=0.3).bars_
-    assert bars[0][0].get_height() == pytest.approx(0.3)
-    heat = SobolDisplay.from_estimator(fitted, kind="heatmap", cmap="Greys")
-    assert heat.image_.get_cmap().name == "Greys"
-    lines = MainEffectsDisplay.from_estimator(fitted, linewidth=7).lines_
-    assert lines[0][0].get_linewidth() == 7
-
-
 def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():
     first = np.linspace(0.09, 0.01, 20)[np.newaxis]
     display = SobolDisplay(first, [0], ["a"], [f"x{i}" for i in range(20)])
@@ -341,18 +332,6 @@ def test_main_effects_of_a_regressor_are_its_own(regressor):
     without = MainEffectsDisplay.from_estimator(pce)
     assert without.rugs is None
     assert np.all(np.abs(np.concatenate(without.grids)) <= 1)
-
-
-def test_main_effects_of_log_ratios_are_exact(fitted):
-    display = MainEffectsDisplay.from_estimator(
-        fitted, quantity="log_ratio", targets=["second:ilr0"], features=1
-    )
-    rows = np.flatnonzero(~fitted.multi_indices_[:, [0, 2]].any(axis=1))[1:]
-    grid = np.zeros((len(display.grids[0]), 3))
-    grid[:, 1] = display.grids[0]
-    expected = fitted.basis_.evaluate(grid)[:, rows] @ fitted.coefficients_[2, rows]
-    assert_allclose(display.effects[0][:, 0], expected)
-    assert display.axes_[0].get_ylabel() == "change of ilr"
 
 
 def test_main_effects_of_probabilities_add_up_to_nothing(X, y):

@@ -73,17 +73,6 @@ def test_same_seed_same_numbers_whatever_torch_has_drawn(estimator, X):
     assert np.abs(first - second).max() > 1e-6
 
 
-@pytest.mark.parametrize("estimator", SEEDED, ids=repr)
-def test_threads_of_torch_are_as_before(estimator, X):
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        clone(estimator).fit(X).transform(X)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_fitted_embeddings_are_pickled_and_inverted(estimator, X):
     fitted = clone(estimator).fit(X, X[:, 0])

@@ -43,12 +43,6 @@ def model():
     return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X))
 
 
-@pytest.fixture(scope="module")
-def single():
-    X = draw(200)
-    return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X)[:, 0])
-
-
 def rule(i, n_nodes=8):
     """Nodes and weights of input i, from numpy."""
     if i == 1:
@@ -91,17 +85,6 @@ def test_marginals_average_over_the_other_inputs(model, features):
     assert_allclose(narrow.total_variance, share * model.total_variance_, atol=1e-12)
     assert np.isnan(narrow.q2).all()
     assert narrow.moments().mean == pytest.approx(model.moments().mean)
-
-
-def test_shapes_follow_y(model, single):
-    X = draw(20, seed=1)
-    for fit, shape in ((model, (3,)), (single, ())):
-        assert fit.conditional_expectation(X, 0).shape == (20, *shape)
-        assert fit.main_effects(X).shape == (20, 3, *shape)
-        assert fit.gradient(X).shape == (20, *shape, 3)
-    assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
-    assert_allclose(single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9)
-    assert model.sobol_index(np.int64(1)).tolist() == model.sobol_index([1]).tolist()
 
 
 def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
@@ -191,12 +174,6 @@ def test_frame_of_pairs(model):
         assert found[target, f"x{i}*x{j}"] == pytest.approx(expected)
     sums = model.sobol_frame(order=3).groupby("target")["first_order"].sum()
     assert_allclose(sums, [1, 1, 0], atol=1e-9)
-
-
-def test_frame_without_terms_has_a_row_per_input():
-    frame = PCE(0).fit(draw(20), draw(20)[:, 0]).sobol_frame(order=2)
-    assert frame["input"].tolist() == ["x0", "x1", "x2"]
-    assert not frame["total_order"].any()
 
 
 def test_frame_with_intervals(model):

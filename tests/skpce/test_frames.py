@@ -62,16 +62,6 @@ def test_a_display_takes_subsets_of_polars(X, y):
     assert list(display.curve_names) == NAMES
 
 
-def test_other_libraries_come_through_narwhals(monkeypatch):
-    """Polars stands for one that is neither: its frames are made by narwhals."""
-    pytest.importorskip("narwhals")
-    monkeypatch.setattr("skpce._checks._LIBRARIES", ("pandas",))
-    given = pl.DataFrame({"a": [1.0, 2.0]})
-    found = make_frame(["x", "y"], [[1, 2], ["u", "v"]], like=given)
-    assert isinstance(found, pl.DataFrame)
-    assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
-
-
 @cases(
     ("column", "expected"),
     (np.array([1.5, np.nan]), [1.5, np.nan]),

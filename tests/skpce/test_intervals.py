@@ -201,24 +201,14 @@ def test_external_regressors_have_intervals():
 
 
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
-@pytest.mark.parametrize("one_dimension", [True, False])
-def test_shapes_order_and_seed(method, one_dimension):
-    X, y = noisy_data(40, 1 if one_dimension else 3)
-    pce = ridge_pce(2).fit(X, y[:, 0] if one_dimension else y)
-    first = pce.sobol_interval(method=method, random_state=0)
-    again = pce.sobol_interval(method=method, random_state=0)
-    other = pce.sobol_interval(method=method, random_state=1)
-    shape = y.shape[1], 3
-    for name in ("first_order", "total_order", "shapley"):
-        low, high = getattr(first, name)
-        assert low.shape == shape
-        assert ((low >= 0) & (low <= high) & (high <= 1)).all()
-        assert_array_equal(getattr(again, name), [low, high])
-    assert (first.total_order != other.total_order).any()
-    assert first.method == method
-    wide = pce.sobol_interval(0.99, method=method, random_state=0).total_order
-    assert (wide[0] <= first.total_order[0]).all()
-    assert (first.total_order[1] <= wide[1]).all()
+def test_a_seed_gives_the_same_ends(method):
+    pce = ridge_pce(2).fit(*noisy_data())
+    how = {"method": method, "n_resamples": 50}
+    first, again, other = (
+        pce.sobol_interval(random_state=seed, **how).total_order for seed in (0, 0, 1)
+    )
+    assert_array_equal(first, again)
+    assert (first != other).any()
 
 
 def test_a_fit_from_sums_names_the_remedy():

@@ -144,20 +144,6 @@ def test_fit_without_settings(fitted):
     assert fitted.solver_.tolist() == ["learned"]
 
 
-def test_degree_is_learned(rng):
-    X = rng.uniform(-np.pi, np.pi, size=(500, 3))
-    new = rng.uniform(-np.pi, np.pi, size=(1000, 3))
-
-    def ishigami(X):
-        y = np.sin(X[:, 0]) + 7.0 * np.sin(X[:, 1]) ** 2
-        return y + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-
-    model = PolynomialChaosRegressor(distribution=uniform(-np.pi, 2 * np.pi))
-    error = model.fit(X, ishigami(X)).predict(new) - ishigami(new)
-    assert np.mean(error**2) < 1e-5 * ishigami(new).var()
-    assert_allclose(model.sobol_indices_[0], [0.3139, 0.4424, 0.0], atol=1e-3)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_is_fitted_by_nothing(seed):
     rng = np.random.default_rng(seed)

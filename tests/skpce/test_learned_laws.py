@@ -173,24 +173,6 @@ def test_the_choice_does_not_depend_on_an_offset_or_a_sign(rng):
     assert [type(law) for law in laws] == [type(law) for law in turned]
 
 
-@pytest.mark.parametrize("n_copies", [1, 3])
-def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies, rng):
-    size = 40, 30
-    columns = [rng.normal(size=size), rng.standard_t(2, size), rng.lognormal(size=size)]
-    columns = np.column_stack([*columns, rng.integers(0, 6, size)])
-    counts = n_copies * rng.integers(0, 4, size=40)
-    weighted = choose_laws(columns, counts.astype(float))
-    repeated = choose_laws(np.repeat(columns, counts, axis=0), np.ones(counts.sum()))
-    for law, other in zip(weighted, repeated, strict=True):
-        assert type(law) is type(other)
-        degree = int(min(law.largest_degree, 4))
-        points = columns[:, 0]
-        if law.support[0] == 0.0:
-            points = np.abs(points) + 0.1
-        found, expected = law.evaluate(points, degree), other.evaluate(points, degree)
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
-
-
 @cases(
     ("column", "name", "words"),
     ([2.5] * 6, "empirical", "constant at 2.5"),

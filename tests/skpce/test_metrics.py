@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import binomtest, norm
 
@@ -71,23 +71,6 @@ def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     # Two parts are inside together or not at all.
     assert whole[2] == pytest.approx(each[2])
     assert whole[0] < each[0]
-
-
-def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
-    y, draws = forecasts
-    lower, upper = quantiles(draws, 0.8)
-    for score in (marginal, joint):
-        found = score(y, lower, upper, steps=STEPS, mask=MASK)
-        assert np.isnan(found[1])
-        alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
-        assert found[2] == alone[0]
-        assert_array_equal(found, score(y, lower, upper, steps=STEPS))
-    widths = coverage_interval(y, lower, upper, steps=STEPS).width
-    both = (upper - lower).mean(axis=0)
-    expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
-    assert_allclose(widths, expected)
-    alone = crps_score(y[:, [4, 6]], draws[:, :, [4, 6]])
-    assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
 
 
 def test_bounds_are_inclusive():

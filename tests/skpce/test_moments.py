@@ -146,26 +146,6 @@ def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value)
     agree(expansion_moments(*problem), plain, "skewness", "kurtosis", rtol=1e-10)
 
 
-@pytest.mark.parametrize("scale", [1e-120, -1.0, 1e120])
-def test_shape_does_not_depend_on_the_unit(scale):
-    laws, coefficients, multi_indices = random_problem()
-    plain = expansion_moments(laws, coefficients, multi_indices)
-    moved = expansion_moments(laws, scale * coefficients, multi_indices)
-    assert_allclose(moved.kurtosis, plain.kurtosis)
-    assert_allclose(moved.skewness, np.sign(scale) * plain.skewness)
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform"])
-def test_moments_of_a_learned_distribution_are_those_of_its_polynomials(name, rng):
-    X = rng.normal(size=(60, 2)) if name == "normal" else rng.uniform(size=(60, 2))
-    y = X[:, 0] ** 3 + X[:, 1]
-    learned = PCE(3, solver="ols").fit(X, y)
-    frozen = [law.to_scipy() for law in learned.basis_.laws]
-    given = PCE(3, solver="ols", distribution=frozen).fit(X, y)
-    names = "skewness", "kurtosis"
-    agree(learned.moments(), given.moments(), *names, rtol=1e-8)
-
-
 @pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_variance_along_directions_against_monte_carlo(rng):
     """E[f(t) f(t')] - mean^2 for normal t, t' with cross-covariance P (Mehler)."""

@@ -25,14 +25,13 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import refuses, ridge_pce
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib").use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 OUTPUTS = {"accuracy": 1, "logits": 2}
-ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " * 3]
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
 BEHIND = make_pipeline(PCA(2, whiten=True), ridge_pce(2))
@@ -86,20 +85,6 @@ def test_every_display_draws_real_outputs(X, name, frame):
     assert tuple(found.keys) == ("output",)
     for display in all_displays(model.fit(X, frame), X, frame, found):
         assert not WORDS.search(texts_of(display)), type(display).__name__
-
-
-@pytest.mark.slow
-@cases(("n_outputs", "names"), (1, "none"), (1, "odd"), (3, "odd"), (12, "odd"))
-def test_any_number_of_outputs_and_odd_names(X, n_outputs, names):
-    y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
-    if names == "odd":
-        labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
-        y = pd.DataFrame(y, columns=labels)
-    model = ridge_pce(1).fit(X, y)
-    found = verdict(ridge_pce(1), X, y)
-    for display in all_displays(model, X, y, found):
-        assert not WORDS.search(texts_of(display))
-        plt.close(display.figure_)
 
 
 def test_groups_come_from_the_verdict_or_are_given(X, y):

@@ -48,17 +48,6 @@ def test_columns_and_series_name_the_outputs(X, y, model):
     assert series.predict(X).ndim == 1
 
 
-def test_a_target_without_a_name_has_its_number(X, y):
-    unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
-    for targets in unnamed:
-        fitted = ridge_pce(1).fit(X, targets)
-        assert fitted.expansion_.output_names == ("y0", "y1", "y2")
-        assert fitted.sobol_frame()["target"].unique().tolist() == [0, 1, 2]
-    for name in (None, 7, ("a", "b")):
-        fitted = ridge_pce(1).fit(X, pd.Series(y[:, 0], name=name))
-        assert fitted.sobol_frame()["target"].unique().tolist() == [0]
-
-
 def test_names_do_not_change_a_number(X, y):
     plain, named = (ridge_pce(2).fit(X, targets) for targets in (y, in_two_levels(y)))
     names = "coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"

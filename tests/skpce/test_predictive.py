@@ -9,7 +9,6 @@ from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce.metrics import coverage_interval
 from tests.shared import OLS, inside, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
@@ -73,24 +72,6 @@ def test_few_members_cover_as_they_claim(rng):
         lower, upper = surrogate.predict_interval(X_new, confidence_level=level)
         coverage = ndtr(logit(upper[:, ::2])) - ndtr(logit(lower[:, ::2]))
         assert coverage.mean() == pytest.approx(level, abs=0.01)
-
-
-@pytest.mark.slow
-def test_few_members_are_held_jointly_as_often_as_claimed(rng):
-    # Measured from the median of all residuals, each its own neighbour, policies are
-    # held 0.42, 0.74 and 0.85 of the time.
-    n_members, steps = 20, (3,) * 100
-    X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(300, 1))
-    y, y_new = (
-        softmax(rng.normal(size=(size, len(steps), 3)), axis=2).reshape(size, -1)
-        for size in (n_members, len(X_new))
-    )
-    law = {"distribution": norm(0, 1), "solver": "ols"}
-    surrogate = CompositionalPCESurrogate(1, steps=steps, **law).fit(X, y)
-    for level in (0.5, 0.8, 0.9):
-        band = surrogate.predict_interval(X_new, confidence_level=level, joint="step")
-        held = coverage_interval(y_new, *band, steps=steps, kind="joint").coverage
-        assert held.mean() == pytest.approx(level, abs=0.04)
 
 
 @pytest.mark.parametrize("n_members", [5, 200])  # fewer than coordinates, and more

@@ -43,14 +43,6 @@ def test_normalised_weights_are_one_copy_each(X, y, solver, criterion):
     assert_allclose(*values)
 
 
-def test_normalised_weights_in_intervals_and_corrections(X, y):
-    plain, normalised = pce().fit(X, y), pce().fit(X, y, np.full(N, 1 / N))
-    for method in ("residual", "bootstrap"):
-        how = {"method": method, "random_state": 0}
-        bounds = [model.sobol_interval(**how) for model in (plain, normalised)]
-        agree(*bounds, "total_order", atol=1e-8)
-
-
 def test_later_samples_cannot_be_normalised_or_change_the_basis(X, y):
     model = pce(criterion="gcv", solver="ridge").fit(X, y)
     message = "at least the number of samples, 60"
@@ -125,12 +117,3 @@ def test_a_fit_stores_its_own_samples(data):
     X[:], y[:] = 7.0, 3.0
     after = model.sobol_interval(random_state=0).total_order
     assert_array_equal(before, after)
-
-
-def test_a_standard_deviation_needs_no_whole_design(X, y):
-    model = pce(3).fit(X, y)
-    new = np.random.default_rng(1).uniform(-1, 1, size=(40_000, 3))
-    values, deviation = model.predict(new, return_std=True)
-    assert_allclose(values, model.predict(new))
-    some = slice(39_000, 39_010)
-    assert_allclose(deviation[some], model.predict(new[some], return_std=True)[1])

@@ -51,32 +51,6 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
     assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
-@pytest.mark.slow
-def test_coverage_with_learned_laws():
-    """Two actions, logit ``x1 + x2 ** 2 / 2``: first-order indices 2/3 and 1/3.
-
-    Intervals under the laws as first learned contain the index of ``x1`` less often:
-    the scale of an input is as uncertain as its coefficient.
-    """
-    held = {"learned": 0, "fixed": 0}
-    truth = np.array([2 / 3, 1 / 3])
-    n_ensembles = 60
-    for seed in range(n_ensembles):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(100, 2))
-        logit = X[:, 0] + X[:, 1] ** 2 / 2 + 0.1 * rng.normal(size=100)
-        y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
-        fixed = [norm(column.mean(), column.std()) for column in X.T]
-        for name, law in (("learned", "normal"), ("fixed", fixed)):
-            surrogate = CompositionalPCESurrogate(2, solver="ols", distribution=law)
-            given = {"n_resamples": 100, "random_state": seed}
-            found = surrogate.fit(X, y).sobol_interval(confidence_level=0.8, **given)
-            low, high = found.first_order[:, 0]
-            held[name] += np.mean((low <= truth) & (truth <= high))
-    assert held["learned"] / n_ensembles == pytest.approx(0.8, abs=0.1)
-    assert held["fixed"] / n_ensembles < 0.6
-
-
 # The regressor
 
 

@@ -130,19 +130,6 @@ def test_labels_of_a_column_that_has_a_number_for_a_name():
     assert_array_equal(fitted.predict(numbered), named.predict(MIXED))
 
 
-def test_labels_of_columns_with_other_names():
-    """As of numbers: only names that are numbers are read by position."""
-    numbered = MIXED.set_axis([0, 1], axis=1)
-    fitted = ridge_pce(2).fit(MIXED, OF_MIXED)
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        assert_array_equal(fitted.predict(numbered), fitted.predict(MIXED))
-    unnamed = ridge_pce(2).fit(numbered, OF_MIXED)
-    with pytest.warns(UserWarning, match="X has feature names, but"):
-        assert_array_equal(unnamed.predict(MIXED), fitted.predict(MIXED))
-    refuses("feature names", fitted.predict, MIXED.set_axis(["a", "b"], axis=1))
-    refuses("X has 1 features", unnamed.predict, numbered[[1]])
-
-
 def test_text_where_numbers_were_names_its_column():
     message = "X holds text in the column 'size', .* leave it out, or encode it"
     fitted = ridge_pce(1).fit(TABLE, Y)

@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate
-from tests.shared import cases, inside, refuses, ridge_surrogate
+from tests.shared import inside, ridge_surrogate
 
 SLOPES = np.array([1.5, -0.5])
 
@@ -59,22 +59,6 @@ def test_named_laws_are_learned_from_the_members():
     frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
     expected = surrogate.sample(200, inputs=frozen, residual=None)
     assert_allclose(draws, expected, atol=1e-9)
-
-
-@cases(
-    ("inputs", "message"),
-    ("cauchy", "'distribution' .* Got 'cauchy'"),
-    ([norm(0, 1)], "has 1 entries but X has 2 features"),
-    (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
-    (np.zeros((0, 2)), "one or more rows of numbers"),
-    ([[0.0, np.nan]], "'inputs' .* one or more rows of numbers. Got .*nan"),
-    (object(), "'inputs' .* Got <object"),
-)
-def test_bad_inputs(fitted, inputs, message):
-    refuses(message, fitted.sample, inputs=inputs)
-    refuses(message, fitted.predict_interval, inputs=inputs)
-    refuses("Got both", fitted.sample, 2, [[0.0, 0.0]], inputs=inputs)
-    refuses("Got both", fitted.predict_interval, [[0.0, 0.0]], inputs=inputs)
 
 
 def gaussian_log_ratios(size, seed):

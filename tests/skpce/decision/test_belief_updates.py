@@ -145,18 +145,6 @@ def test_the_weights_stay_above_the_threshold():
     assert found.standard_deviation[0] == pytest.approx(0.001, rel=0.3)
 
 
-@pytest.mark.parametrize("shrinkage", [0.0, 0.5, 0.98])
-def test_the_kernel_preserves_mean_and_covariance(shrinkage):
-    belief = normal_belief(500, 0, weighted=True)
-    generator = np.random.default_rng(0)
-    moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
-    mean = np.mean([one.mean for one in moved], axis=0)
-    second = np.mean([one.particles.T @ one.particles / 500 for one in moved], axis=0)
-    assert_allclose(mean, belief.mean, atol=0.01)
-    expected = belief.covariance + np.outer(belief.mean, belief.mean)
-    assert_allclose(second, expected, atol=0.03)
-
-
 def mixed_belief():
     """A bounded input, a count, and a category coded 0, 1."""
     rng = np.random.default_rng(0)

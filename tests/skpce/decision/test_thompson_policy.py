@@ -159,19 +159,6 @@ def test_outcome_and_likelihood_agree(surrogate, method):
         assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
-def test_a_regressor_with_names_and_several_outcomes(surrogate):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame({"level": np.linspace(-2, 2, 20)})
-    model = LinearRegression().fit(X, np.c_[X["level"], 3 * X["level"], X["level"]])
-    policy = started(surrogate, method="kalman", n_particles=5000)
-    policy.update([0.9, 0.3], outcome=model, noise_sd=[0.3, 0.1], which=[1, 0])
-    exact = (0.9 * 3 / 0.09 + 0.3 / 0.01) / (9 / 0.09 + 1 / 0.01 + 1)
-    assert policy.belief_.mean[0] == pytest.approx(exact, abs=0.01)
-    frame = policy.belief_.to_frame()
-    assert list(frame["input"]) == ["x0"]
-    assert frame["low"][0] < exact < frame["high"][0]
-
-
 def test_inputs_of_other_names_or_another_order_are_refused(rng):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])

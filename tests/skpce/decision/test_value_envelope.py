@@ -14,8 +14,6 @@ from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import NormalLaw
 from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
 from skpce.decision._value.envelope import (
-    gained,
-    payoff,
     upper_envelope,
     value_of_input,
 )
@@ -213,14 +211,3 @@ def test_a_cold_soft_decision_is_the_best_action(temperature):
     cold = value_of_input(STANDARD, table, temperature).value
     best = value_of_input(STANDARD, table).value
     assert cold == pytest.approx(best, abs=max(temperature, 1e-9))
-
-
-@pytest.mark.parametrize("temperature", [None, 0.3, 40.0])
-def test_what_is_gained_is_nowhere_negative_and_averages_to_the_value(temperature, rng):
-    values = rng.normal(size=(4, 500))
-    values -= values.mean(axis=1, keepdims=True)
-    means = np.array([[0.1], [0.0], [-0.3], [0.05]])
-    found = gained(values + means, means, temperature)
-    expected = payoff(values + means, temperature).mean() - payoff(means, temperature)
-    assert found.min() >= 0.0
-    assert found.mean() == pytest.approx(expected.item(), abs=1e-12)

@@ -130,30 +130,6 @@ def test_an_observation_of_a_uniform_input_by_hand():
     assert found.value == pytest.approx(expected, abs=1e-10)
 
 
-@pytest.mark.slow
-def test_observations_of_several_inputs_by_simulation():
-    """A uniform and a normal one, each observed with noise."""
-    one = law(stats.uniform(-1, 2))
-    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    basis, rng = PolynomialBasis([one, STANDARD], indices), np.random.default_rng(0)
-    table = rng.normal(size=(3, 4))
-    found = value_of_observations(
-        basis, table, {0: 0.5, 1: 0.7}, Settings(None, 2**16, 0)
-    )
-    grid = np.linspace(-1, 1, 801)
-    inputs = rng.uniform(-1, 1, size=20000)
-    signals = inputs + 0.5 * rng.normal(size=20000)
-    weights = stats.norm.pdf(signals[:, np.newaxis], grid, 0.5)
-    means = np.sqrt(3.0) * (weights @ grid) / weights.sum(axis=1)
-    shrunk = rng.normal(size=20000) / np.hypot(1.0, 0.7)
-    features = np.stack([np.ones(20000), means, shrunk, means * shrunk])
-    draws = (table @ features).max(axis=0) - table[:, 0].max()
-    error = draws.std() / np.sqrt(len(draws))
-    assert abs(found.value - draws.mean()) <= 4.0 * np.hypot(
-        error, found.standard_error
-    )
-
-
 def test_a_category_cannot_be_observed_with_noise():
     laws = [categorical([1, 1]), STANDARD]
     lines = expansion_of_lines(laws, [0.0, 0.1], [[0.0, 0.0], [1.0, 1.0]])

@@ -13,7 +13,6 @@ from skpce import explain
 from skpce.drivers._effects import effects_of
 from skpce.drivers._findings import parts_of
 from tests.shared import refuses
-from tests.skpce.pictures import ALIKE, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -107,18 +106,6 @@ def test_effects_have_the_runs_behind_them_on_the_scale_of_the_input(answer, tab
     assert first.get_xscale() == "log"
     assert first.get_xlabel() == "rate (log scale)"
     assert [t.get_text() for t in second.get_xticklabels()] == ["adam", "sgd"]
-
-
-def test_long_names_stay_different_and_are_not_cut(rng):
-    X = pd.DataFrame(rng.uniform(size=(N, 4)), columns=ALIKE[:4])
-    answer = explain(X, pd.DataFrame({ALIKE[5]: X.sum(axis=1)}), log=ALIKE[:1])
-    figure = answer.plot_effects()
-    assert_legible(figure)
-    assert len({ax.get_xlabel() for ax in figure.axes}) == len(figure.axes) == 4
-    assert len(set(texts(answer.plot()))) == len(texts(answer.plot()))
-    axes = answer.drivers.plot()
-    assert axes.get_legend_handles_labels()[1] == ["total", "first"]
-    assert_legible(axes.figure)
 
 
 def test_effects_of_probabilities_are_probabilities(rng):

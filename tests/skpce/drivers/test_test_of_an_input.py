@@ -19,7 +19,6 @@ from skpce.drivers._exchange import (
     Terms,
     _by_label,
     bounded,
-    equal_within,
     fit_others,
     holm,
 )
@@ -205,56 +204,6 @@ def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
         found += state[0] == "drives"
     assert wrong <= 5
     assert found >= 36
-
-
-def test_signs_within_strata_do_not_make_scores_too_small():
-    """Of a factorial whose noise grows along an input that does nothing else."""
-    grid = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 4), repeat=3)))
-    scores, by_signs = [], []
-    for seed in range(60):
-        rng = np.random.default_rng([5, seed])
-        y = grid[:, 0] + np.exp(0.7 * grid[:, 2]) * rng.normal(size=64)
-        setting = problem_of(grid, y).setting((2,))
-        assert setting.exchange.strata is not None
-        terms = setting.own.values
-        left = equal_within(setting.residuals, setting.exchange.within)
-        assert_allclose(
-            terms.T @ left, terms.T @ setting.residuals * (4 / 3) ** 0.75, atol=1e-9
-        )
-        scores.append(np.square(terms.T @ setting.residuals)[0, 0])
-        by_signs.append(np.square(terms * left).sum(axis=0)[0])
-    assert np.mean(scores) < 1.15 * np.mean(by_signs)  # else 1.35 times
-
-
-@pytest.fixture
-def setting_of_a_design():
-    rng = np.random.default_rng(4)
-    case = arranged(27, rng, "Box-Behnken")
-    inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
-    y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
-    groups, members = np.array([0, 1, 1]), tuple((k,) for k in range(4))
-    problem = Problem(inputs, y, groups, Design.of(case.X), members, 8)
-    return problem.setting((3,))
-
-
-def test_residuals_are_rotated_beside_the_terms_of_the_others(setting_of_a_design):
-    setting = setting_of_a_design
-    assert setting.turns
-    drawn = setting.residuals_of_draws(4000, 0)
-    assert drawn.shape == (4000, 25, 3)  # the three runs in the centre are one unit
-    for _, table in setting.partners:
-        leading = table - table.mean(axis=0)
-        assert np.abs(leading.T @ drawn).max() < 1e-8
-    # As long as the residuals, but for what the fit of the others shrank of them.
-    root = setting.roots[setting.prior_of[1]]
-    white = [np.linalg.lstsq(root, r[:, 1], rcond=None)[0] for r in drawn[:5]]
-    lengths = np.linalg.norm(white, axis=1)
-    observed = np.linalg.lstsq(root, setting.residuals[:, 1], rcond=None)[0]
-    assert_allclose(lengths, lengths[0])
-    assert lengths[0] >= np.linalg.norm(observed) * (1 - 1e-9)
-    alike = np.corrcoef(setting.residuals[:, 1], setting.residuals[:, 2])[0, 1]
-    found = [np.corrcoef(r[:, 1], r[:, 2])[0, 1] for r in drawn]
-    assert np.mean(found) == pytest.approx(alike, abs=0.1)
 
 
 def test_two_inputs_that_act_only_together_are_named_as_a_pair():

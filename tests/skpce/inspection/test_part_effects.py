@@ -157,17 +157,6 @@ def test_standard_errors_cover(name):
     assert np.mean(hits, axis=(0, 2)).min() >= 0.93
 
 
-def test_a_part_that_does_nothing_has_no_effect():
-    rng = np.random.default_rng(3)
-    parts = linear_parts(60, rng) | {"idle": rng.normal(size=60)}
-    known = {"combine": stacked, "random_state": 0}
-    effects = part_effects(lambda z: z[:, 0] ** 2, parts, **known)
-    assert_array_equal(effects.total[0, 1:], 0.0)
-    assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
-    assert_array_equal(effects.alone[0, 1:], 0.0)
-    assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
-
-
 def test_dependent_parts_are_reported():
     rng = np.random.default_rng(4)
     shared = rng.normal(size=120)
