@@ -82,25 +82,3 @@ def test_every_benchmark_can_be_imported_as_a_module():
         except ModuleNotFoundError as error:
             missing = error.name.split(".")[0]
         assert missing not in beside | set(PACKAGES) | {"benchmarks"}, path
-
-
-# The readers of the sources, on sources of which everything is known.
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A package with a re-export, a lazy import, a lazy name and a mixin."""
-    sources = {
-        "__init__": "from ._a import A\nfrom .sub import B\n",
-        "_a": "def f():\n    from . import B\nclass A(AddMixin, BaseEstimator): ...\n",
-        "_c": "import small._a\nclass AddMixin:\n    first_order: int\n",
-        "sub/__init__": "NAMES = {'B': 'b'}\n",
-        "sub/b": "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from ..utils import g\nclass B: ...\n",
-        "utils": "from small import A\ndef g(x):\n    return hasattr(x, 'basis_')\n",
-    }
-    for name, text in sources.items():
-        path = tmp_path / "small" / f"{name}.py"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return Package("small", tmp_path)

@@ -18,7 +18,7 @@ from sklearn.model_selection import (
     GridSearchCV,
 )
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpce import (
@@ -29,11 +29,6 @@ from skpce import (
 from tests.shared import OLS, printed_by, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
-
-
-def pipeline(**parameters):
-    surrogate = CompositionalPCESurrogate(steps=WIDTHS, **parameters)
-    return Pipeline([("pca", PCA(2, whiten=True)), ("surrogate", surrogate)])
 
 
 @pytest.mark.parametrize("kind", ["alr", "ilr"])
