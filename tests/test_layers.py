@@ -11,16 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden.surface import PUBLIC_PACKAGES
+
 ROOT = Path(__file__).resolve().parents[1]
-LIGHT_MODULES = [
-    "skpce",
-    "skpce.decision",
-    "skpce.embedding",
-    "skpce.inspection",
-    "skpce.metrics",
-    "skpce.sample_size",
-]
-PUBLIC_MODULES = [*LIGHT_MODULES, "skpce.plotting"]
+PUBLIC_MODULES = [name for name in PUBLIC_PACKAGES if name.startswith("skpce")]
+LIGHT_MODULES = [name for name in PUBLIC_MODULES if name != "skpce.plotting"]
 
 
 def sources(package: str) -> list[Path]:

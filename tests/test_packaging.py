@@ -174,25 +174,3 @@ def test_actions_are_pinned_to_commits():
         assert used
         for action in used:
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
-
-
-def public_estimators():
-    from sklearn.base import BaseEstimator
-
-    import skpce.decision
-    import skpce.embedding
-
-    for module in (skpce, skpce.decision, skpce.embedding):
-        for name in module.__all__:
-            kind = getattr(module, name)
-            if isinstance(kind, type) and issubclass(kind, BaseEstimator):
-                yield module.__name__, kind
-
-
-def test_pictures_of_estimators_lead_to_the_interface():
-    found = dict(public_estimators())
-    assert set(found) == {"skpce", "skpce.decision", "skpce.embedding"}
-    for module, kind in public_estimators():
-        assert kind.__module__.startswith(module)
-        link = kind._get_doc_link(kind.__new__(kind))
-        assert link == f"{PROJECT['urls']['Source']}/blob/main/docs/api/index.rst"

@@ -250,18 +250,6 @@ def code_of(path):
     return re.sub(r"--.*", "", text)
 
 
-def declared():
-    return {
-        name
-        for path in LEAN
-        for name in re.findall(
-            r"^(?:theorem|def|noncomputable def|structure|abbrev) (\S+)",
-            code_of(path),
-            flags=re.MULTILINE,
-        )
-    }
-
-
 @pytest.mark.parametrize("path", LEAN, ids=lambda path: path.stem)
 def test_lean_files_leave_nothing_open(path):
     code = code_of(path)
@@ -279,20 +267,7 @@ def test_every_claim_is_guarded():
     assert text.count("#guard_msgs in") == len(claims)
 
 
-@pytest.mark.parametrize("page", ["lean/README.md", "docs/mathematics.md"])
-def test_the_tables_name_theorems_that_exist(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    named = set(re.findall(r"`Skpce\.([\w.']+)`", text))
-    assert len(named) >= 15
-    assert named <= declared() | {f"Claims.{name}" for name in declared()}
-
-
 # The proofs that Lean's core has read, without Lean
-
-
-def core_names():
-    texts = [path.read_text(encoding="utf-8") for path in CORE.glob("*.lean")]
-    return {item.name for text in texts for item in check.items_of(text)}
 
 
 def code_named(path):
@@ -410,17 +385,6 @@ def test_lean_is_pinned_by_hash_and_names_no_registry():
         assert re.fullmatch(r"sha512-[\w+/]{86}==", locked["integrity"])
     assert "http" not in text
     assert "resolved" not in text
-
-
-def test_pages_about_core_name_theorems_that_exist():
-    page = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`SkpceCore\.(\w+)`", page))
-    for path in ("lean/README.md", "docs/theorems.md"):
-        page = (ROOT / path).read_text(encoding="utf-8")
-        for theorem in HEADLINES:
-            assert f"`{theorem['name']}`" in page, (path, theorem["name"])
-    assert len(named) > 20
-    assert named <= core_names()
 
 
 def test_mathlib_is_pinned():

@@ -147,15 +147,6 @@ def test_bad_thresholds(X, y, bad):
     refuses(message, made(amalgamate=0.999).fit, X, y)
 
 
-def test_a_vocabulary(rng):
-    X = rng.normal(size=(30, 2))
-    logits = -3.0 * np.log(1.0 + np.arange(20_000)) + X[:, :1]
-    y = softmax(logits + 0.3 * rng.normal(size=(30, 20_000)), axis=1)
-    model = ridge_surrogate(1, amalgamate=1e-3).fit(X, y)
-    assert 5 < model.steps_[0] < 60
-    assert_allclose(model.predict(X).sum(axis=1), 1.0)
-
-
 def test_missing_probabilities_are_refused(X, y, pair):
     surrogate = pair[0].fit(X, y)
     for missing in (np.nan, None):

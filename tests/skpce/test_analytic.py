@@ -16,8 +16,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
 from scipy.stats import norm, uniform
 
-from skpce import Expansion, PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis
+from skpce import PolynomialChaosRegressor
 
 
 def legendre(n_nodes, low, high, n_pieces=1):
@@ -43,13 +42,6 @@ def project(function, rules, **parameters):
     X, weights = tensor(*rules)
     pce = PolynomialChaosRegressor(solver="ols", **parameters)
     return pce.fit(X, function(X), sample_weight=weights).expansion_
-
-
-def project_on(terms, function, rules, law):
-    X, weights = tensor(*rules)
-    features = PolynomialChaosFeatures(1, distribution=law).fit(X)
-    basis = PolynomialBasis(features.basis_.laws, np.array(terms))
-    return Expansion(basis, [(function(X) * weights) @ basis.evaluate(X)])
 
 
 def assert_parts(expansion, first, total, variance, atol):
@@ -87,27 +79,3 @@ def test_a_polynomial_of_normal_inputs():
     first = np.array([4.0, 25 + 30 * 3 + 9 * 15])
     both = 73.0 - 25.0  # E[x^4] = 1 + 6 * 4 + 3 * 16
     assert_parts(pce, first, first + both, first.sum() + both, 1e-12)
-
-
-def test_sobol_g_at_the_rate_of_its_kink():
-    """The g-function is no polynomial: its indices converge like degree^-3."""
-    a = np.array([0.0, 1.0])
-    partial = 1 / (3 * (1 + a) ** 2)
-    variance = np.prod(1 + partial) - 1
-    total = partial * (1 + partial[::-1]) / variance
-    errors = {}
-    for degree in (8, 16, 32):
-        even = range(0, degree + 1, 2)
-        pce = project_on(
-            list(itertools.product(even, even)),
-            lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1),
-            [legendre(degree + 2, 0, 1, n_pieces=2)] * 2,
-            uniform(0, 1),
-        )
-        found = pce.sobol_indices()
-        found = np.array([found.first_order[0], found.total_order[0]])
-        errors[degree] = np.abs(found - [partial / variance, total]).max()
-        assert pce.sobol_indices().total_variance[0] <= variance
-    assert errors[32] < 1e-3
-    rate = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)[0]
-    assert -4 < rate < -2.5, errors

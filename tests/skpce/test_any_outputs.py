@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.shared import OLS, agree, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -37,17 +37,6 @@ def outputs_of(X):
 
 
 # What the columns are
-
-
-def test_one_column(X, y):
-    flat, table = (verdict(ridge_pce(2), X, score) for score in (y[:, 0], y[:, :1]))
-    assert flat.step_names == ("y",)
-    assert flat.attributable == (True,)
-    assert "the variance of y" in str(flat)
-    agree(flat, table, "q2", "p_value", rtol=0)
-    pd = pytest.importorskip("pandas")
-    framed = verdict(ridge_pce(2), X, pd.DataFrame({"loss": y[:, 0]}))
-    assert framed.step_names == ("loss",)
 
 
 @pytest.mark.slow
@@ -112,13 +101,6 @@ def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
     assert found.measured_as.is_scaled == standardize
 
 
-def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
-    one = verdict(ridge_pce(2), X, y[:, 0])
-    other = verdict(ridge_pce(2), X, 1000 - 7 * y[:, 0])
-    assert_allclose(one.q2, other.q2, rtol=1e-6)
-    assert one.drivers.state.tolist() == other.drivers.state.tolist()
-
-
 # Any regressor
 
 
@@ -152,12 +134,6 @@ def test_a_member_counts_in_the_outputs_that_it_has(X, y):
     for place, has in enumerate((np.arange(7, 60), np.arange(50))):
         alone = verdict(ridge_pce(2), X[has], failed[has, place], cv=cv)
         assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
-
-
-def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
-    y[3, 2] = np.nan
-    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
-    assert_array_equal(found.members, [60, 59, 60])
 
 
 def test_models_without_nan_and_replicates_with_failures(rng):

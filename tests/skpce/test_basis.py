@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from scipy.stats import norm, uniform, vonmises
 
-from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
+from skpce import PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
 from skpce._input_laws.families import NormalLaw
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import cases, refuses
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 5, 12, 30])
@@ -121,14 +121,6 @@ def test_blocks_are_the_whole(name, max_entries, points):
     assert_allclose(found, whole, rtol=1e-14, atol=1e-14)
 
 
-def test_prediction_by_blocks_warns_once():
-    X = np.linspace(0, 1, 9)[:, np.newaxis]
-    pce = ridge_pce(distribution="uniform").fit(X, X[:, 0])
-    with pytest.warns(InputOutsideSupportWarning) as record:
-        pce.predict(np.full((2**18, 1), 2.0))
-    assert len(record) == 1
-
-
 @pytest.mark.parametrize("feature", [0, 1, 2])
 @pytest.mark.parametrize("name", SETS)
 def test_derivatives_are_central_differences(name, feature, points):
@@ -141,12 +133,6 @@ def test_derivatives_are_central_differences(name, feature, points):
     assert_allclose(slopes, expected / 2e-5, rtol=1e-6, atol=1e-7)
     without = basis.multi_indices[:, feature] == 0
     assert np.all(slopes[:, without] == 0.0)
-
-
-def test_no_rows_evaluate_to_no_rows():
-    basis = PolynomialChaosFeatures(2, distribution="normal").fit(np.eye(3, 2)).basis_
-    assert basis.evaluate(np.empty((0, 2))).shape == (0, 6)
-    assert basis.combine(np.empty((0, 2)), np.ones((4, 6))).shape == (0, 4)
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])

@@ -240,15 +240,6 @@ def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
 
 
-def test_masked_parts_are_not_drawn(X, y):
-    y = np.insert(y, 1, 0.0, axis=1)
-    model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
-    display = PolicyDistributionDisplay.from_estimator(model, y)
-    assert display.part_names == ["0", "2", "3"]  # 1 is masked
-    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
-    assert ticks == ["0", "2", "3"]
-
-
 def test_kinds_of_sobol_draw_the_same_shares(fitted):
     found = make_verdict()
     bars = SobolDisplay.from_estimator(fitted, verdict=found, kind="bars")

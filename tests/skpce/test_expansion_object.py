@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpce import CompositionalPCESurrogate, Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
-from skpce._expansion.expansion import indices_of_terms
 from skpce._input_laws.families import NormalLaw
 from tests.shared import (
     agree,
@@ -96,15 +95,6 @@ def test_all_figures_speak_of_groups():
     alone = expansion.grouped([0, 0, 0, 0]).sobol_indices()
     for name in ("total_order", "shapley", "total_variance"):
         assert_allclose(getattr(whole, name), getattr(alone, name)[0])
-
-
-def test_without_groups_each_output_stands_alone():
-    expansion = random_expansion()
-    found = expansion.sobol_indices()
-    expected = indices_of_terms(expansion.coefficients, MULTI_INDICES)
-    assert_array_equal(found.total_order, expected.total_order)
-    again = expansion.grouped([0, 0, 1, 1]).grouped(None).sobol_indices()
-    assert_array_equal(again.total_order, expected.total_order)
 
 
 def test_linear_images_have_linear_values():

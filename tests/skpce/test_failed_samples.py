@@ -5,15 +5,13 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from skpce import FailedSamplesWarning, PolynomialChaosRegressor
-from skpce.inspection import verdict
 from tests.shared import cases, refuses, ridge_pce
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
@@ -45,13 +43,6 @@ def test_each_target_is_that_of_its_own_samples(X, y, solver, target):
         assert_allclose(getattr(whole, name)[target], getattr(one, name)[0])
     found, expected = (fit.predict(X, return_std=True) for fit in (whole, one))
     assert_allclose(np.array(found)[:, :, target], expected)
-
-
-def test_distributions_are_learned_from_all_samples(X, y):
-    incomplete = ridge_pce(2).fit(X, y)
-    complete = ridge_pce(2).fit(X, np.nan_to_num(y))
-    for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
-        assert (one.location, one.scale) == (two.location, two.scale)
 
 
 def test_the_warning_names_targets_and_samples(X, y):
@@ -95,13 +86,3 @@ def test_prediction_intervals_are_those_of_the_parts(X, y, options):
         one = alone(X, y, target, **law).predict_interval(X, **options)
         assert_allclose(whole.lower[:, target], one.lower)
         assert_allclose(whole.upper[:, target], one.upper)
-
-
-@pytest.mark.slow
-def test_nullable_types_of_pandas_are_read(X, y):
-    frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
-    one, two = (ridge_pce(2).fit(X, given) for given in (y, frame))
-    assert_array_equal(one.q2_, two.q2_)
-    judged = [verdict(one, X, given) for given in (y, frame)]
-    assert_array_equal(*(found.q2 for found in judged))
-    assert_array_equal(judged[1].members, [70, 60, 50, 50])

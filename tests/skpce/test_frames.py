@@ -8,14 +8,12 @@ import sklearn
 from numpy.testing import assert_array_equal
 from scipy import stats
 from sklearn.base import clone
-from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
 from skpce import report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
 from skpce.inspection import dependent_sobol_indices, verdict
-from skpce.plotting import ConvergenceDisplay
 from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
@@ -51,15 +49,6 @@ def test_policies_of_polars_come_back_as_policies_of_polars(X):
     assert again.step_names_ == ("a", "b")
     result = verdict(ridge_surrogate(1), given, found)
     assert result.step_names == ("a", "b")
-
-
-@names_of_polars
-def test_a_display_takes_subsets_of_polars(X, y):
-    pytest.importorskip("matplotlib").use("Agg")
-    given = ridge_pce(1), pl.DataFrame(X, schema=NAMES), pl.Series(y)
-    options = {"quantity": "total_order", "n_repeats": 2, "random_state": 0}
-    display = ConvergenceDisplay.from_estimator(*given, **options)
-    assert list(display.curve_names) == NAMES
 
 
 @cases(
@@ -159,15 +148,6 @@ def test_weights_groups_and_positions_in_another_order():
     twice = NAMED[:20] * 2
     repeated = X.set_axis(twice), y.set_axis(twice)[::-1]
     refuses(r"another order.* give them sorted", model.fit, *repeated)
-
-
-@pytest.mark.slow
-def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
-    X = pd.DataFrame({"a": np.arange(10.0)})
-    y = X["a"] ** 2
-    model = ridge_pce(2)
-    given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
-    assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():

@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor, StackingRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
     GridSearchCV,
 )
@@ -22,32 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpce import (
-    CompositionalPCESurrogate,
-    LogRatioTransformer,
     PolynomialChaosRegressor,
 )
-from tests.shared import OLS, printed_by, ridge_pce, ridge_surrogate
-
-WIDTHS = (3, 2, 4)
-
-
-@pytest.mark.parametrize("kind", ["alr", "ilr"])
-def test_target_transformer(X, y, kind):
-    """TransformedTargetRegressor is the path for baselines of another kind."""
-    model = TransformedTargetRegressor(
-        LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
-    ).fit(X, y)
-    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **OLS).fit(X, y)
-    assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
-
-
-def test_selection_by_the_surrogate(X, y):
-    wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
-    surrogate = ridge_surrogate(2, steps=WIDTHS)
-    selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
-    support = selector.fit(wide, y).get_support()
-    assert support.tolist() == [True] * 3 + [False] * 2
-    assert not hasattr(surrogate.fit(X, y), "coef_")
+from tests.shared import printed_by, ridge_pce
 
 
 def test_permutation_importance_agrees_with_the_total_indices(rng):
@@ -88,14 +65,6 @@ def test_grid_search_over_embedding_degree_and_solver(hidden):
     assert search.best_params_["polynomialchaosregressor__degree"] == 2
     assert search.best_score_ > 0.95
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-def test_grid_search_over_a_nested_regressor(hidden):
-    X, _ = hidden
-    y = X[:, 0]
-    model = PolynomialChaosRegressor(1, regressor=Lasso(), distribution="normal")
-    search = GridSearchCV(model, {"regressor__alpha": [1e-3, 1e3]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"regressor__alpha": 1e-3}
 
 
 @REGRESSORS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -147,25 +146,6 @@ def test_weights_are_copies_normalised_or_not(distribution):
     weighted = transformer.fit(X, sample_weight=counts).transform(X[counts > 0])
     copied = transformer.fit(*copies(counts, X)).transform(X[counts > 0])
     assert_allclose(weighted, copied, atol=1e-8)
-
-
-@pytest.mark.parametrize("distribution", ["exponential", "gamma"])
-def test_the_infinite_end_of_a_learned_support_is_no_end(distribution):
-    x = np.random.default_rng(0).exponential(size=(100, 1))
-    far = x.max() * np.array([[1.5], [2.0], [3.0]])
-    found = NatafTransformer(distribution).fit(x)
-    back = found.inverse_transform(found.transform(far))
-    assert_allclose(back, far, rtol=1e-6)
-    assert found.transform(x).min() > -5
-
-
-def test_names():
-    X = pd.DataFrame(parabola(), columns=["a", "b"])
-    X["c"] = np.random.default_rng(1).normal(size=len(X))
-    nataf = NatafTransformer().set_output(transform="pandas")
-    assert list(nataf.fit_transform(X)) == ["a", "b|a", "c|a..b"]
-    symmetric = NatafTransformer(root="symmetric").fit(X)
-    assert symmetric.get_feature_names_out().tolist() == ["a", "b", "c"]
 
 
 def test_bad_input():

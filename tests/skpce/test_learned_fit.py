@@ -26,7 +26,7 @@ from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis
 from skpce._learned.ridge import without_copies
-from tests.shared import agree, cases, inside, kept, refuses, ridge_pce
+from tests.shared import agree, cases, inside, refuses, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -205,29 +205,6 @@ def test_settings_of_a_solver_are_refused(options, message):
     refuses(message, PolynomialChaosRegressor(**options).fit, *samples_of_friedman(30))
 
 
-def test_nothing_depends_on_order_or_units():
-    X, y = samples_of_friedman(150)
-    rows, inputs = np.random.default_rng(1).permutation(150), np.arange(8)[::-1]
-    expected = PolynomialChaosRegressor().fit(X, y).predict(X)
-    by_row = PolynomialChaosRegressor().fit(X[rows], y[rows]).predict(X)
-    by_input = PolynomialChaosRegressor().fit(X[:, inputs], y).predict(X[:, inputs])
-    units = PolynomialChaosRegressor().fit(1e3 * X + 7.0, 1e-3 * y + 4.0)
-    assert_allclose(by_row, expected, atol=1e-6)
-    assert_allclose(by_input, expected, atol=1e-6)
-    in_units = (units.predict(1e3 * X + 7.0) - 4.0) * 1e3
-    assert_allclose(in_units, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("weight", [1.5, 2.0, 10.0])
-def test_equal_weights_change_nothing(weight):
-    X, y = samples_of_friedman(60)
-    alone = PolynomialChaosRegressor().fit(X, y)
-    other = PolynomialChaosRegressor().fit(X, y, sample_weight=np.full(60, weight))
-    assert_allclose(other.predict(X), alone.predict(X), atol=1e-6)
-    found = [m.sobol_interval(random_state=0).total_order for m in (alone, other)]
-    assert_allclose(*found, atol=1e-6)
-
-
 def test_copies_do_not_say_that_there_is_no_noise():
     X, y = samples_of_friedman(130, noise=2.0)
     rows = np.random.default_rng(0).integers(130, size=130)
@@ -264,16 +241,6 @@ def test_a_group_of_columns_shares_a_prior():
     model = PolynomialChaosRegressor().fit(X, pd.DataFrame(columns))
     assert len(model._problem.solver.priors) == 2
     assert model.alpha_[0] == model.alpha_[1] != model.alpha_[2]
-
-
-def test_samples_may_lack_outputs():
-    X, y = samples_of_friedman(80)
-    Y = np.column_stack([y, X[:, 6] ** 2])
-    Y[:10, 0] = np.nan
-    with pytest.warns(UserWarning, match="70"):
-        both = PolynomialChaosRegressor(distribution=INPUTS).fit(X, Y)
-    alone = PolynomialChaosRegressor(distribution=INPUTS).fit(X[10:], y[10:])
-    assert_allclose(both.predict(X)[:, 0], alone.predict(X), atol=0.05)
 
 
 @pytest.mark.slow
@@ -360,17 +327,6 @@ def form(request, monkeypatch):
     """Terms that are listed, or kernels in place of them."""
     if request.param == "kernels":
         monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
-
-
-@pytest.mark.usefixtures("form")
-def test_pickles_and_model_files(tmp_path, monkeypatch):
-    X, y = samples_of_friedman(40)
-    model = PolynomialChaosRegressor().fit(X, y)
-    monkeypatch.undo()
-    bounds = model.sobol_interval(random_state=0)
-    for other in kept(model, tmp_path):
-        assert_allclose(other.predict(X), model.predict(X), rtol=1e-12)
-        agree(other.sobol_interval(random_state=0), bounds, "total_order", rtol=1e-9)
 
 
 # Intervals

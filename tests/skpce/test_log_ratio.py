@@ -147,11 +147,6 @@ def test_bad_parameters(parameters, message):
     refuses(message, LogRatioTransformer(**parameters).fit, y)
 
 
-def test_transform_refuses_what_fit_has_masked():
-    fitted = LogRatioTransformer().fit([[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]])
-    refuses(r"0.1 in row 0, part '0' .* is masked", fitted.transform, [[0.1, 0.4, 0.5]])
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_inverse_refuses_another_width(kind, y):
     transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)

@@ -18,8 +18,6 @@ from skpce._basis.basis import Truncation
 from skpce._expansion import moments
 from skpce._expansion.moments import (
     expansion_moments,
-    explained_variance,
-    symmetric_tensors,
 )
 from skpce._input_laws.families import NormalLaw, UniformLaw
 from tests.shared import agree, cases
@@ -144,23 +142,3 @@ def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value)
     plain = expansion_moments(*problem)
     monkeypatch.setattr(moments, limit, value)
     agree(expansion_moments(*problem), plain, "skewness", "kurtosis", rtol=1e-10)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_variance_along_directions_against_monte_carlo(rng):
-    """E[f(t) f(t')] - mean^2 for normal t, t' with cross-covariance P (Mehler)."""
-    _, coefficients, multi_indices = random_problem(n_targets=2)
-    basis = PCE(3, distribution=norm(0, 1), solver="ols")
-    basis.fit(rng.normal(size=(50, 3)), np.zeros(50))
-    root = rng.normal(size=(3, 2))
-    root /= 1.2 * np.linalg.norm(root, 2)
-    shared = rng.normal(size=(400_000, 2)) @ root.T
-    rest = np.linalg.cholesky(np.eye(3) - root @ root.T)
-    products = 1.0
-    for _ in range(2):
-        design = basis.transform(shared + rng.normal(size=shared.shape) @ rest.T)
-        products = products * (design[:, 1:] @ coefficients[:, 1:].T)
-    sampled = np.mean(products, axis=0)
-    error = np.std(products, axis=0) / np.sqrt(len(products))
-    exact = explained_variance(symmetric_tensors(coefficients, multi_indices), root)
-    assert np.all(np.abs(sampled - exact) < 4 * error)

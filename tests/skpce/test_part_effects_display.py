@@ -137,15 +137,6 @@ def test_dependent_parts_are_hatched_with_the_reason():
     assert written(PartEffectsDisplay(other).plot()) == ["the pilot is poor"]
 
 
-def test_an_output_without_variance_has_no_bar():
-    effects = effects_by_hand([[np.nan, np.nan], [0.5, 0.3]], ratio=[np.nan, 1.0])
-    display = PartEffectsDisplay(effects, noise_share=[np.nan, 0.1]).plot()
-    assert np.isnan(display.shares[0]).all()
-    assert_allclose(widths(display)[0], 0.0)
-    assert written(display)[0] == "no variance"
-    assert display.segment_names[:2] == ["part 0", "part 1"]
-
-
 def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     first = np.full((18, 2), 0.4)
     first[3] = np.nan

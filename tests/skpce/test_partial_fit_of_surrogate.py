@@ -65,15 +65,6 @@ def test_order_and_weights_do_not_matter(X, y):
     assert_array_equal(first.alpha_, second.alpha_)
 
 
-def test_steps_without_choice_or_spread(X, y):
-    y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
-    options = {"steps": (3, 1, 2), "mask": np.ones(6, dtype=bool)}
-    model = made(**options).partial_fit(X, y)
-    reference = made(**options).fit(X, y)
-    assert_array_equal(np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2))
-    assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
-
-
 def test_what_needs_members_says_so(X, y):
     model, message = made().partial_fit(X, y), "partial_fit|sums"
     refuses(message, model.predict_interval, X)

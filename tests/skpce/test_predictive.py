@@ -129,26 +129,6 @@ def test_determinism(fitted, simulate, residual):
     assert np.abs(first - second).max() > 1e-3
 
 
-@pytest.mark.parametrize("joint", [None, "step"])
-def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
-    X, _ = simulate()
-    whole = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    entries = 9 * 7 if joint is None else 30 * 9 * 7
-    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", entries)
-    chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    assert_allclose(chunked, whole, rtol=1e-12)
-
-
-def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
-    X, _ = simulate()
-    draws = fitted.sample(4000, X[:3], random_state=1)
-    logs = np.log(draws)[:, :, :3]
-    clr = logs - logs.mean(axis=2, keepdims=True)
-    expected = np.log(fitted.predict(X[:3])[:, :3])
-    expected -= expected.mean(axis=1, keepdims=True)
-    assert_allclose(clr.mean(axis=0), expected, atol=0.05)
-
-
 def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
     saturated = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from scipy.stats import uniform
 from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import indices_of_terms
 from tests.shared import agree, ridge_pce
 
 CIRCLE = uniform(-np.pi, 2 * np.pi)
@@ -44,29 +41,6 @@ def test_ishigami_under_frozen_laws(solver, seed):
     assert np.abs(pce.sobol_indices_[0] - first).max() < 1e-4
     assert pce.total_variance_[0] == pytest.approx(variance, rel=1e-3)
     assert pce.q2_[0] > 0.9999
-
-
-MULTI_INDICES = Truncation.of_degree(3, 3).listed()
-COEFFICIENTS = arrays(
-    np.float64,
-    (2, len(MULTI_INDICES)),
-    elements=st.floats(-1e6, 1e6, allow_nan=False, allow_infinity=False),
-)
-
-
-@settings(max_examples=150)
-@given(COEFFICIENTS)
-def test_indices_are_shares(coefficients):
-    found = indices_of_terms(coefficients, MULTI_INDICES)
-    assert np.all(found.first_order >= 0)
-    assert np.all(found.first_order <= found.shapley + 1e-12)
-    assert np.all(found.shapley <= found.total_order + 1e-12)
-    assert np.all(found.total_order <= 1 + 1e-12)
-    assert np.all(found.first_order.sum(axis=1) <= 1 + 1e-12)
-    assert np.all(found.total_variance >= 0)
-    varies = found.total_variance > 0
-    assert np.all(found.total_order[varies].sum(axis=1) >= 1 - 1e-12)
-    assert not found.total_order[~varies].any()
 
 
 SEEDS, DEGREES = st.integers(0, 2**32 - 1), st.integers(1, 3)

@@ -321,11 +321,3 @@ def test_a_report_of_many_steps_is_small(rng):
     shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
     spread = shown.variance
     assert spread[shown.drawn].min() >= np.delete(spread, shown.drawn).max()
-
-
-@pytest.mark.slow
-def test_sentences_have_the_names_of_the_report(X, y, pipeline, found):
-    names = ["level", "tail"]
-    page = report(pipeline, X[60:], y[60:], verdict=found, input_features=names)
-    assert escape(found.with_names(names).sentences[0]) in page
-    assert "pca0" not in re.sub("<pre>.*?</pre>", "", page, flags=re.S)

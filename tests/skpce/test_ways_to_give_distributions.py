@@ -71,13 +71,6 @@ def test_bounds_hold_for_all_inputs(bounds):
     assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
 
 
-def test_bounds_can_be_added_to():
-    bounds = {"rate": (0, 4), "size": (0, 90)}
-    half = ridge_pce(1, solver="ols", criterion="gcv", distribution=bounds)
-    half.partial_fit(TABLE[:30], Y[:30]).partial_fit(TABLE[30:], Y[30:])
-    same(half, clone(half).fit(TABLE, Y))
-
-
 @pytest.mark.parametrize("law", ["normal", "uniform"])
 def test_a_distribution_of_the_logarithm(law):
     logarithms = TABLE.assign(size=np.log(TABLE["size"]))
@@ -138,15 +131,6 @@ def test_text_where_numbers_were_names_its_column():
     refuses(message, ridge_pce(1).fit(MIXED, OF_MIXED).gradient, MIXED)
     dates = pl.DataFrame({"day": pl.Series(range(N)).cast(pl.Date)})
     refuses("X holds dates in the column 'day'", fitted.fit, dates, Y)
-
-
-def test_numbers_of_a_category_are_levels_too():
-    codes = np.unique(LABELS, return_inverse=True)[1]
-    table = MIXED.assign(solver=pd.Categorical(codes))
-    fitted = ridge_pce(2).fit(table, OF_MIXED)
-    assert not fitted.basis_.laws[1].is_polynomial
-    of_labels = ridge_pce(2).fit(MIXED, OF_MIXED)
-    assert_allclose(fitted.predict(table), of_labels.predict(MIXED))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
-from scipy.stats import kstest, norm, uniform
+from scipy.stats import kstest, norm
 
 from skpce import CompositionalPCESurrogate
 from tests.shared import inside, ridge_surrogate
@@ -50,15 +50,6 @@ def test_rows_are_drawn_whole(fitted):
     one = fitted.sample(5, inputs=rows[:1], random_state=1)
     same = fitted.sample(5, rows[:1], random_state=1)[:, 0]
     assert_allclose(one, same, atol=1e-12)
-
-
-def test_named_laws_are_learned_from_the_members():
-    X, y = logistic(60)
-    surrogate = ridge_surrogate(1, random_state=0).fit(X, y)
-    draws = surrogate.sample(200, inputs="uniform", residual=None)
-    frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
-    expected = surrogate.sample(200, inputs=frozen, residual=None)
-    assert_allclose(draws, expected, atol=1e-9)
 
 
 def gaussian_log_ratios(size, seed):

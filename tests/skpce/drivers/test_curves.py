@@ -87,13 +87,6 @@ def test_families_of_one_are_adjusted_by_holm():
     assert_allclose(adjusted_for_families(own), own)
 
 
-def test_families_that_are_not_finished_count():
-    found = adjusted_for_families(np.array([[0.01, 0.9], [0.02, 0.8]]))
-    assert_allclose(found, [[0.02, 1.0], [0.04, 1.0]])
-    done = adjusted_for_families(np.array([[0.01, 0.01], [0.02, 0.8]]))
-    assert_allclose(done, [[0.02, 0.02], [0.02, 0.8]])
-
-
 def test_where_inputs_begin_to_matter(curves):
     assert curves.state.tolist() == ["drives", "drives", "not settled"]
     assert_array_equal(curves.begins, [3, 1, np.nan])
@@ -141,14 +134,6 @@ def test_too_few_whole_runs_are_refused():
     X, Y = runs(12)
     Y[6:, 0] = np.nan
     refuses("6 runs have all 2 outputs", skpce.explain(X, Y[:, :2]).over, [1, 2])
-
-
-def test_groups_of_inputs_and_other_names():
-    X, Y = runs()
-    answer = skpce.explain(X, Y[:, ::2], together={"both": ["x1", "x2"]})
-    found = answer.with_names(["rate", "rest"]).over([1, 2, 3])
-    assert found.input_names == ("rate", "rest")
-    assert found.state.tolist() == ["drives", "drives"]
 
 
 def test_a_pipeline_is_refused(answer):

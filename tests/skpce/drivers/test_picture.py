@@ -144,17 +144,6 @@ def test_notebooks_begin_with_the_sentences(answer):
     assert html.index(answer.sentences[0].split("(")[0]) < html.index("<table")
 
 
-def test_the_legend_stands_under_the_axes_that_were_given(answer):
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    for ax in axes:
-        answer.plot(ax)
-    figure.canvas.draw()
-    assert not figure.legends
-    for ax in axes:
-        legend = ax.get_legend().get_window_extent()
-        assert legend.y1 < ax.xaxis.label.get_window_extent().y0
-
-
 def test_an_effect_is_on_a_log_axis_where_the_input_was_found_log_uniform():
     rate = 10 ** np.random.default_rng(0).uniform(-5, -1, size=(60, 1))
     (effect,) = effects_of(explain(rate, np.square(np.log10(rate[:, 0]) + 3)))

@@ -407,12 +407,3 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate, rng):
     for wrong in ((runs, runs.y), (runs.X, runs)):
         refuses("is an Ensemble, which holds X and y", verdict, model, *wrong)
         refuses("is an Ensemble, which holds X and y", model.fit, *wrong)
-
-
-def test_q_values_are_no_larger_than_p_values():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(70, 4))
-    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=70)
-    drivers = verdict(PolynomialChaosRegressor(), X, y).drivers
-    assert (drivers.columns["q_value"] <= drivers.columns["p_value"]).all()
-    assert (drivers.columns["q_value"] < drivers.columns["p_value"]).any()
