@@ -42,9 +42,11 @@ def _result(found: Any) -> true.Faults:
 def _shares_of(found: Any) -> true.Faults:
     yield from _result(found)
     columns = found.columns
-    if {"first_order", "total_order"} <= set(columns):
-        first, total = columns["first_order"], columns["total_order"]
-        yield from true.shares("indices", first, total, nan=True)
+    if "first_order_low" in columns:  # estimates, each with its error
+        first, total = columns["first_order_low"], columns["total_order_high"]
+        yield from true.ordered("first and total", first, total, nan=True)
+        for name in ("first_order", "total_order"):
+            yield from true.between(name, columns[name], nan=True)
 
 
 def _verdict(rng: Generator) -> Drawn:
