@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -146,6 +147,15 @@ def test_weights_are_copies_normalised_or_not(distribution):
     weighted = transformer.fit(X, sample_weight=counts).transform(X[counts > 0])
     copied = transformer.fit(*copies(counts, X)).transform(X[counts > 0])
     assert_allclose(weighted, copied, atol=1e-8)
+
+
+def test_names():
+    X = pd.DataFrame(parabola(), columns=["a", "b"])
+    X["c"] = np.random.default_rng(1).normal(size=len(X))
+    nataf = NatafTransformer().set_output(transform="pandas")
+    assert list(nataf.fit_transform(X)) == ["a", "b|a", "c|a..b"]
+    symmetric = NatafTransformer(root="symmetric").fit(X)
+    assert symmetric.get_feature_names_out().tolist() == ["a", "b", "c"]
 
 
 def test_bad_input():
