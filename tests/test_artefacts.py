@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("pandas")
 
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
@@ -27,42 +27,6 @@ def levels():
 def additive(levels):
     """A yield to which every component adds something, on a scale of its own."""
     return levels @ [1.0, 10.0, 100.0, 1000.0]
-
-
-@pytest.mark.parametrize("component", range(4))
-def test_yields_are_permuted_within_blocks(levels, component, rng):
-    yields = additive(levels)
-    same, permuted = reactions.scrambled(levels, yields, component, True, rng)
-    assert_array_equal(same, levels)
-    before, after = yields.reshape(SIZES), permuted.reshape(SIZES)
-    # Yields of a block are the same ones, in another order.
-    assert_array_equal(np.sort(before, axis=component), np.sort(after, axis=component))
-    assert (before != after).any()
-    for other in set(range(4)) - {component}:
-        rest = tuple(set(range(4)) - {other})
-        assert_allclose(before.mean(axis=rest), after.mean(axis=rest))
-    # The spread of its level means falls to that of chance, 1 / n of the blocks.
-    rest = tuple(set(range(4)) - {component})
-    assert after.mean(axis=rest).var() < 0.25 * before.mean(axis=rest).var()
-
-
-def test_rows_keep_their_yields_where_a_column_is_permuted(levels, rng):
-    yields = additive(levels)
-    changed, same = reactions.scrambled(levels, yields, 3, False, rng)
-    assert_array_equal(same, yields)
-    assert_array_equal(changed[:, :3], levels[:, :3])
-    assert_array_equal(np.sort(changed[:, 3]), np.sort(levels[:, 3]))
-    assert (changed[:, 3] != levels[:, 3]).any()
-
-
-def test_left_out_additives_are_in_no_row():
-    levels = np.indices((2, 2, 2, 8)).reshape(4, -1).T
-    known = "left-out additives", levels, additive(levels), 0
-    kept, yields, out = reactions.data_of(*known)
-    assert len(out) == reactions.N_LEFT_OUT
-    assert not np.isin(kept[:, 3], out).any()
-    assert len(kept) == len(yields) == 8 * (8 - len(out))
-    assert_array_equal(additive(kept), yields)
 
 
 def test_unseen_rows_are_those_of_the_training(levels):
@@ -87,16 +51,6 @@ def test_gain_of_perfect_predictions_is_the_share_of_the_component(levels):
         for scale, size in zip((1.0, 10.0, 100.0, 1000.0), SIZES, strict=True)
     ]
     assert_allclose(gain, np.divide(variances, sum(variances)))
-
-
-def test_gain_of_chance_is_negative(levels):
-    """Predictions that add noise by level predict worse with the level."""
-    noise = np.array([-1.0, 0.0, 1.0])[levels[:, 0]]
-    yields = np.where(levels[:, 1] > 1, 1.0, 0.0)
-    unseen = np.ones((1, len(yields)), dtype=bool)
-    predicted = (yields + noise)[None]
-    gain = reactions.gain_on_unseen(predicted, SIZES, levels, yields, unseen)
-    assert gain[0] == pytest.approx(-np.var([-1, 0, 1]) / yields.var())
 
 
 def test_agreement_is_the_mean_over_mean_and_spread():
@@ -173,28 +127,6 @@ def test_sentences_of_the_page_are_those_of_the_record():
     sentences = page.answer()
     assert len(sentences) == 5
     assert all(sentence in text for sentence in [*sentences, page.answer_of_tasks()])
-
-
-def test_counts_of_other_draws_are_those_of_the_record():
-    from benchmarks.all_tasks import other_draws
-
-    pages = page.PAGE.parent
-    assert other_draws() in (pages / "tasks" / "table.md").read_text(encoding="utf-8")
-
-
-def test_steps_that_gain_an_answer_are_counted(monkeypatch):
-    def draw(q2, drives, learned):
-        return {"q2": q2, "drives": drives, "learned_q2": learned}
-
-    one = draw([0.3, 0.1, None, 0.0], [["a"], ["a"], [], []], [0.5, 0.2, None, 0.0])
-    other = draw([0.3, 0.3, None, 0.0], [["a"], [], [], []], [0.5, 0.2, None, 0.0])
-    record = {"grid": {"steps": ["m1", "m2", "stop", "m3"], "draws": [one, one, other]}}
-    monkeypatch.setattr(page, "named_parts", lambda: {("grid", "m3"): "x"})
-    # Step m1 had an answer; m2 in one of three draws; stop is no choice.
-    counts = {"steps": 3, "none": 2, "drivers": 1, "predicted": 1, "parts": 1}
-    assert page.gained(record) == counts
-    draws = page.draws_of_tasks(record)
-    assert draws.groupby("draw")["before"].sum().tolist() == [1, 1, 2]
 
 
 @pytest.mark.slow

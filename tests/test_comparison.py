@@ -7,14 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks.pce import comparison
-from benchmarks.pce.additive_kernel import AdditiveKernel, germ
 from benchmarks.pce.functions import (
     G_WEIGHTS,
     HERE,
     KEPT_BACK,
     NOTHING,
     SUITE,
-    pick_freeze,
 )
 
 OAKLEY = [0.00156, 0.000186, 0.001307, 0.003045, 0.002905, 0.023035, 0.024151, 0.026517]
@@ -62,25 +60,6 @@ def test_a_function_of_every_name_is_in_the_table():
             assert indices.variance == y.var() == 0
         else:
             assert 0.6 < y.var() / indices.variance < 1.6
-
-
-def test_the_additive_kernel_has_its_gradient_and_indices():
-    function = SUITE["flood"]
-    X, y = function.data(30, seed=0)
-    laws, U = germ(function.laws, X)
-    model = AdditiveKernel(laws).fit(U, y)
-    t = np.r_[np.linspace(-0.5, 0.5, 8), np.log([0.2, 0.5, 0.2, 0.1, 0.1])]
-    step = 1e-5
-    slopes = [
-        (model._objective(t + step * e)[0] - model._objective(t - step * e)[0])
-        / (2 * step)
-        for e in np.eye(len(t))
-    ]
-    assert_allclose(model._objective(t)[1], slopes, rtol=1e-5, atol=1e-5)
-    expected = pick_freeze(model.predict, laws, 10)
-    first, total = model.indices()
-    assert_allclose(first, expected.first, atol=0.01)
-    assert_allclose(total, expected.total, atol=0.01)
 
 
 def test_a_record_is_completed_and_shown(tmp_path, monkeypatch, capsys):

@@ -42,17 +42,6 @@ def test_seeds_bias_nothing(rng) -> None:
     assert np.mean([f.seed for f in found]) == pytest.approx(16 / 30, abs=0.02)
 
 
-def test_effects_of_seeds_alone_are_no_effects_of_inputs() -> None:
-    """What a seed adds to all settings is a share of the seeds."""
-    values = synthetic(3, 0.0, np.random.default_rng(0))
-    values = values + np.array([-5.0, 0.0, 5.0])
-    found = exact(values)
-    assert found.total[2] == pytest.approx(0, abs=1e-12)
-    assert found.first[1] / found.first[0] == pytest.approx(4)
-    # Its variance, of three draws, is 25.
-    assert found.seed == pytest.approx(25 / 39)
-
-
 @pytest.mark.parametrize("name", GRIDS)
 def test_a_grid_is_complete(name: str) -> None:
     grid = GRIDS[name]

@@ -196,20 +196,3 @@ def test_the_environments_of_the_page_pass_the_contract_and_train(environments):
     assert log_z == pytest.approx([10.0, 10.0])
     spec = TrainingSpec(policy="gru", hidden=(8,), n_iterations=2)
     train_ensemble(environment, log_reward, spec)  # a tree
-
-
-def test_a_tree_without_its_history_is_told_so(environments):
-    import torch
-
-    from gflownet_envs import TrainingSpec, check_environment, train_ensemble
-
-    class Tree(environments.OrderedSubsetEnvironment):
-        action_history = environments.SubsetEnvironment.action_history
-
-    expected = "Tree sets is_tree = True and does not define action_history, which"
-    tree = Tree(("a", "b", "c"), size=2)
-    with pytest.raises(AssertionError, match=expected) as caught:
-        check_environment(tree)
-    assert "is_tree is False" not in str(caught.value)
-    with pytest.raises(ValueError, match=expected):
-        train_ensemble(tree, torch.zeros(1, 3), TrainingSpec(policy="gru", hidden=(8,)))

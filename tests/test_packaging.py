@@ -2,10 +2,7 @@
 
 import importlib.metadata
 import importlib.resources
-import os
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -48,17 +45,6 @@ def test_the_core_needs_four_packages():
     assert names_of(PROJECT["dependencies"]) == four
     assert "scikit-learn>=1.6" in PROJECT["dependencies"]
     assert PROJECT["requires-python"] == ">=3.11"
-
-
-def test_the_extras_are_there_and_all_has_those_of_users():
-    extras = PROJECT["optional-dependencies"]
-    of_users = {"torch", "plot", "data", "frames", "cli", "flow", "chem", "dask"}
-    assert set(extras) == of_users | {"neighbours", "test", "oracle", "docs", "all"}
-    (everything,) = extras["all"]
-    assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
-    assert names_of(extras["torch"]) == {"torch", "safetensors", "msgspec"}
-    assert names_of(extras["frames"]) == {"narwhals", "pandas"}
-    assert names_of(extras["cli"]) == {"click", "rich"}
 
 
 @pytest.mark.slow
@@ -174,26 +160,6 @@ OF_THE_REPOSITORY = pytest.mark.skipif(
 )
 
 
-@OF_THE_REPOSITORY
-def test_the_workflow_tests_each_set_of_versions_and_each_system():
-    yaml = pytest.importorskip("yaml")
-    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
-    jobs = yaml.safe_load(text)["jobs"]
-    rows = jobs["tests"]["strategy"]["matrix"]["include"]
-    assert {row["set"] for row in rows} == {"minimum", "locked", "newest"}
-    systems = {row["os"].partition("-")[0] for row in rows}
-    assert systems == {"ubuntu", "macos", "windows"}
-    assert {row["python"] for row in rows} == {"3.11", "3.12", "3.13"}
-    of_linux = {row["set"] for row in rows if row["os"] == "ubuntu-latest"}
-    assert of_linux == {row["set"] for row in rows}
-    steps = jobs["tests"]["steps"]
-    (install,) = [step["run"] for step in steps if step.get("name") == "Install"]
-    for extra in PROJECT["optional-dependencies"]:
-        assert extra in install or extra in {"docs", "neighbours", "all"}
-    commands = [s.get("run") for job in jobs.values() for s in job["steps"]]
-    assert {"make docs", "make test-neighbours"} <= set(commands)
-
-
 def test_no_page_holds_both_sides_of_a_merge():
     for path in [*ROOT.glob("*.*"), *(ROOT / "docs").rglob("*.md")]:
         if path.is_file():
@@ -208,46 +174,3 @@ def test_actions_are_pinned_to_commits():
         assert used
         for action in used:
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
-
-
-@OF_THE_REPOSITORY
-def test_continuous_integration_knows_three_sets():
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("there is no bash")
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    of_make = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for name in ("minimum", "newest"):
-        assert f"\ntest-{name}:" in of_make
-        assert name in script
-    result = subprocess.run(
-        [bash, str(ROOT / ".ci" / "run")],
-        env=os.environ | {"SETS": "oldest"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 2
-    assert "got: oldest" in result.stderr
-
-
-def public_estimators():
-    from sklearn.base import BaseEstimator
-
-    import skpce.decision
-    import skpce.embedding
-
-    for module in (skpce, skpce.decision, skpce.embedding):
-        for name in module.__all__:
-            kind = getattr(module, name)
-            if isinstance(kind, type) and issubclass(kind, BaseEstimator):
-                yield module.__name__, kind
-
-
-def test_pictures_of_estimators_lead_to_the_interface():
-    found = dict(public_estimators())
-    assert set(found) == {"skpce", "skpce.decision", "skpce.embedding"}
-    for module, kind in public_estimators():
-        assert kind.__module__.startswith(module)
-        link = kind._get_doc_link(kind.__new__(kind))
-        assert link == f"{PROJECT['urls']['Source']}/blob/main/docs/api/index.rst"

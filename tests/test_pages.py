@@ -85,25 +85,3 @@ STUDIES = [page for page in PAGES if page.parent.name in {"studies", "tasks"}]
 @pytest.mark.parametrize("page", STUDIES, ids=lambda page: page.stem)
 def test_studies_open_with_their_question(page):
     assert page.read_text(encoding="utf-8").split("\n\n")[1].count("?") == 1
-
-
-def widths(text):
-    """Return the numbers of columns of all rows of tables."""
-    return {line.count("|") - 1 for line in text.splitlines() if line}
-
-
-def test_written_searches_fit():
-    pytest.importorskip("torch")
-    from benchmarks.gflownet.peers.tables import search
-
-    tried = {"n_iterations": 10, "learning_rate": 0.1, "n_members": 2, "cpu": 1.0}
-    tried |= {"mean": 0.1, "worst": 0.2}
-    rows = {
-        "defaults": {"tried": [tried], "best": None},
-        "vargrad": {"tried": [tried], "best": tried},
-        "broken": {"failed": "no memory"},
-    }
-    text = search(rows)
-    assert widths(text) == {MOST_COLUMNS}
-    assert "| 10 at preset | 0.1000 / 0.2000 | 2 |" in text
-    assert "| 10 at 0.1 |" in text

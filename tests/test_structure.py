@@ -13,7 +13,6 @@ import pytest
 from benchmarks.structure import (
     PACKAGES,
     Package,
-    components,
     figures,
     recorded,
     records,
@@ -83,58 +82,3 @@ def test_every_benchmark_can_be_imported_as_a_module():
         except ModuleNotFoundError as error:
             missing = error.name.split(".")[0]
         assert missing not in beside | set(PACKAGES) | {"benchmarks"}, path
-
-
-# The readers of the sources, on sources of which everything is known.
-
-
-@pytest.fixture
-def small(tmp_path):
-    """A package with a re-export, a lazy import, a lazy name and a mixin."""
-    sources = {
-        "__init__": "from ._a import A\nfrom .sub import B\n",
-        "_a": "def f():\n    from . import B\nclass A(AddMixin, BaseEstimator): ...\n",
-        "_c": "import small._a\nclass AddMixin:\n    first_order: int\n",
-        "sub/__init__": "NAMES = {'B': 'b'}\n",
-        "sub/b": "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from ..utils import g\nclass B: ...\n",
-        "utils": "from small import A\ndef g(x):\n    return hasattr(x, 'basis_')\n",
-    }
-    for name, text in sources.items():
-        path = tmp_path / "small" / f"{name}.py"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return Package("small", tmp_path)
-
-
-def test_sources_are_read(small):
-    assert small.imports == {
-        "small": {"small._a", "small.sub.b"},
-        "small._a": {"small.sub.b"},
-        "small._c": {"small._a"},
-        "small.sub": set(),
-        "small.sub.b": {"small.utils"},
-        "small.utils": {"small._a"},
-    }
-    # lazy imports and those for types count
-    assert small.circles == [["small._a", "small.sub.b", "small.utils"]]
-    assert small.mixins == ["AddMixin"]
-    assert small.own_bases == [("A", "AddMixin")]
-    assert small.vague_names == ["small.utils"]
-    # def, import, class; import, class, field; dict; if, class; def, return
-    assert small.code_lines == 2 + 2 + 1 + 2 + 2
-    assert small.parameters == {"small._a.f:1": 0, "small.utils.g:2": 1}
-
-
-def test_floors_of_imports(tmp_path):
-    sources = {"__init__": "from .a import x", "a": "from .b import y", "b": '"""b."""'}
-    (tmp_path / "low").mkdir()
-    for name, text in sources.items():
-        (tmp_path / "low" / f"{name}.py").write_text(text, encoding="utf-8")
-    package = Package("low", tmp_path)
-    assert (package.floors, package.code_lines) == (3, 0)
-
-
-def test_components_of_a_graph():
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}
-    assert sorted(map(sorted, components(graph))) == [["a", "b", "c"], ["d"]]

@@ -29,7 +29,7 @@ def _frame(rng: Generator) -> Drawn:
 
 
 def _search(rng: Generator) -> Drawn:
-    n = size(rng)
+    n = size(rng) + 4
     a, _, *scores = (rng.random(n) for _ in range(5))
     params = [{"a": float(v), "b": int(k)} for k, v in enumerate(a)]
     results = {"params": params, "param_a": a, "param_b": np.arange(n)}
@@ -43,7 +43,7 @@ def _study(rng: Generator) -> Drawn:
     known = {"distributions": space, "state": SimpleNamespace(name="COMPLETE")}
     trials = [
         SimpleNamespace(params={"a": v}, values=[v], number=i, **known)
-        for i, v in enumerate(rng.random(size(rng)).tolist())
+        for i, v in enumerate(rng.random(size(rng) + 4).tolist())
     ]
     study = SimpleNamespace(trials=trials, directions=[None], metric_names=None)
     given = {"study": study, "distribution": draw.one_of(rng, ["space", "tried"])}
@@ -57,7 +57,7 @@ def _sampled(rng: Generator) -> Drawn:
     given["method"] = draw.one_of(rng, ["sobol", "lhs", "random"])
 
     def faults(found: Any) -> true.Faults:
-        yield from true.finite("inputs", np.asarray(found))
+        yield from true.finite("inputs", found)
 
     return ensembles.sample_inputs, given, faults
 
@@ -146,8 +146,7 @@ def _known(rng: Generator) -> Drawn:
     }
 
     def faults(found: Any) -> true.Faults:
-        yield from true.finite("plug_in", found.plug_in)
-        yield from true.between("plug_in", found.plug_in, 0.0, np.inf)
+        yield from true.between("plug_in", found.plug_in, 0.0, np.finfo(float).max)
         yield from true.between("flips", found.flip_probability, 0.0, 1.0)
         yield from true.between("shares", found.variance_share, 0.0, 1.0 + 1e-9)
 
@@ -167,8 +166,7 @@ def _measured(rng: Generator) -> Drawn:
     }
 
     def faults(found: Any) -> true.Faults:
-        yield from true.finite("worth", found.worth)
-        yield from true.between("worth", found.worth, 0.0, np.inf)
+        yield from true.between("worth", found.worth, 0.0, np.finfo(float).max)
 
     return decision.measure_next, given, faults
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -20,9 +19,8 @@ from skpce import load_model, save_model
 from skpce.embedding import PLSTransformer
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
-from tests.fuzz.judge import ACCEPTED, Case, Outcome, judge
-
-Generator = np.random.Generator
+from tests.fuzz.judge import ACCEPTED, Outcome, judge
+from tests.fuzz.models import Drawn, Generator, a_seed, case_of, named, of_keywords
 
 LAWS: tuple[Any, ...] = (
     *("auto", "auto", "auto"),
@@ -81,16 +79,6 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 }
 
 
-def a_seed(rng: Generator) -> Any:
-    """Return a random state; what draws from the global one is in ``play``."""
-    return draw.one_of(rng, (0, 1, None, np.random.RandomState(3)))
-
-
-def named(function: Callable[..., Any]) -> set[str]:
-    """Return the names of the arguments of a callable."""
-    return set(inspect.signature(function).parameters) - {"self", "args", "kwargs"}
-
-
 def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str, Any]:
     """Draw values of some parameters, and leave the others at their defaults."""
     found = {
@@ -109,128 +97,76 @@ def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str,
     return found
 
 
-def a_bad_one(rng: Generator, name: str) -> tuple[str, Any]:
-    """Return a parameter and a value that it hardly takes."""
-    kind: Any = CLASSES[name]
-    parameters = sorted(named(kind))
-    chosen = draw.one_of(rng, parameters)
-    return chosen, draw.one_of(rng, draw.BAD_VALUES)
-
-
 CLASSES: Mapping[str, Any] = {
     **{name: getattr(skpce, name) for name in PARAMETERS if name != "PLSTransformer"},
     "PLSTransformer": PLSTransformer,
 }
 
 
-def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
-    """Fit an estimator and call some of its methods; spoil one argument or none."""
-    names = (
-        *["PolynomialChaosRegressor"] * 5,
-        *["CompositionalPCESurrogate"] * 4,
-        *["PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"],
-        *["PLSTransformer", "PolynomialChaosRegressor"],
-        *["PolynomialChaosRegressor"] * 2,
-    )
-    name = draw.one_of(rng, names)
-    X = draw.inputs(rng, d=None)
-    steps: tuple[int, ...] = ()
-    if name in ("CompositionalPCESurrogate", "LogRatioTransformer"):
-        y, steps = draw.compositions(rng, X)
-    else:
-        y = draw.targets(rng, X, may_lack=name == "PolynomialChaosRegressor")
-    weights = draw.weights(rng, len(X))
-    given = some_parameters(rng, name)
-    if steps:
-        named_steps = {f"s{i}": width for i, width in enumerate(steps)}
-        given["steps"] = draw.one_of(rng, [steps, steps, named_steps])
-    table = draw.container(rng, y if name == "LogRatioTransformer" else X, "x")
-    answers = draw.container(rng, y, "y")
-    places = ["parameter", "X", "y", "weights", "method"]
-    spoiled = "nothing" if valid else draw.one_of(rng, places)
-    kind = CLASSES[name]
-    if spoiled == "weights" and weights is None:
-        weights = np.ones(len(X))
-    sound = partial(_fit, kind, given, table, answers, weights)
-    wrong = {"weights": "sample_weight"}.get(spoiled, spoiled)
-    if spoiled == "parameter":
-        wrong, value = a_bad_one(rng, name)
-        given = given | {wrong: value}
-    elif spoiled == "X":
-        table = draw.corrupted(rng, y if name == "LogRatioTransformer" else X)
-    elif spoiled == "y":
-        answers = draw.corrupted(rng, y)
-    elif spoiled == "weights":
-        weights = draw.corrupted(rng, weights)
-        # other weights, such as none, may leave rows in that were left out before
-        sound = partial(_fit_twice, kind, given, table, answers, sound)
-    arguments = named(kind) | named(kind.fit) | named(skpce.PolynomialChaosRegressor)
-    described = (
-        f"{name}({given}).fit(X {draw.shown(table)}, y {draw.shown(answers)}, "
-        f"sample_weight {draw.shown(weights)}); spoiled: {spoiled}"
-    )
-    fitted: list[Any] = []
-
-    def call() -> Any:
-        fitted.append(_fit(kind, given, table, answers, weights))
-        return fitted[-1]
-
-    faults = _FAULTS_OF_FITS.get(name, true.nothing)
-    wrong = "" if spoiled in ("nothing", "method") else wrong
-    said = {"is_fit": True, "spoiled": wrong, "sound": sound}
-    known = frozenset(arguments)
-    outcome = judge(Case(f"{name}.fit", call, faults, known, described, **said))
-    yield outcome
-    if outcome.kind != ACCEPTED:
-        return
-    methods = METHODS[name](Fit(fitted[-1], rng, X, y, spoiled == "method"))
-    yield from _play_methods(rng, name, arguments, described, methods)
-
-
-def _fit(kind: Any, given: dict[str, Any], X: Any, y: Any, weights: Any) -> Any:
-    estimator = kind(**given)
-    if "sample_weight" in named(estimator.fit):
-        return estimator.fit(X, y, sample_weight=weights)
-    return estimator.fit(X, y)
-
-
-def _fit_twice(
-    kind: Any, given: dict[str, Any], X: Any, y: Any, sound: Callable[[], Any]
-) -> None:
-    """Fit with weights that are sound, and without weights."""
-    sound()
-    _fit(kind, given, X, y, None)
-
-
-Method = tuple[str, Callable[[], Any], Callable[[Any], Any]]
+_NAMES = (
+    *["PolynomialChaosRegressor"] * 8,
+    *["CompositionalPCESurrogate"] * 4,
+    *["PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"],
+    "PLSTransformer",
+)
 
 
 class Fit(NamedTuple):
-    """A fit, what it was fitted to, and whether its methods are given what is wrong."""
+    """A fit and what it was fitted to."""
 
     fitted: Any
     rng: Generator
     X: Any
     y: Any
-    spoil: bool
-
-    def given(self, table: Any) -> Any:
-        """Return a table, or what is wrong with it."""
-        return draw.corrupted(self.rng, table) if self.spoil else table
 
 
-def _play_methods(
-    rng: Generator, name: str, known: set[str], described: str, methods: list[Method]
-) -> Iterator[Outcome]:
+Method = tuple[str, Drawn]
+
+
+def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
+    """Fit an estimator and call some of its methods; spoil one argument or none."""
+    name = draw.one_of(rng, _NAMES)
+    kind = CLASSES[name]
+    given = some_parameters(rng, name)
+    X = draw.inputs(rng)
+    if "steps" in named(kind):
+        y, steps = draw.compositions(rng, X)
+        by_name = {f"s{i}": width for i, width in enumerate(steps)}
+        given["steps"] = draw.one_of(rng, [steps, steps, by_name])
+    else:
+        y = draw.targets(rng, X, may_lack=name == "PolynomialChaosRegressor")
+    data = {"X": y if name == "LogRatioTransformer" else X, "y": y}
+    if valid:
+        data = {key: draw.container(rng, table, key) for key, table in data.items()}
+    if "sample_weight" in named(kind.fit):
+        data["sample_weight"] = draw.weights(rng, len(X))
+    fitted: list[Any] = []
+
+    def fit(**given: Any) -> Any:
+        of_fit = {key: given.pop(key) for key in data}
+        fitted.append(kind(**given).fit(**of_fit))
+        return fitted[-1]
+
+    faults = _FAULTS_OF_FITS.get(name, true.nothing)
+    drawn = of_keywords(fit, named(kind) | set(data)), given | data, faults
+    known = named(skpce.PolynomialChaosRegressor)
+    of_methods = not valid and rng.random() < 0.3  # one of their arguments is spoiled
+    case = case_of(rng, f"{name}.fit", drawn, valid or of_methods, known, is_fit=True)
+    outcome = judge(case)
+    yield outcome
+    if outcome.kind != ACCEPTED:
+        return
+    methods = METHODS[name](Fit(fitted[-1], rng, X, y))
     for position in rng.permutation(len(methods))[:3]:
-        said, call, faults = methods[position]
-        method = said.partition(" ")[0]
-        owners = CLASSES[name], skpce.Expansion
+        method, drawn = methods[position]
+        owners = (kind, skpce.Expansion)
         functions = [getattr(owner, method, None) for owner in owners]
-        function = functions[0] or functions[1]
-        arguments = frozenset(known | (named(function) if function else set()))
-        described_call = f"{said} of {described}"
-        yield judge(Case(f"{name}.{method}", call, faults, arguments, described_call))
+        method_or_fit = functions[0] or functions[1] or kind.fit
+        known = named(kind) | named(kind.fit) | named(method_or_fit)
+        of = f" of {case.described}"
+        yield judge(
+            case_of(rng, f"{name}.{method}", drawn, not of_methods, known, of=of)
+        )
 
 
 # Invariants of fits
@@ -321,14 +257,11 @@ def _moments(found: Any) -> true.Faults:
         yield "kurtosis below skewness squared minus 2"
 
 
-def _of_sets(fitted: Any, subset: Any) -> Any:
+def _of_sets(fitted: Any, features: Any) -> Any:
     """Return the indices of a set of inputs, and the total index of the others."""
-    found = (
-        fitted.sobol_index(subset),
-        fitted.closed_sobol_index(subset),
-        fitted.total_sobol_index(subset),
-    )
-    inside = np.atleast_1d(subset).tolist()
+    names = ("sobol_index", "closed_sobol_index", "total_sobol_index")
+    found = [getattr(fitted, name)(features) for name in names]
+    inside = np.atleast_1d(features).tolist()
     rest = [i for i in range(fitted.n_features_in_) if i not in inside]
     others = fitted.total_sobol_index(rest) if rest else np.zeros_like(found[0])
     return *found, others, fitted.total_variance_ > 0
@@ -343,23 +276,28 @@ def _sets(found: Any) -> true.Faults:
     yield from true.between("closed index and total index of the others", whole, 1.0)
 
 
-def _interactions(complete: bool, found: Any) -> true.Faults:
+def _interactions(found: Any) -> true.Faults:
     values = np.asarray(found.values)
     yield from true.between("interaction values", values)
     yield from true.ordered("interactions", values, found.superset_values)
     yield from true.between("sum of interactions", values.sum(axis=-1))
-    if complete:
-        yield from true.closed("interaction values", values)
 
 
 def _shares(found: Any) -> true.Faults:
     return true.shares("indices", found.first_order, found.total_order)
 
 
-def _call(
-    fitted: Any, name: str, faults: Callable[[Any], Any], /, *given: Any, **options: Any
+def _own(
+    name: str, function: Any, faults: Callable[[Any], Any], /, **given: Any
 ) -> Method:
-    return name, lambda: getattr(fitted, name)(*given, **options), faults
+    """Return a call of a function that takes what it is given, to be spoiled."""
+    return name, (of_keywords(partial(function), given), given, faults)
+
+
+def _call(
+    fitted: Any, name: str, faults: Callable[[Any], Any], /, **given: Any
+) -> Method:
+    return _own(name, getattr(fitted, name), faults, **given)
 
 
 def _common(fitted: Any, X: Any) -> list[Method]:
@@ -367,12 +305,16 @@ def _common(fitted: Any, X: Any) -> list[Method]:
     same = partial(_same_predictions, X, fitted)
     return [
         _call(fitted, "get_feature_names_out", true.nothing),
-        ("save_model", lambda: _reloaded(fitted), same),
+        _own("save_model", partial(_reloaded, fitted), same),
     ]
 
 
-def _round_trip(fitted: Any, at: Any) -> Any:
-    return fitted.inverse_transform(fitted.transform(at))
+def _round_trip(fitted: Any, X: Any) -> Any:
+    return fitted.inverse_transform(fitted.transform(X))
+
+
+def _some_rows(rng: Generator, X: Any) -> Any:
+    return X[: int(rng.integers(1, len(X) + 1))]
 
 
 def _subset(rng: Generator, d: int) -> list[int]:
@@ -381,83 +323,67 @@ def _subset(rng: Generator, d: int) -> list[int]:
 
 
 def _methods_of_regressor(fit: Fit) -> list[Method]:
-    fitted, rng, X, y, spoil = fit
-    d = X.shape[1]
-    at = X[: int(rng.integers(1, len(X) + 1))]
-    level, seed = draw.one_of(rng, [0.5, 0.9, 0.99]), a_seed(rng)
-    size, order, subset = int(rng.integers(1, 30)), int(rng.integers(1, 4)), None
-    subset = _subset(rng, d)
+    fitted, rng, X, y = fit
+    call, at = partial(_call, fitted), _some_rows(rng, X)
+    seeded = {"random_state": a_seed(rng)}
+    level = {"confidence_level": draw.one_of(rng, [0.5, 0.9, 0.99])}
     method = draw.one_of(rng, ["residual", "bootstrap"])
-    residual = draw.one_of(rng, ["resampled", "gaussian", None])
-    if spoil:
-        bad = partial(draw.one_of, rng, draw.BAD_VALUES)
-        what = int(rng.integers(6))
-        at = draw.corrupted(rng, at) if what == 0 else at
-        level, seed = bad() if what == 1 else level, bad() if what == 2 else seed
-        size = bad() if what == 3 else size
-        order, subset = bad() if what == 4 else order, bad() if what == 4 else subset
-        method = bad() if what == 5 else method
-        residual = bad() if what == 5 else residual
-    size = 7 if isinstance(size, int) and size > 10**5 else size
+    interval = {"method": method, "n_resamples": 9, **level, **seeded}
+    draws = {"n_samples": int(rng.integers(1, 30)), **seeded}
+    draws["residual"] = draw.one_of(rng, ["resampled", "gaussian", None])
+    order, subset = int(rng.integers(1, 4)), _subset(rng, X.shape[1])
     finite = partial(true.finite, "result")
     share = partial(true.between, "index")
-    call = partial(_call, fitted)
-    seeded = {"random_state": seed}
-    interval = {"confidence_level": level, "method": method, "n_resamples": 9}
-    draws = {"n_samples": size, "residual": residual}
-    whole = isinstance(order, int) and order >= d
-    n_outputs = y.reshape(len(y), -1).shape[1]
-    scored = not np.isnan(y).any() and fitted.expansion_.n_outputs == n_outputs
-    parted = hasattr(fitted, "partial_fit") and len(X) > 1
-    return [
-        call("predict", finite, at),
-        ("predict std", lambda: fitted.predict(at, return_std=True), _with_std),
-        call("transform", finite, at),
-        call("score", true.nothing, X, y) if scored else call("predict", finite, at),
-        call("sobol_interval", _interval_of_indices, **interval, **seeded),
-        call("predict_interval", _bounds, at, confidence_level=level),
-        call("predict_interval", _bounds, None, **draws, **seeded),
-        call("sample", finite, size, at, residual=residual, **seeded),
-        call("sample", finite, size, **seeded),
+    closed = partial(true.closed, "shapley")
+    methods = [
+        call("predict", finite, X=at),
+        _own("predict", partial(fitted.predict, return_std=True), _with_std, X=at),
+        call("transform", finite, X=at),
+        call("sobol_interval", _interval_of_indices, **interval),
+        call("predict_interval", _bounds, X=at, **level),
+        call("predict_interval", _bounds, X=None, **draws),
+        call("sample", finite, X=at, **draws),
+        call("sample", finite, **draws),
         call("moments", _moments),
-        call("main_effects", finite, at),
-        call("gradient", finite, at),
-        call("sobol_index", share, subset),
-        ("closed_sobol_index", lambda: _of_sets(fitted, subset), _sets),
-        call("total_sobol_index", share, subset),
-        call("interaction_indices", partial(_interactions, whole), order),
-        call("shapley_effects", partial(true.closed, "shapley")),
+        call("main_effects", finite, X=at),
+        call("gradient", finite, X=at),
+        call("sobol_index", share, features=subset),
+        _own("closed_sobol_index", partial(_of_sets, fitted), _sets, features=subset),
+        call("total_sobol_index", share, features=subset),
+        call("interaction_indices", _interactions, max_order=order),
+        call("shapley_effects", closed),
         call("aggregated_sobol_indices", _shares),
-        ("partial_fit", lambda: _partly(fitted, X, y), _of_regressor)
-        if parted
-        else call("transform", finite, at),
-        call("marginal", true.nothing, subset),
-        call("conditional_expectation", true.nothing, at, subset),
-        call("sobol_frame", true.nothing, order),
-        *_methods_of_expansion(fitted, rng, spoil),
+        call("marginal", true.nothing, features=subset),
+        call("conditional_expectation", true.nothing, X=at, features=subset),
+        call("sobol_frame", true.nothing, order=order),
+        *_methods_of_expansion(fitted, rng),
         *_common(fitted, X),
     ]
+    n_outputs = y.reshape(len(y), -1).shape[1]
+    if not np.isnan(y).any() and fitted.expansion_.n_outputs == n_outputs:
+        methods.append(_own("score", partial(fitted.score, X, y), true.nothing))
+    if hasattr(fitted, "partial_fit") and len(X) > 1:
+        methods.append(
+            _own("partial_fit", partial(_partly, fitted, X, y), _of_regressor)
+        )
+    return methods
 
 
-def _methods_of_expansion(fitted: Any, rng: Generator, spoil: bool) -> list[Method]:
+def _methods_of_expansion(fitted: Any, rng: Generator) -> list[Method]:
     """Return calls of what makes other expansions, and of weights of targets."""
     expansion = fitted.expansion_
-    n_groups, n_outputs = len(expansion.group_names), expansion.n_outputs
-    weights: Any = rng.uniform(0, 2, size=n_groups)
-    matrix: Any = rng.normal(size=(int(rng.integers(1, 4)), n_outputs))
-    groups: Any = np.sort(rng.integers(0, 2, size=n_outputs))
-    if spoil:
-        weights = draw.corrupted(rng, weights)
-        matrix = draw.corrupted(rng, matrix)
-        groups = draw.one_of(rng, draw.BAD_VALUES)
+    n_outputs = expansion.n_outputs
+    matrix = rng.normal(size=(int(rng.integers(1, 4)), n_outputs))
+    groups = np.sort(rng.integers(0, 2, size=n_outputs))
+    weights = rng.uniform(0, 2, size=len(expansion.group_names))
 
     def shares(found: Any) -> true.Faults:
         return _shares(found.sobol_indices())
 
     return [
-        _call(fitted, "aggregated_sobol_indices", _shares, weights),
-        _call(expansion, "mapped", shares, matrix),
-        _call(expansion, "grouped", shares, groups),
+        _call(fitted, "aggregated_sobol_indices", _shares, weights=weights),
+        _call(expansion, "mapped", shares, matrix=matrix),
+        _call(expansion, "grouped", shares, groups=groups),
         _call(expansion, "to_frame", true.nothing),
     ]
 
@@ -470,102 +396,81 @@ def _partly(fitted: Any, X: Any, y: Any) -> Any:
 
 
 def _methods_of_surrogate(fit: Fit) -> list[Method]:
-    fitted, rng, X, y, spoil = fit
-    at = X[: int(rng.integers(1, len(X) + 1))]
-    level, seed = draw.one_of(rng, [0.5, 0.9]), a_seed(rng)
+    fitted, rng, X, y = fit
+    call, at = partial(_call, fitted), _some_rows(rng, X)
+    seeded = {"random_state": a_seed(rng)}
+    leveled = {"confidence_level": draw.one_of(rng, [0.5, 0.9]), **seeded}
+    level = {"level": draw.one_of(rng, ["coordinate", "step", "trajectory"])}
     steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
-    size = int(rng.integers(1, 30))
-    answers: Any = y[: len(at)]
-    level_of = draw.one_of(rng, ["coordinate", "step", "trajectory"])
-    if spoil:
-        bad = partial(draw.one_of, rng, draw.BAD_VALUES)
-        what = int(rng.integers(6))
-        at = draw.corrupted(rng, at) if what == 0 else at
-        level, seed = bad() if what == 1 else level, bad() if what == 2 else seed
-        size = bad() if what == 3 else size
-        level_of = bad() if what == 4 else level_of
-        answers = draw.corrupted(rng, answers) if what == 5 else answers
-    size = 7 if isinstance(size, int) and size > 10**5 else size
     on_simplex = partial(true.simplex, "prediction", widths=steps)
-    policies: Any = draw.corrupted(rng, y) if spoil else y
+    round_trip = partial(_round_trip, fitted)
+    draws = {"n_samples": int(rng.integers(1, 30)), **seeded}
 
     def in_unit(found: Any) -> true.Faults:
         yield from _bounds(found)
         yield from true.between("interval", [found.lower, found.upper])
 
-    call = partial(_call, fitted)
-    seeded = {"random_state": seed}
-    leveled = {"confidence_level": level, **seeded}
-    round_trip = partial(_round_trip, fitted, at)
-
-    def drawn(found: Any) -> true.Faults:
-        return true.simplex("sample", np.asarray(found), steps)
-
     def variance(found: Any) -> true.Faults:
         return true.finite("variance", found.variance)
 
     return [
-        call("predict", on_simplex, at),
-        ("transform", round_trip, on_simplex),
-        call("score", partial(true.q2, "score"), at, answers),
-        call("sample", drawn, size, at, **seeded),
-        call("predict_interval", in_unit, at, **leveled),
-        call("sobol_indices", _shares, level_of),
-        call("shapley_effects", partial(true.closed, "shapley"), level_of),
+        call("predict", on_simplex, X=at),
+        _own("transform", round_trip, on_simplex, X=at),
+        _own("inverse_transform", round_trip, on_simplex, X=at),
+        call("score", partial(true.q2, "score"), X=at, y=y[: len(at)]),
+        call("sample", on_simplex, X=at, **draws),
+        call("predict_interval", in_unit, X=at, **leveled),
+        call("sobol_indices", _shares, **level),
+        call("shapley_effects", partial(true.closed, "shapley"), **level),
         call("sobol_interval", _interval_of_indices, n_resamples=5, **leveled),
         call("probability_sobol_indices", variance, n_samples=64, **seeded),
-        call("predict_frame", true.nothing, at),
-        call("amalgamate_parts", on_simplex, policies),
+        call("predict_frame", true.nothing, X=at),
+        call("amalgamate_parts", on_simplex, y=y),
         call("sobol_frame", true.nothing),
-        ("inverse_transform", round_trip, on_simplex),
         *_common(fitted, X),
     ]
 
 
 def _methods_of_features(fit: Fit) -> list[Method]:
-    fitted, at = fit.fitted, fit.given(fit.X)
-
     def first(found: Any) -> true.Faults:
-        return true.between("first column", found[:, 0], 1.0, 1.0)
+        yield from true.between("first column", found[:, 0], 1.0, 1.0)
+        yield from true.finite("basis", found)
 
     return [
-        _call(fitted, "transform", first, at),
-        _call(fitted, "transform", partial(true.finite, "basis"), at),
-        _call(fitted, "get_feature_names_out", true.nothing),
+        _call(fit.fitted, "transform", first, X=fit.X),
+        _call(fit.fitted, "get_feature_names_out", true.nothing),
     ]
 
 
 def _methods_of_log_ratio(fit: Fit) -> list[Method]:
-    fitted, at = fit.fitted, fit.given(fit.y)
-    size = len(fitted.get_feature_names_out())
+    fitted, rng = fit.fitted, fit.rng
     steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
-    far = fit.rng.normal(size=(3, size)) * 10.0 ** fit.rng.uniform(-3, 6)
-    far = fit.given(far)
+    size = len(fitted.get_feature_names_out())
+    far = rng.normal(size=(3, size)) * 10.0 ** rng.uniform(-3, 6)
     on_simplex = partial(true.simplex, "policies", widths=steps)
     return [
-        _call(fitted, "transform", partial(true.finite, "coordinates"), at),
-        _call(fitted, "inverse_transform", on_simplex, far),
+        _call(fitted, "transform", partial(true.finite, "coordinates"), X=fit.y),
+        _call(fitted, "inverse_transform", on_simplex, X=far),
     ]
 
 
 def _methods_of_map(fit: Fit) -> list[Method]:
-    fitted, at = fit.fitted, fit.given(fit.X)
-    normals = fit.given(fit.rng.normal(size=(4, fit.X.shape[1])))
-    finite = partial(true.finite, "result")
+    call, finite = partial(_call, fit.fitted), partial(true.finite, "result")
+    normals = fit.rng.normal(size=(4, fit.X.shape[1]))
     return [
-        _call(fitted, "transform", finite, at),
-        _call(fitted, "inverse_transform", finite, normals),
-        _call(fitted, "sample", finite, 5, random_state=0),
-        _call(fitted, "from_scores", finite, normals),
+        call("transform", finite, X=fit.X),
+        call("inverse_transform", finite, X=normals),
+        call("sample", finite, n_samples=5, random_state=0),
+        call("from_scores", finite, scores=normals),
     ]
 
 
 def _methods_of_pls(fit: Fit) -> list[Method]:
-    fitted, at = fit.fitted, fit.given(fit.X)
-    round_trip = partial(_round_trip, fitted, at)
+    fitted = fit.fitted
+    rows = partial(true.finite, "rows")
     return [
-        _call(fitted, "transform", partial(true.finite, "scores"), at),
-        ("inverse_transform", round_trip, partial(true.finite, "rows")),
+        _call(fitted, "transform", partial(true.finite, "scores"), X=fit.X),
+        _own("inverse_transform", partial(_round_trip, fitted), rows, X=fit.X),
     ]
 
 

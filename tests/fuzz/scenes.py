@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from tests.fuzz.estimators import scene_of_estimator
-from tests.fuzz.functions import scene_of_function
-from tests.fuzz.judge import Outcome
+from tests.fuzz.functions import FUNCTIONS
+from tests.fuzz.judge import Outcome, judge
+from tests.fuzz.models import case_of
+from tests.fuzz.values import one_of
 
 
 def play(seed: int, number: int) -> Iterator[Outcome]:
@@ -19,4 +21,5 @@ def play(seed: int, number: int) -> Iterator[Outcome]:
     if rng.random() < 0.8:
         yield from scene_of_estimator(rng, valid)
     else:
-        yield from scene_of_function(rng, valid)
+        name = one_of(rng, sorted(FUNCTIONS))
+        yield judge(case_of(rng, name, FUNCTIONS[name](rng), valid))

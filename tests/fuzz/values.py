@@ -15,12 +15,6 @@ Generator = np.random.Generator
 Table = NDArray[np.float64]
 
 
-def shown(value: Any) -> str:
-    """Return the type and the shape of something that is given."""
-    shape, dtype = getattr(value, "shape", ""), getattr(value, "dtype", "")
-    return f"{type(value).__name__} {shape} {dtype}".strip()
-
-
 def one_of(rng: Generator, values: Any) -> Any:
     """Return one of a sequence, of whatever types."""
     return values[int(rng.integers(len(values)))]

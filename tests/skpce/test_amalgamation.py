@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, load_model, report, save_model
+from skpce import CompositionalPCESurrogate
 from skpce.inspection import compare_embeddings, verdict
 from skpce.metrics import coverage_interval
-from skpce.plotting import ConvergenceDisplay
 from tests.shared import agree, refuses, ridge_surrogate
 
 STEPS = {"first": 6, "second": 3}
@@ -114,38 +112,6 @@ def test_embeddings_are_compared(X, y, pair):
     assert np.isfinite(found.best.verdict.q2).all()
 
 
-@pytest.mark.slow
-def test_report_and_model_file(X, y, pair, tmp_path):
-    pipeline = make_pipeline(PCA(2, whiten=True), pair[0]).fit(X[:40], y[:40])
-    judged = verdict(pipeline, X[:40], y[:40])
-    page = report(pipeline, X[40:], y[40:], verdict=judged)
-    assert "rest" in page
-    save_model(pipeline, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz")
-    assert loaded[-1].rest_ == pipeline[-1].rest_
-    assert_array_equal(loaded.predict(X), pipeline.predict(X))
-    assert loaded.score(X, y) == pipeline.score(X, y)
-
-
-def test_convergence_display(pair, data):
-    how = {"quantity": "q2", "n_repeats": 2, "sizes": (20, 40)}
-    display = ConvergenceDisplay.from_estimator(pair[0], *data, **how)
-    assert np.isfinite(display.values).all()
-
-
-def test_frames(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"first__{name}" for name in "abcdef"] + ["second__a", "second__rest"]
-    table = pandas.DataFrame(np.column_stack([y[:, :6], y[:, 6:8]]), columns=columns)
-    table.iloc[:, 6:] /= table.iloc[:, 6:].sum(axis=1).to_numpy()[:, None]
-    model = ridge_surrogate(1, amalgamate=THRESHOLD).fit(X, table)
-    assert model.part_names_ == ("a", "c", "f", "rest", "a", "rest")
-    predicted = model.predict_frame(X)
-    assert model.score(X, predicted) > 0.2
-    other = table.rename(columns={"first__a": "first__z"})
-    refuses("expected 'first__a'", model.score, X, other)
-
-
 def test_masked_parts(X, y):
     mask = np.ones(9, dtype=bool)
     mask[4] = False
@@ -179,15 +145,6 @@ def test_bad_thresholds(X, y, bad):
     refuses("'amalgamate'", made(amalgamate=bad).fit, X, y)
     message = "no part of step 'first' has a larger"
     refuses(message, made(amalgamate=0.999).fit, X, y)
-
-
-def test_a_vocabulary(rng):
-    X = rng.normal(size=(30, 2))
-    logits = -3.0 * np.log(1.0 + np.arange(20_000)) + X[:, :1]
-    y = softmax(logits + 0.3 * rng.normal(size=(30, 20_000)), axis=1)
-    model = ridge_surrogate(1, amalgamate=1e-3).fit(X, y)
-    assert 5 < model.steps_[0] < 60
-    assert_allclose(model.predict(X).sum(axis=1), 1.0)
 
 
 def test_missing_probabilities_are_refused(X, y, pair):

@@ -16,8 +16,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
 from scipy.stats import norm, uniform
 
-from skpce import Expansion, PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._basis.basis import PolynomialBasis
+from skpce import PolynomialChaosRegressor
 
 
 def legendre(n_nodes, low, high, n_pieces=1):
@@ -45,36 +44,12 @@ def project(function, rules, **parameters):
     return pce.fit(X, function(X), sample_weight=weights).expansion_
 
 
-def project_on(terms, function, rules, law):
-    X, weights = tensor(*rules)
-    features = PolynomialChaosFeatures(1, distribution=law).fit(X)
-    basis = PolynomialBasis(features.basis_.laws, np.array(terms))
-    return Expansion(basis, [(function(X) * weights) @ basis.evaluate(X)])
-
-
 def assert_parts(expansion, first, total, variance, atol):
     """Check indices against parts of the variance, known in closed form."""
     found = expansion.sobol_indices()
     assert found.total_variance[0] == pytest.approx(variance, rel=atol)
     assert_allclose(found.first_order[0], np.divide(first, variance), atol=atol)
     assert_allclose(found.total_order[0], np.divide(total, variance), atol=atol)
-
-
-def test_ishigami():
-    """Ishigami and Homma (1990), with a = 7 and b = 0.1."""
-    a, b = 7.0, 0.1
-    terms = [(j, 0, k) for j in range(24) for k in range(5)]
-    terms += [(0, j, 0) for j in range(1, 41)]
-    pce = project_on(
-        terms,
-        lambda X: np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2,
-        [legendre(n, -np.pi, np.pi) for n in (26, 44, 6)],
-        uniform(-np.pi, 2 * np.pi),
-    )
-    x, z = (1 + b * np.pi**4 / 5) ** 2 / 2, a**2 / 8
-    both = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
-    assert pce.coefficients[0, 0] == pytest.approx(a / 2, abs=1e-10)
-    assert_parts(pce, [x, z, 0], [x + both, z, both], x + z + both, 1e-10)
 
 
 def test_a_polynomial_of_uniform_inputs():
@@ -104,27 +79,3 @@ def test_a_polynomial_of_normal_inputs():
     first = np.array([4.0, 25 + 30 * 3 + 9 * 15])
     both = 73.0 - 25.0  # E[x^4] = 1 + 6 * 4 + 3 * 16
     assert_parts(pce, first, first + both, first.sum() + both, 1e-12)
-
-
-def test_sobol_g_at_the_rate_of_its_kink():
-    """The g-function is no polynomial: its indices converge like degree^-3."""
-    a = np.array([0.0, 1.0])
-    partial = 1 / (3 * (1 + a) ** 2)
-    variance = np.prod(1 + partial) - 1
-    total = partial * (1 + partial[::-1]) / variance
-    errors = {}
-    for degree in (8, 16, 32):
-        even = range(0, degree + 1, 2)
-        pce = project_on(
-            list(itertools.product(even, even)),
-            lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1),
-            [legendre(degree + 2, 0, 1, n_pieces=2)] * 2,
-            uniform(0, 1),
-        )
-        found = pce.sobol_indices()
-        found = np.array([found.first_order[0], found.total_order[0]])
-        errors[degree] = np.abs(found - [partial / variance, total]).max()
-        assert pce.sobol_indices().total_variance[0] <= variance
-    assert errors[32] < 1e-3
-    rate = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)[0]
-    assert -4 < rate < -2.5, errors

@@ -9,18 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import uniform
-from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skpce.inspection import shapley_effects, sobol_indices
-from skpce.inspection._model import fidelity_of
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import cases, refuses
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -127,17 +123,6 @@ def test_shapley_effects_of_what_the_expansion_misses(box):
     assert not ignored.shapley[0, 1:].any()
 
 
-def test_the_error_of_a_fidelity_is_its_spread(rng):
-    """A line explains 2/pi of the variance of a step under a normal law."""
-    found = []
-    for _ in range(100):
-        x = rng.normal(size=(1000, 1))
-        found.append(fidelity_of(np.sqrt(2 / np.pi) * x, np.sign(x)))
-    fidelity, error = np.array(found)[:, :, 0].T
-    assert fidelity.mean() == pytest.approx(2 / np.pi, abs=0.005)
-    assert error.mean() == pytest.approx(fidelity.std(), rel=0.25)
-
-
 def test_a_linear_model_in_closed_form(normal_rows):
     slopes = np.array([3.0, 2.0, 0.0])
     model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
@@ -150,14 +135,6 @@ def test_a_linear_model_in_closed_form(normal_rows):
     assert found.fidelity[0] == pytest.approx(1.0)
     assert 0.01 < found.outside_share < 0.12
     assert found.supported == (True,)
-
-
-def test_the_laws_are_those_of_x_and_not_of_the_design(normal_rows):
-    """The variance is exact: no sampling error of the design in the scales."""
-    for seed in (0, 1):
-        few = {"n_samples": 50, "random_state": seed}
-        found = sobol_indices(lambda X: X[:, 0], normal_rows, **few)
-        assert found.total_variance[0] == pytest.approx(normal_rows[:, 0].var(), 1e-5)
 
 
 def test_correlated_columns_are_named(rng):
@@ -185,22 +162,6 @@ def test_a_design_off_the_data_is_a_reason(rng):
     assert found.largest_correlation < 0.2
     assert found.outside_share > 0.5
     assert "the model extrapolates" in found.reasons[0][0]
-
-
-def test_data_frames_and_names(normal_rows):
-    X = pd.DataFrame(normal_rows, columns=["a", "b", "c"])
-    y = pd.DataFrame({"one": X["a"], "two": X["b"] * X["c"]})
-    model = make_pipeline(StandardScaler(), KNeighborsRegressor()).fit(X, y)
-    found = sobol_indices(model, X, n_samples=100, random_state=0)
-    assert found.feature_names == ("a", "b", "c")
-    assert found.target_names == ("y0", "y1")
-    frame = found.to_frame()
-    assert frame.shape[0] == 6
-    assert frame["feature"].tolist() == ["a", "b", "c"] * 2
-    assert set(frame["supported"]) <= {True, False}
-    row = frame[(frame["target"] == "y1") & (frame["feature"] == "c")].iloc[0]
-    assert row["total_order"] == found.total_order[1, 2]
-    assert row["reasons"] == "; ".join(found.reasons[1])
 
 
 LABELS = np.random.default_rng(2).choice(["u", "v", "w"], 400, p=[0.5, 0.3, 0.2])
@@ -231,23 +192,6 @@ def test_labels_are_drawn_as_often_as_they_are_seen(X):
     assert_allclose(found.total_order[0], parts / parts.sum(), atol=1e-6)
     effects = shapley_effects(model, X, random_state=0)
     assert_allclose(effects.effects[0], parts / parts.sum(), atol=1e-6)
-
-
-def test_labels_of_fitted_estimators():
-    y = LABELLED["a"] + 2.0 * (LABELS == "u")
-    encoder = make_column_transformer(
-        (OneHotEncoder(), ["c"]), remainder="passthrough", sparse_threshold=0
-    )
-    for model in (make_pipeline(encoder, LinearRegression()), ridge_pce(1)):
-        found = sobol_indices(model.fit(LABELLED, y), LABELLED, random_state=0)
-        assert found.supported == (True,)
-        assert_allclose(found.total_order[0], [0.5, 0.5], atol=0.05)
-    message = "X holds text in the column 'c', .* or encode it, as OneHotEncoder does"
-    given = {"estimator": model, "X": LABELLED, "dependence": "gaussian"}
-    refuses(message, shapley_effects, **given)
-    message = "'uniform' for c, whose column of X holds labels"
-    law = ["uniform", "normal"]
-    refuses(message, sobol_indices, model, LABELLED, distribution=law)
 
 
 def test_a_label_that_depends_on_a_number_is_named():

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
 from skpce.inspection import compare_embeddings, variance_decomposition, verdict
-from tests.shared import OLS, agree, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
 
 N_MEMBERS = 60
 GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
@@ -37,17 +37,6 @@ def outputs_of(X):
 
 
 # What the columns are
-
-
-def test_one_column(X, y):
-    flat, table = (verdict(ridge_pce(2), X, score) for score in (y[:, 0], y[:, :1]))
-    assert flat.step_names == ("y",)
-    assert flat.attributable == (True,)
-    assert "the variance of y" in str(flat)
-    agree(flat, table, "q2", "p_value", rtol=0)
-    pd = pytest.importorskip("pandas")
-    framed = verdict(ridge_pce(2), X, pd.DataFrame({"loss": y[:, 0]}))
-    assert framed.step_names == ("loss",)
 
 
 @pytest.mark.slow
@@ -112,13 +101,6 @@ def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
     assert found.measured_as.is_scaled == standardize
 
 
-def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
-    one = verdict(ridge_pce(2), X, y[:, 0])
-    other = verdict(ridge_pce(2), X, 1000 - 7 * y[:, 0])
-    assert_allclose(one.q2, other.q2, rtol=1e-6)
-    assert one.drivers.state.tolist() == other.drivers.state.tolist()
-
-
 # Any regressor
 
 
@@ -154,12 +136,6 @@ def test_a_member_counts_in_the_outputs_that_it_has(X, y):
         assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
 
 
-def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
-    y[3, 2] = np.nan
-    found = verdict(ridge_pce(2), X, y, outputs=GROUPS)
-    assert_array_equal(found.members, [60, 59, 60])
-
-
 def test_models_without_nan_and_replicates_with_failures(rng):
     setting = np.repeat(np.arange(20), 3)
     X = rng.normal(size=(20, 2))[setting]
@@ -183,17 +159,6 @@ def replicates():
     return X, X * [1, 2] + rng.normal(size=(1200, 2)), setting
 
 
-def test_the_noise_share_is_that_of_an_analysis_of_variance(replicates):
-    _, y, setting = replicates
-    found = variance_decomposition(y, setting)
-    cells = y.reshape(400, 3, 2)
-    within = cells.var(axis=1, ddof=1).mean(axis=0)
-    between = cells.mean(axis=1).var(axis=0, ddof=1) - within / 3
-    assert_allclose(found.noise_share, within / (within + between))
-    assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
-    assert found.keys["measure"] == ("variance",)
-
-
 @pytest.mark.slow
 def test_all_ways_to_the_noise_share_agree(replicates):
     X, y, setting = replicates
@@ -215,82 +180,13 @@ def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
     assert_allclose(group.noise_share, [expected])
 
 
-# Embeddings
-
-
-@pytest.mark.slow
-def test_embeddings_are_compared_for_numbers(X, y):
-    candidates = {"PCA": PCA(), "one": make_pipeline(PCA(1), StandardScaler())}
-    how = {"surrogate": ridge_pce(), "outputs": {"accuracy": 1, "logits": 4}}
-    tried = {"dimensions": (2, 3), "degrees": (1, 2), "cv": 3, "inner_cv": 3}
-    found = compare_embeddings(candidates, X, y[:, :5], **how, **tried)
-    assert found.best.candidate == "PCA"
-    assert found.best.q2.shape == (2,)
-    assert (found.best.q2 > 0.3).all()
-
-
 # Bad input
-
-
-@cases(
-    ("change", "message"),
-    (lambda y: y.astype(str), "y holds text such as"),
-    (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-    (lambda y: y[:4], "X has 60 members and y has 4; expected"),
-    (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
-    (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
-    (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
-    (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
-)
-def test_bad_columns_are_refused(change, message, X, y):
-    refuses(message, verdict, ridge_pce(1), X, change(y[:, 0]))
-
-
-@cases(
-    ("outputs", "message"),
-    ({"a": 7}, "sums to 7 columns .7.; expected 6"),
-    ({"a": 6, "b": 0}, "positive ints .the width of each output."),
-    ({"a": 5.5, "b": 0.5}, "positive ints"),
-    ("accuracy", "Got 'accuracy' instead"),
-    (6, "Got 6 instead"),
-    ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
-    ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
-)
-def test_bad_groups_are_refused(outputs, message, X, y):
-    refuses(message, verdict, ridge_pce(1), X, y, outputs=outputs)
-    for given in ({"replicate": np.arange(60) // 2}, {"exact": y}):
-        refuses(message, variance_decomposition, y, outputs=outputs, **given)
 
 
 def test_numbers_are_no_probabilities(X, y):
     message = "predicts probabilities; its columns are"
     refuses(message, verdict, ridge_surrogate(1), X, np.abs(y), outputs=GROUPS)
     refuses("Negative values", verdict, ridge_surrogate(1), X, y)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_an_output_that_does_not_vary_has_no_verdict(X, y):
-    found = verdict(ridge_pce(1), X, np.c_[y[:, 0], np.ones(60)])
-    assert found.attributable == (True, False)
-    assert np.isnan(found.q2[1])
-    assert found.reasons[1] == ("no choice, or no variance between members",)
-
-
-@cases(
-    ("arguments", "message"),
-    ({"replicate": np.arange(60)}, "no repeats"),
-    ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
-    ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
-    ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
-    ({"control": np.full(9, np.nan)}, "a variance needs two"),
-    ({"exact": np.ones((60, 2))}, r"exact has shape \(60, 2\)"),
-    ({"exact": np.ones(59)}, "exact has 59 members and y 60"),
-    ({"exact": np.full(60, np.inf)}, "exact has 60 infinite values"),
-    ({"exact": np.full(60, np.nan)}, "NaN in 60 of 60 members; leave these out"),
-    ({"exact": np.full(60, "a")}, "exact holds text"),
-)
-def test_bad_replicates_controls_and_exact_outputs_are_refused(arguments, message, y):
-    refuses(message, variance_decomposition, y[:, 0], **arguments)
 
 
 def test_an_output_that_no_member_has_is_named(y):
@@ -308,26 +204,3 @@ def test_names_that_are_the_same_as_text_are_refused():
     X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
     outputs = {1: 2, "1": 1}
     refuses("names that differ as text", verdict, ridge_pce(1), X, y, outputs=outputs)
-
-
-def test_units_are_those_of_the_members_that_count():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 2))
-    y = X + 0.5 * rng.normal(size=(40, 2))
-    y[7] = np.nan, 1e3
-    options = {"outputs": {"g": 2}, "standardize": True}
-    model, others = (ridge_pce(1), np.arange(40) != 7)
-    found = verdict(model, X, y, **options)
-    complete = verdict(model, X[others], y[others], **options)
-    assert_allclose(found.q2, complete.q2)
-
-
-def test_an_output_that_lost_its_replicates_has_no_noise_share():
-    rng = np.random.default_rng(2)
-    setting = np.repeat(np.arange(20), 2)
-    X = rng.normal(size=(20, 2))[setting]
-    y = X + 0.3 * rng.normal(size=(40, 2))
-    y[1::2, 1] = np.nan
-    model = ridge_pce(1)
-    found = verdict(model, X, y, replicate=setting)
-    assert np.isnan(found.noise_share).tolist() == [False, True]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA, KernelPCA
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skpce import ConstantTargetWarning, LogRatioTransformer, PolynomialChaosRegressor
+from skpce import LogRatioTransformer, PolynomialChaosRegressor
 from skpce.inspection import back_to_reward, original_space_indices
 from tests.shared import OLS, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
@@ -130,14 +128,6 @@ def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     assert_allclose(found.explained_alone, closed.first_order_with_residual)
 
 
-def test_correlated_inputs_of_the_expansion_are_explained_by_rows(rng):
-    X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
-    pce = ridge_pce(1).fit(X, X[:, 0])
-    found = back_to_reward(pce, X)
-    assert found.explained_alone[0, 1] == pytest.approx(0.81, abs=0.05)
-    assert found.variance_share[0, 1] == pytest.approx(0, abs=1e-6)
-
-
 def agreement_with_solving_again(n_components, seed):
     """R² of predicted against actual changes, each entry up by one deviation."""
     rng = np.random.default_rng(seed)
@@ -190,83 +180,6 @@ def test_what_is_retained_of_a_move_is_the_projection():
     assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).retained).all()
 
 
-def test_standard_errors_are_those_of_new_rewards(fitted):
-    pipeline, _ = fitted
-    runs = [back_to_reward(pipeline, rewards(200, seed)[0]) for seed in range(25)]
-    for name in ("share", "variance_share"):
-        spread = np.std([getattr(run, name)[0] for run in runs], axis=0, ddof=1)
-        said = np.mean([getattr(run, f"{name}_standard_error")[0] for run in runs], 0)
-        large = spread > 1e-3
-        # The mean row moves too, which the linearisation leaves out.
-        assert np.all(np.abs(np.log2(said / spread)[large]) < 1), name
-
-
-def test_tables(fitted):
-    pipeline, X = fitted
-    frame = pd.DataFrame(X, columns=[f"reaction {i}" for i in range(6)])
-    model = make_pipeline(PCA(2), ridge_pce(1)).fit(frame, X[:, :2])
-    found = back_to_reward(model, frame)
-    assert found.feature_names[0] == "reaction 0"
-    assert list(found.to_frame()["target"].unique()) == ["y0", "y1"]
-    assert len(found.effect_frame()) == 12
-    latent = found.latent_frame()
-    assert list(latent["latent"].unique()) == ["pca0", "pca1"]
-    chosen = latent[(latent["target"] == "y1") & (latent["latent"] == "pca1")]
-    correlation = [np.corrcoef(model[:-1].transform(frame)[:, 1], c)[0, 1] for c in X.T]
-    assert_allclose(chosen["loading"], correlation, atol=1e-9)
-    total = model[-1].total_sobol_indices_[1, 1]
-    assert chosen["latent_total_order"].unique() == pytest.approx(total)
-    text = str(back_to_reward(pipeline, X))
-    assert "catalyst: SUPPORTED (by loadings, leave-one-out Q² = " in text
-    assert "base: NOT SUPPORTED" in text
-    assert "stop: NOT SUPPORTED" in text
-
-
-def test_a_mask_leaves_out_what_is_never_chosen(rng):
-    X = rng.normal(size=(100, 2))
-    y = softmax(np.c_[X[:, 0], np.full(100, -np.inf), np.zeros(100)], axis=1)
-    y = np.hstack([y, softmax(np.c_[X[:, 1], np.zeros(100)], axis=1)])
-    model = make_pipeline(
-        StandardScaler(), ridge_surrogate(1, steps={"a": 3, "b": 2})
-    ).fit(X, y)
-    found = back_to_reward(model, X)
-    assert found.row_names == ("a:0", "a:2", "b:0", "b:1")
-    assert_array_equal(found.row_targets, [0, 0, 1, 1])
-    s = X.std(axis=0) / 2
-    exact = [[s[0], 0], [-s[0], 0], [0, s[1]], [0, -s[1]]]
-    assert_allclose(found.effect, exact, atol=0.01)
-    assert_allclose(found.variance_share, np.eye(2), atol=1e-3)
-
-
-def test_a_target_without_variance_has_no_shares():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    y = np.c_[X[:, 0], np.full(60, 0.3)]
-    with pytest.warns(ConstantTargetWarning):
-        found = back_to_reward(ridge_pce(2).fit(X, y), X)
-    for name in ("share", "variance_share", "explained_alone", "share_standard_error"):
-        assert np.all(getattr(found, name)[1] == 0), name
-    assert found.reasons == ((), ("the expansion has no variance",))
-
-
-def test_a_constant_column_is_not_moved(fitted):
-    X, y = rewards()
-    wider = np.c_[X, np.full(len(X), 7.0)]
-    pipeline = make_pipeline(PCA(3), ridge_surrogate(2, steps=STEPS))
-    found = back_to_reward(pipeline.fit(wider, y), wider)
-    for name in ("share", "variance_share", "explained_alone", "effect"):
-        assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
-    assert np.isnan(found.retained[6])
-
-
-def test_columns_in_another_order_are_refused():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    model = make_pipeline(FunctionTransformer(np.square), ridge_pce(1))
-    model.fit(frame, X[:, 0])
-    turned = frame[["b", "a"]]
-    refuses(r"\['b', 'a'\]; expected \['a', 'b'\]", back_to_reward, model, turned)
-
-
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1])
@@ -280,15 +193,6 @@ def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
     display = display_class(found).plot(kind="heatmap", measure="effect_size")
     assert display.leading(0, "effect_size").tolist() == [1, 0]
     assert display.image_.get_clim()[1] == pytest.approx(found.effect[0, 1])
-
-
-def test_bad_input(fitted):
-    pipeline, X = fitted
-    with pytest.raises(ValueError, match="last step is LinearRegression"):
-        back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
-    refuses(r"X has 5 features; expected 6", back_to_reward, pipeline, X[:, :5])
-    with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
-        back_to_reward(pipeline, X, groups={"a": []})
 
 
 # The picture.

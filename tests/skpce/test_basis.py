@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from scipy.stats import norm, uniform, vonmises
 
-from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
+from skpce import PolynomialChaosFeatures
 from skpce._basis.basis import PolynomialBasis, Truncation, sort_graded
 from skpce._input_laws.families import NormalLaw
-from tests.shared import cases, refuses, ridge_pce
+from tests.shared import cases, refuses
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 5, 12, 30])
@@ -56,21 +56,6 @@ def test_frames_carry_the_names_of_the_terms(container, rng):
     assert list(frame.columns) == ["1", "He1(x0)", "He1(x1)", "He2(x0)", "He2(x1)"]
     assert list(frame.columns) == features.get_feature_names_out().tolist()
     assert_array_equal(frame.to_numpy(), plain)
-
-
-class ContrastLaw(NormalLaw):
-    """A category of the levels 0, 1, 2 with contrasts that are easy to know."""
-
-    polynomial = "C"
-    is_polynomial = False
-    table = np.array([[1.0, 1.0, 1.0], [-1.0, 0.5, 3.0], [0.2, 7.0, -2.0]])
-
-    @property
-    def largest_degree(self):
-        return 2.0
-
-    def evaluate(self, column, degree):
-        return self.table[: degree + 1, column.astype(int)]
 
 
 def direct_products(multi_indices, X):
@@ -136,26 +121,6 @@ def test_blocks_are_the_whole(name, max_entries, points):
     assert_allclose(found, whole, rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.parametrize("n_targets", [1, 3])
-@pytest.mark.parametrize("name", SETS)
-def test_prediction_by_blocks(name, n_targets, points):
-    basis = basis_of(name)
-    design = basis.evaluate(points)
-    shape = (n_targets, design.shape[1])
-    coefficients = np.random.default_rng(0).normal(size=shape)
-    found = basis.combine(points, coefficients)
-    assert found.shape == (len(points), n_targets)
-    assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
-
-
-def test_prediction_by_blocks_warns_once():
-    X = np.linspace(0, 1, 9)[:, np.newaxis]
-    pce = ridge_pce(distribution="uniform").fit(X, X[:, 0])
-    with pytest.warns(InputOutsideSupportWarning) as record:
-        pce.predict(np.full((2**18, 1), 2.0))
-    assert len(record) == 1
-
-
 @pytest.mark.parametrize("feature", [0, 1, 2])
 @pytest.mark.parametrize("name", SETS)
 def test_derivatives_are_central_differences(name, feature, points):
@@ -168,42 +133,6 @@ def test_derivatives_are_central_differences(name, feature, points):
     assert_allclose(slopes, expected / 2e-5, rtol=1e-6, atol=1e-7)
     without = basis.multi_indices[:, feature] == 0
     assert np.all(slopes[:, without] == 0.0)
-
-
-def test_contrasts_are_looked_up_and_count_one(rng):
-    X = np.column_stack([rng.normal(size=20), rng.integers(0, 3, size=20)])
-    laws = [NormalLaw(0, 1), ContrastLaw(0, 1)]
-    multi_indices = np.array([[0, 0], [1, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 0]])
-    basis = PolynomialBasis(laws, multi_indices)
-    level = X[:, 1].astype(int)
-    design = basis.evaluate(X)
-    assert_allclose(design[:, 3], ContrastLaw.table[2, level])
-    assert_allclose(design[:, 5], X[:, 0] * ContrastLaw.table[2, level])
-    assert basis.degrees.tolist() == [0, 1, 1, 1, 2, 2, 2]
-    names = ["1", "He1(a)", "C1(b)", "C2(b)", "He1(a)*C1(b)", "He1(a)*C2(b)", "He2(a)"]
-    assert basis.names(["a", "b"]) == names
-
-
-def test_no_rows_evaluate_to_no_rows():
-    basis = PolynomialChaosFeatures(2, distribution="normal").fit(np.eye(3, 2)).basis_
-    assert basis.evaluate(np.empty((0, 2))).shape == (0, 6)
-    assert basis.combine(np.empty((0, 2)), np.ones((4, 6))).shape == (0, 4)
-
-
-def test_inputs_of_one_distribution_are_evaluated_as_each_alone():
-    shared, other = NormalLaw(0.0, 1.0), NormalLaw(1.0, 2.0)
-    rows = [[0, 0, 0, 0], [1, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [2, 0, 1, 3]]
-    basis = PolynomialBasis([shared, shared, other, shared], np.array(rows))
-    X = np.random.default_rng(0).normal(size=(9, 4))
-    design, slopes = basis.evaluate(X), basis.differentiate(X, 0)
-    tables = [law.evaluate(X[:, i], 3) for i, law in enumerate(basis.laws)]
-    of_first = shared.differentiate(X[:, 0], 3)
-    for column, row in enumerate(rows):
-        factors = [tables[i][k] for i, k in enumerate(row)]
-        expected = np.prod(factors, axis=0)
-        assert_allclose(design[:, column], expected, rtol=1e-14)
-        expected = np.prod([of_first[row[0]], *factors[1:]], axis=0)
-        assert_allclose(slopes[:, column], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("column", [0, 1, 2])

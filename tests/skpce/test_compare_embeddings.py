@@ -14,11 +14,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import Result, compare_embeddings, verdict
+from skpce.inspection import compare_embeddings, verdict
 from skpce.inspection._ensembles.compare_embeddings import _InnerFolds
 from skpce.metrics import aitchison_scorer
 from tests.shared import cases, refuses, ridge_surrogate
@@ -186,18 +185,6 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     assert not any(named)
 
 
-@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
-def test_no_seed_and_no_order_of_rows_matters(order):
-    X, y = quiet_and_loud(40)
-    each = {"projection": GaussianRandomProjection()}
-    grid = {"dimensions": (2,), "degrees": (1,), "cv": 3, "inner_cv": 2}
-    one = compare_embeddings(each, X, y, surrogate=surrogate(), **grid)
-    two = compare_embeddings(each, X[order], y[order], surrogate=surrogate(), **grid)
-    assert_allclose(one.scores, two.scores)
-    assert_allclose(one.q2, two.q2)
-    assert each["projection"].random_state is None
-
-
 def test_replicates_and_groups_stay_together_in_inner_folds():
     X = quiet_and_loud(20)[0]
     setting = np.repeat(np.arange(20), 3)
@@ -246,21 +233,6 @@ def test_kinds_of_candidates(X, y):
     assert found["fixed"].pipeline[-1].step_names_ == ("a", "b")
     names = tuple(f"entry{i}" for i in range(4))
     assert found["as it is"].verdict.input_names == names
-
-
-def test_tables_and_words(found):
-    assert isinstance(found, Result)
-    assert found.candidate_names == ("PCA", "PLS", "best of all")
-    assert [one.candidate for one in found.candidates] == ["PCA", "PLS"]
-    frame = found.to_frame()
-    names = np.repeat(["PCA", "PLS", "best of all"], 2)
-    assert frame["candidate"].tolist() == names.tolist()
-    assert frame["step"].tolist() == ["a", "b"] * 3
-    assert_allclose(frame["q2"][2:4], found["PLS"].q2)
-    assert found.settings_frame()["mean_score"].max() == found.best.score
-    assert "chosen anew in each outer fold" in str(found)
-    with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
-        found["ICA"]
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")

@@ -91,15 +91,6 @@ def test_a_component_below_zero_is_pooled_with_the_error(rng):
     assert_allclose(found.variance[[0, 2]], one.variance, rtol=1e-9)
 
 
-def test_fixed_factors_are_taken_out():
-    table = unbalanced(1)
-    shifted = table | {"score": table["score"] + 50 * (table["model"] == "b")}
-    options = {"random": ["item", "prompt"], "fixed": ["model"]}
-    one, two = (components(t, "score", **options) for t in (table, shifted))
-    assert_allclose(one.variance, two.variance, rtol=1e-8)
-    assert_allclose(one.p_value, two.p_value, rtol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_components_of_unbalanced_tables_are_without_bias(exact, monkeypatch):
@@ -198,18 +189,6 @@ def test_nested_factors_under_names_of_their_own_or_with_the_one_above():
     assert again == pytest.approx(one.standard_error())
 
 
-def test_the_standard_error_is_that_of_means_of_new_evaluations():
-    found = components(simulated(6), "score", random=["item", "prompt"])
-    item, prompt, error = found.variance
-    expected = np.sqrt(item / 60 + prompt / 8 + error / 480)
-    assert found.standard_error({"item": 60, "prompt": 8}) == pytest.approx(expected)
-    assert found.standard_error({}) == pytest.approx(found.standard_error())
-    assert_allclose(
-        found.of_error * found.mean_standard_error**2,
-        [item / 30, prompt / 5, error / 150],
-    )
-
-
 def test_sizes_are_the_smallest_that_reach_a_standard_error():
     found = components(simulated(7), "score", random=["item", "prompt"])
     sizes = found.sizes_for(0.2)
@@ -223,32 +202,6 @@ def test_sizes_are_the_smallest_that_reach_a_standard_error():
     assert found.standard_error(few) <= 0.25
     with pytest.raises(ValueError, match=r"cannot be reached.*at least"):
         found.sizes_for(0.001, at_most={"prompt": 10})
-
-
-def test_rows_without_a_score_and_order_of_rows_make_no_difference():
-    table = simulated(8)
-    rows = np.random.default_rng(0).permutation(150)
-    shuffled = {name: values[rows] for name, values in table.items()}
-    more = {name: np.r_[v, v[:3]] for name, v in shuffled.items()}
-    more["score"] = np.r_[shuffled["score"], np.full(3, np.nan)]
-    one = components(table, "score", random=["item", "prompt"])
-    two = components(more, "score", random=["item", "prompt"])
-    assert_allclose(one.variance, two.variance)
-    assert_allclose(one.variance_high, two.variance_high)
-    assert two.n_rows == 150
-
-
-def test_a_file_of_labels_is_read(tmp_path):
-    lines = ["item,prompt,right"]
-    rng = np.random.default_rng(9)
-    for i in range(12):
-        easy = rng.random() < 0.5
-        right = rng.random(3) < (0.9 if easy else 0.2)
-        lines += [f"q{i},{p},{int(r)}" for p, r in zip("abc", right, strict=True)]
-    (tmp_path / "runs.csv").write_text("\n".join(lines))
-    found = components(tmp_path / "runs.csv", "right", random=["item", "prompt"])
-    assert found.component_names == ("item", "prompt", "residual")
-    assert found["item"].supported
 
 
 @cases(

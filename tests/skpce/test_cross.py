@@ -1,8 +1,8 @@
 """The same figures from other libraries, which the extra ``oracle`` installs.
 
 Least squares on the same design by chaospy and OpenTURNS, indices by sampling of SALib,
-the dip by diptest, scores of forecasts by scoringrules. Indices by sampling of scipy
-are in test_sobol.py, log-ratios by composition-stats in test_log_ratio.py.
+the dip by diptest, scores of forecasts by scoringrules; log-ratios by
+composition-stats are in test_log_ratio.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -27,11 +26,9 @@ from skpce.plotting import (
     StepVarianceDisplay,
 )
 from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
-from tests.skpce.pictures import STEPS, assert_legible, displays, make_verdict
+from tests.skpce.pictures import STEPS, displays, make_verdict
 
 plt = pytest.importorskip("matplotlib.pyplot")
-
-HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
 
 
 @pytest.fixture(scope="module")
@@ -240,33 +237,6 @@ def test_policies_of_a_step_stand_beside_the_surrogate(y, pipeline):
     assert display.ax_.get_xlim()[0] < 0 < display.ax_.get_xlim()[1]
 
 
-def test_masked_parts_are_not_drawn(X, y):
-    y = np.insert(y, 1, 0.0, axis=1)
-    model = ridge_surrogate(1, steps=(4, 2, 4)).fit(X, y)
-    display = PolicyDistributionDisplay.from_estimator(model, y)
-    assert display.part_names == ["0", "2", "3"]  # 1 is masked
-    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
-    assert ticks == ["0", "2", "3"]
-
-
-def test_long_names_of_parts_are_rows_that_do_not_overlap():
-    names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
-    y = np.full((4, 12), 1 / 12)
-    display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
-    assert len(display.plot().ax_.get_yticklabels()) == 12
-    assert_legible(display.figure_)
-
-
-def test_sobol_of_a_regressor(regressor):
-    _, pce = regressor
-    display = SobolDisplay.from_fit(pce)
-    assert display.step_names == ["y0", "y1"]
-    assert_allclose(display.shares.sum(axis=1), 1)
-    explained = 1 - pce.unexplained_share_[:, np.newaxis]
-    assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
-    assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
-
-
 def test_a_heat_map_has_the_shares(fitted):
     found = make_verdict()
     heat = SobolDisplay.from_estimator(fitted, verdict=found, kind="heatmap")
@@ -275,27 +245,6 @@ def test_a_heat_map_has_the_shares(fitted):
     ticks = [label.get_text() for label in heat.ax_.get_yticklabels()]
     assert ticks == ["first", "second *", "third"]
     assert heat.ax_.get_title(loc="left") == "* not attributable"
-
-
-def test_keywords_go_to_matplotlib(fitted, pipeline):
-    bars = SobolDisplay.from_estimator(fitted, height=0.3).bars_
-    assert bars[0][0].get_height() == pytest.approx(0.3)
-    heat = SobolDisplay.from_estimator(fitted, kind="heatmap", cmap="Greys")
-    assert heat.image_.get_cmap().name == "Greys"
-    lines = MainEffectsDisplay.from_estimator(fitted, linewidth=7).lines_
-    assert lines[0][0].get_linewidth() == 7
-
-
-@pytest.mark.parametrize("kind", ["stacked", "heatmap"])
-def test_hostile_names_are_drawn_as_they_stand(kind):
-    display = SobolDisplay(
-        np.full((2, 4), 0.2), [0.1, np.nan], HOSTILE[:2], HOSTILE, supported=[0, 1]
-    )
-    display.plot(kind=kind).figure_.canvas.draw()
-    drawn = [text.replace("\\$", "$") for text in texts(display.figure_)]
-    drawn = [text.replace("\n", " ") for text in drawn]
-    for name in HOSTILE[:3]:
-        assert any(name in text for text in drawn)
 
 
 def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():
@@ -478,18 +427,6 @@ def test_convergence_of_a_pipeline(simulate):
 
 
 # What is refused.
-
-
-def test_other_estimators_are_refused(X, y, regressor):
-    linear = LinearRegression().fit(X, y)
-    words = r"ends in LinearRegression\(\); expected a fitted"
-    refuses(words, SobolDisplay.from_estimator, linear)
-    refuses(words, ConvergenceDisplay.from_estimator, linear, X, y)
-    with pytest.raises(ValueError, match="expected a fitted Compositional"):
-        PolicyDistributionDisplay.from_estimator(regressor[1], y)
-    with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
-        StepVarianceDisplay.from_estimator(regressor[1], y)
-    assert plt.get_fignums() == []
 
 
 def test_bad_arguments_are_named(X, y, fitted, regressor):

@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 
 import skpce
 from skpce import PolynomialChaosRegressor
-from skpce._fonts import label
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
@@ -23,7 +22,6 @@ from skpce.plotting import (
     StepVarianceDisplay,
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color
-from skpce.plotting._value_of_information import spread_apart
 from tests.shared import cases, refuses, ridge_surrogate
 from tests.skpce.pictures import (
     ALIKE,
@@ -146,38 +144,12 @@ def test_no_text_is_cut_or_lies_on_another(name):
     assert_legible(PICTURES[name]().figure_)
 
 
-def test_names_that_differ_in_their_middle_stay_different():
-    for display in (sobol("heatmap", ALIKE, ALIKE), embedding(6, None, ALIKE)):
-        for ticks in (display.ax_.get_xticklabels(), display.ax_.get_yticklabels()):
-            texts = [text.get_text() for text in ticks]
-            assert len(set(texts)) == len(texts)
-    legend = display.axes_[1].get_legend().get_texts()
-    assert ["2th" in text.get_text() for text in legend].index(True) == 2
-
-
 def test_a_legend_keeps_what_was_drawn_before():
     _, ax = plt.subplots()
     ax.plot([0, 1], [0, 1], label="$x^2$")
     CoverageDisplay([0.5, 0.9], {"mine": [0.4, 0.8]}).plot(ax)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["$x^2$", "nominal", "mine"]
-
-
-def test_numbers_stay_in_their_cells():
-    display = embedding(10)
-    ax = display.ax_
-    assert len(ax.texts) == 100
-    display.figure_.canvas.draw()
-    cell = ax.get_window_extent().width / 10
-    assert max(text.get_window_extent().width for text in ax.texts) < cell
-    assert len(embedding(20).ax_.texts) == 0  # too narrow for any
-
-
-def test_a_word_longer_than_the_line_is_cut_not_dropped():
-    assert label("x" * 40, 24, 1) == "x" * 10 + " … " + "x" * 10
-    assert label("yield of reaction number 118", 20, 1) == "yield of … mber 118"
-    assert label("two words", 24, 1) == "two words"
-    assert label("short " + "x" * 90, 20, 2) == "short\n… " + "x" * 18
 
 
 @cases(("n_inputs", "least"), (8, 15), (10, 15), (20, 8))
@@ -291,30 +263,6 @@ def test_bars_of_probabilities_end_at_0_and_1():
 # Data that do not belong to the surrogate.
 
 
-def test_policies_of_other_columns_are_refused(X, y):
-    pandas = pytest.importorskip("pandas")
-    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
-    frame = pandas.DataFrame(y, columns=columns)
-    model = ridge_surrogate(1).fit(X, frame)
-    turned = frame[columns[1::-1] + columns[2:]]
-    calls = [
-        lambda given: StepVarianceDisplay.from_estimator(model, given),
-        lambda given: PolicyDistributionDisplay.from_estimator(model, given),
-        lambda given: CoverageDisplay.from_estimator(model, X, given),
-    ]
-    for call in calls:
-        refuses("Column 0 of y is 'first__b'; expected", call, turned)
-        refuses(r"y has shape \(60, 8\); expected \(60", call, y[:, :8])
-        refuses("y has infinite entries", call, np.where(y > 0.5, np.inf, y))
-    assert plt.get_fignums() == []
-    StepVarianceDisplay.from_estimator(model, y)  # no names to compare
-
-
-def test_crowded_labels_stay_centred_on_their_nodes():
-    assert_allclose(spread_apart([1.0, 0.9, 0.3], 0.2), [1.05, 0.85, 0.3])
-    assert spread_apart([], 0.2).size == 0
-
-
 def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic(rng):
     n = 80
     kinds = np.array(["adam", "rmsprop", "sgd", "adagrad"])[rng.integers(4, size=n)]
@@ -341,25 +289,3 @@ def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic(rng):
     assert names["rate (log scale)"].get_xscale() == "log"
     shown = [text.get_text() for text in names["kind"].get_xticklabels()]
     assert shown == ["adagrad", "adam", "rmsprop", "sgd"]
-
-
-@pytest.mark.parametrize("kind", ["answer", "result", "indices"])
-def test_no_legend_is_cut_on_400_pixels(kind, rng):
-    X = rng.uniform(size=(60, 4))
-    answer = skpce.explain(X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=60))
-    drawn = {
-        "answer": lambda: answer.plot().figure,
-        "result": lambda: answer.model.expansion_.plot().figure,
-        "indices": lambda: SobolDisplay.from_estimator(answer.model).figure_,
-    }
-    figure = drawn[kind]()
-    figure.set_dpi(100)
-    figure.set_size_inches(4.0, figure.get_size_inches()[1])
-    figure.canvas.draw()
-    legends = [ax.get_legend() for ax in figure.axes if ax.get_legend()]
-    legends += figure.legends
-    assert legends
-    for legend in legends:
-        box = legend.get_window_extent()
-        assert -1 <= box.x0 < box.x1 <= 401
-        assert -1 <= box.y0 < box.y1 <= figure.bbox.y1 + 1

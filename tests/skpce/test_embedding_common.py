@@ -6,17 +6,15 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpce import LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
-from skpce.inspection import verdict
-from tests.shared import STRICT, printed_by, refuses, ridge_surrogate
+from tests.shared import STRICT, printed_by, refuses
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
@@ -73,17 +71,6 @@ def test_same_seed_same_numbers_whatever_torch_has_drawn(estimator, X):
     ]
     first, second = (each.fit_transform(X) for each in estimators)
     assert np.abs(first - second).max() > 1e-6
-
-
-@pytest.mark.parametrize("estimator", SEEDED, ids=repr)
-def test_threads_of_torch_are_as_before(estimator, X):
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        clone(estimator).fit(X).transform(X)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
@@ -145,21 +132,6 @@ def test_pls_of_a_constant_explains_nothing(X):
     fitted = PLSTransformer(2).fit(X, np.ones((len(X), 2)))
     assert_array_equal(fitted.transform(X), 0)
     assert fitted.n_iter_ == 0
-
-
-@pytest.mark.slow
-def test_pls_of_policies_looks_at_their_log_ratios(simulate):
-    inputs, y = simulate(n_members=60, noise=0.1)
-    steps = (3, 2, 4)
-    X = np.hstack([inputs, np.random.default_rng(1).normal(size=(60, 5))])
-    log_ratios = LogRatioTransformer(steps=steps)
-    embedding = PLSTransformer(3, target_transformer=log_ratios)
-    scores = embedding.fit_transform(X, y)
-    reference = PLSRegression(3).fit(X, clone(log_ratios).fit_transform(y))
-    assert_allclose(scores, reference.transform(X), rtol=1e-12)
-    pipeline = make_pipeline(embedding, ridge_surrogate(1, steps=steps))
-    found = verdict(pipeline, X, y)
-    assert found.steps[0].q2 > 0.25
 
 
 def test_columns_whose_mean_is_not_their_value_to_the_last_bit():

@@ -66,12 +66,6 @@ def test_very_many_equal_actions():
     assert found == pytest.approx(2 * norm.cdf(scale / 2) - 1, abs=0.005)
 
 
-def test_large_noise_chooses_one_action():
-    mean = np.array([0.6, 0.3, 0.1])
-    found, error = of_mean(mean, 45.0, n_draws=20_000)
-    assert abs(found - (1 - np.square(mean).sum())) < 0.02 + 4 * error
-
-
 @pytest.mark.parametrize("scale", [0.2, 1.0, 3.0])
 def test_members_with_equal_noise_have_no_excess(scale):
     centres = ([3, 0, 0], np.zeros(20), np.linspace(0, -300, 30))
@@ -113,17 +107,6 @@ def test_fragility_is_at_most_the_contestedness():
         assert found.total_variation[0] <= found.contestedness[0] + 1e-12
         expected = policy_fragility(y).total_variation
         assert_allclose(found.total_variation, expected, rtol=1e-12)
-
-
-def test_a_weight_is_a_number_of_copies():
-    y = equal_noise([np.zeros(4), [2, 0]], 1.0, n_members=6)
-    weights = [1, 2, 1, 3, 1, 1]
-    found = excess_fragility(y, steps=(4, 2), sample_weight=weights, random_state=0)
-    copies = excess_fragility(
-        np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
-    )
-    for name, values in found.columns.items():
-        assert_allclose(values, copies.columns[name], rtol=1e-6)
 
 
 def test_steps_without_choice_or_difference():

@@ -10,7 +10,6 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
-from sklearn.exceptions import NotFittedError
 
 from skpce import Expansion, InputOutsideSupportWarning, PolynomialChaosRegressor
 from tests.shared import cases, refuses
@@ -42,12 +41,6 @@ def function(X):
 def model():
     X = draw(200)
     return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X))
-
-
-@pytest.fixture(scope="module")
-def single():
-    X = draw(200)
-    return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X)[:, 0])
 
 
 def rule(i, n_nodes=8):
@@ -94,17 +87,6 @@ def test_marginals_average_over_the_other_inputs(model, features):
     assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
 
-def test_shapes_follow_y(model, single):
-    X = draw(20, seed=1)
-    for fit, shape in ((model, (3,)), (single, ())):
-        assert fit.conditional_expectation(X, 0).shape == (20, *shape)
-        assert fit.main_effects(X).shape == (20, 3, *shape)
-        assert fit.gradient(X).shape == (20, *shape, 3)
-    assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
-    assert_allclose(single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9)
-    assert model.sobol_index(np.int64(1)).tolist() == model.sobol_index([1]).tolist()
-
-
 def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
     X = draw(4)
     X[0, 1] = 50.0  # outside [-1, 2]
@@ -145,19 +127,6 @@ def test_unknown_inputs_are_refused(model, features, message):
     for call in (*indices, model.marginal):
         refuses(message, call, features)
     refuses(message, model.conditional_expectation, draw(3), features)
-
-
-@cases(
-    ("name", "arguments"),
-    *((f"{name}_indices", ()) for name in ("interaction", "aggregated_sobol")),
-    *((name, ()) for name in ("moments", "shapley_effects", "sobol_frame")),
-    *((name, (0,)) for name in ("sobol_index", "marginal")),
-    *((name, ([[0.0]],)) for name in ("gradient", "main_effects")),
-    ("conditional_expectation", ([[0.0]], 0)),
-)
-def test_nothing_is_known_before_fit(name, arguments):
-    with pytest.raises(NotFittedError):
-        getattr(PCE(), name)(*arguments)
 
 
 def test_gradient_of_a_polynomial_is_known(model):
@@ -208,31 +177,9 @@ def test_frame_of_pairs(model):
 
 
 def test_frame_with_intervals(model):
-    class Interval:
-        first_order = np.arange(18.0).reshape(2, 3, 3)
-        total_order = 100 + first_order
-
-    class WithIntervals(PCE):
-        def sobol_interval(self, confidence_level):
-            assert confidence_level == 0.8
-            return Interval
-
-    other = WithIntervals(3, distribution=LAWS, solver="ols")
-    frame = other.fit(draw(200), function(draw(200))).sobol_frame(order=2, ci=0.8)
-    singles = frame[frame["order"] == 1]
-    bounds = [*Interval.total_order, *Interval.first_order]
+    frame = model.sobol_frame(order=2, ci=0.8)
+    singles, pairs = (frame[frame["order"] == order] for order in (1, 2))
+    assert (singles["low"] <= singles["high"]).all()
+    assert (singles["first_low"] <= singles["first_high"]).all()
     names = ["low", "high", "first_low", "first_high"]
-    assert_array_equal(singles[names], np.reshape(bounds, (4, 9)).T)
-    assert frame.loc[frame["order"] == 2, names].isna().all(axis=None)
-
-
-def test_frame_without_terms_has_a_row_per_input():
-    frame = PCE(0).fit(draw(20), draw(20)[:, 0]).sobol_frame(order=2)
-    assert frame["input"].tolist() == ["x0", "x1", "x2"]
-    assert not frame["total_order"].any()
-
-
-@pytest.mark.parametrize("order", [0, 1.5, True])
-def test_orders_are_checked(model, order):
-    refuses("'order' parameter of sobol_frame", model.sobol_frame, order=order)
-    refuses("'max_order' parameter of inter", model.interaction_indices, order)
+    assert pairs[names].isna().all(axis=None)

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpce import CompositionalPCESurrogate, Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
-from skpce._expansion.expansion import partial_variances, shares
 from skpce._input_laws.families import NormalLaw
 from tests.shared import (
     agree,
@@ -98,15 +97,6 @@ def test_all_figures_speak_of_groups():
         assert_allclose(getattr(whole, name), getattr(alone, name)[0])
 
 
-def test_without_groups_each_output_stands_alone():
-    expansion = random_expansion()
-    found = expansion.sobol_indices()
-    expected = shares(*partial_variances(expansion.coefficients, MULTI_INDICES))
-    assert_array_equal(found.total_order, expected.total_order)
-    again = expansion.grouped([0, 0, 1, 1]).grouped(None).sobol_indices()
-    assert_array_equal(again.total_order, expected.total_order)
-
-
 def test_linear_images_have_linear_values():
     expansion = random_expansion()
     matrix = np.random.default_rng(2).normal(size=(2, 4))
@@ -176,16 +166,6 @@ def test_parts_that_do_not_fit_are_refused(options, message):
     refuses(message, Expansion, BASIS, np.zeros((2, 3)))
 
 
-@cases(
-    ("X", "message"),
-    (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
-    (np.full((2, 3), np.nan), "X contains NaN"),
-    ([["a", "b", "c"]], "X holds text"),
-)
-def test_bad_inputs_are_refused(X, message):
-    refuses(message, random_expansion(), X)
-
-
 ESTIMATORS = [
     ridge_pce(2),
     PolynomialChaosRegressor(),
@@ -217,18 +197,6 @@ def test_indices_are_fitted_attributes(estimator):
         page = model._repr_html_()
         assert "sobol_indices_" in page
         assert "expansion_" in page
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_a_fit_computes_no_indices(estimator, monkeypatch):
-    def refuse(*args):
-        raise AssertionError("indices were computed in fit")
-
-    monkeypatch.setattr("skpce._expansion.expansion.partial_variances", refuse)
-    model = fitted(estimator)
-    model.predict(data()[0])
-    with pytest.raises(AssertionError, match="were computed"):
-        model.feature_importances_  # noqa: B018
 
 
 def test_a_wrong_keyword_is_reported_with_the_method():

@@ -16,12 +16,10 @@ from skpce._basis.basis import Truncation
 from skpce._expansion.problem import change_of_basis, sample_extremes
 from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
-from skpce.decision import value_of_information
 from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
-from skpce.metrics import coverage_interval, crps_score, excess_fragility
-from skpce.plotting import ConvergenceDisplay, MainEffectsDisplay
-from tests.shared import OLS, agree, cases, refuses, ridge_pce, ridge_surrogate
+from skpce.metrics import coverage_interval, crps_score
+from tests.shared import OLS, agree, refuses, ridge_pce, ridge_surrogate
 
 
 @pytest.fixture
@@ -226,22 +224,6 @@ def test_degrees_and_moments_that_need_too_much_memory(X, y, monkeypatch):
     refuses(r"moments needs about .* products of t", wide.moments)
 
 
-def test_a_million_repeats_of_a_fit_end_after_hours(X, y):
-    """A sweep of the fuzz suite."""
-    pytest.importorskip("matplotlib")
-    model, many = ridge_pce(1).fit(X, y), 10**6
-    both = np.column_stack([y, -y])
-    message = r"'n_resamples' .* 200000\]. Got 1000000"
-    refuses(message, value_of_information, model, X, both, n_resamples=many)
-    policies = [[0.2, 0.8], [0.6, 0.4]]
-    message = r"'n_draws' .* 200000\]. Got 1000000"
-    refuses(message, excess_fragility, policies, steps=(2,), n_draws=many)
-    display = ConvergenceDisplay.from_estimator
-    refuses(r"'n_repeats' .* 200000", display, model, X, y, n_repeats=many)
-    display = MainEffectsDisplay.from_estimator
-    refuses(r"'n_points' .* 10000", display, model, X, n_points=many)
-
-
 def test_pairs_of_an_expansion_without_listed_terms():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 100))
@@ -269,17 +251,6 @@ def test_digits_in_data(where, X, y):
     given[where] = given[where].astype(object)
     given[where][(0, 0) if where == "X" else 0] = HUGE
     refuses(f"{where} holds an integer .* 400 digits", ridge_pce(1).fit, **given)
-
-
-@cases(
-    ("name", "value"),
-    *(("degree", HUGE), ("distribution", (0, HUGE)), ("alphas", [HUGE])),
-    ("interaction_order", HUGE),
-    ids=["degree", "distribution", "alphas", "interaction_order"],
-)
-def test_digits_in_parameters(X, y, name, value):
-    model = PolynomialChaosRegressor(**{"degree": 1, name: value})
-    refuses(f"'{name}' parameter", model.fit, X, y)
 
 
 def test_masks_inside_lists(X, y):

@@ -19,13 +19,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from skpce import (
     CompositionalPCESurrogate,
     FailedSamplesWarning,
-    load_model,
-    save_model,
 )
-from skpce.ensembles import Ensemble
-from skpce.inspection import modes_test, verdict
-from skpce.sample_size import required_ensemble_size
-from tests.shared import agree, cases, inside, refuses, ridge_pce, ridge_surrogate
+from skpce.inspection import verdict
+from tests.shared import cases, inside, refuses, ridge_pce, ridge_surrogate
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -85,15 +81,6 @@ def test_each_step_is_that_of_the_members_that_have_it(data, parameters, step):
     rows = found.coordinate_steps_ == k
     assert_allclose(found.sobol_indices_[rows], one.sobol_indices_, **close)
     assert_allclose(found.diagnostics_.loo_q2[k], one.diagnostics_.loo_q2[0], **close)
-
-
-def test_many_parts_are_mapped_as_few(rng):
-    X = rng.normal(size=(30, 1))
-    y = np.hstack([softmax(rng.normal(size=(30, n)), axis=1) for n in (200, 80)])
-    y[:9, 200:] = np.nan
-    found = CompositionalPCESurrogate(1, steps=(200, 80), **FROZEN).fit(X, y)
-    one = CompositionalPCESurrogate(1, **FROZEN).fit(X[9:], y[9:, 200:])
-    assert_allclose(found.predict(X)[:, 200:], one.predict(X), rtol=1e-10)
 
 
 def test_the_warning_names_steps_and_members(X, y):
@@ -201,47 +188,6 @@ def test_a_step_that_members_lack_is_left_out_of_scores(data):
         surrogate.score(X, np.full_like(y, np.nan))
 
 
-def test_a_model_file_holds_what_was_missing(data, tmp_path):
-    surrogate = whole(data)
-    save_model(surrogate, tmp_path / "model.npz")
-    again = load_model(tmp_path / "model.npz")
-    bounds = [f.predict_interval(data[0], random_state=0) for f in (surrogate, again)]
-    assert_array_equal(*bounds)
-    agree(again, surrogate, "step_unexplained_share_", rtol=0)
-
-
-def test_frames_with_missing_values_are_read(data):
-    X, y = data
-    names = [f"{step}__{k}" for step, n in STEPS.items() for k in range(n)]
-    frame = pd.DataFrame(y, columns=names).convert_dtypes()
-    found = CompositionalPCESurrogate(2, **FROZEN).fit(X, frame)
-    assert_array_equal(found.predict(X), whole(data).predict(X))
-    items = np.stack([y[:, 3:5], y[:, 3:5]], axis=1)
-    items[20, 1] = np.nan
-    assert ridge_surrogate(2).fit(X, items).steps_ == (2, 2)
-
-
-@pytest.mark.filterwarnings("ignore:.*the bound says nothing:UserWarning")
-def test_a_sample_size_is_that_of_the_members_of_a_step(data):
-    one = required_ensemble_size(alone(data, "second"))
-    found = required_ensemble_size(whole(data))
-    assert_allclose(found.noise_variance[1], one.noise_variance[0])
-
-
-def test_modes_are_those_of_the_members_that_have_the_step(rng):
-    X = rng.normal(size=(80, 2))
-    logit = 4 * np.tanh(3 * X[:, 0])
-    y = np.hstack([softmax(np.c_[logit, 0 * logit], axis=1)] * 2)
-    y[:20, 2:] = np.nan
-    found = modes_test(ridge_surrogate(1, steps=(2, 2)).fit(X, y), action=0)
-    one = ridge_surrogate(1).fit(X[20:], y[20:, 2:])
-    other = modes_test(one, action=0)
-    assert found.bimodal == (True, True)
-    for name in ("dip", "lower", "upper", "upper_share", "rule_accuracy"):
-        assert getattr(found, name)[1] == getattr(other, name)[0]
-    assert found.rule[1] == other.rule[0]
-
-
 @pytest.mark.slow
 def test_a_verdict_judges_each_step_by_the_members_that_have_it(data):
     X, y = data
@@ -276,20 +222,6 @@ def test_probabilities_with_failures_are_still_probabilities(X, y):
     assert_array_equal(found.members, [58])
 
 
-@pytest.mark.slow
-def test_a_verdict_takes_what_an_ensemble_knows_of_its_order(rng):
-    X = np.cumsum(rng.normal(size=(60, 2)), axis=0)
-    y = np.cumsum(rng.normal(size=60)) + X[:, 0]
-    model = ridge_pce(1)
-    frames = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame({"y": y})
-    runs = Ensemble(*frames, ("normal", "normal"), order=False)
-    found = verdict(model, runs)
-    assert str(found) == str(verdict(model, *frames, order=False))
-    own = verdict(model, runs, order=np.arange(60))
-    assert str(own) == str(verdict(model, *frames, order=np.arange(60)))
-    assert str(own) != str(found)
-
-
 def test_what_needs_joint_residuals_is_refused(data):
     surrogate, level = whole(data), "trajectory"
     refuses("no joint residuals of steps that diff", surrogate.sample, 3)
@@ -314,12 +246,6 @@ def test_members_that_lack_the_same_steps_are_one_part(rng):
         lambda fit: fit.predict_interval(X, joint="trajectory", random_state=0).lower,
     ):
         assert_allclose(read(found), read(one), rtol=1e-9)
-
-
-def test_partial_fit_refuses_failed_members(X, y):
-    mask = np.ones(10, dtype=bool)
-    model = CompositionalPCESurrogate(2, steps=STEPS, mask=mask, **FROZEN)
-    refuses(r"Input y contains NaN; .* that failed out", model.partial_fit, X, y)
 
 
 @pytest.mark.parametrize("use", ["fit", "verdict", "amalgamated"])

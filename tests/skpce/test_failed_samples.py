@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from skpce import FailedSamplesWarning, PolynomialChaosRegressor, load_model, save_model
-from skpce.inspection import verdict
-from tests.shared import OLS, agree, cases, refuses, ridge_pce
+from skpce import FailedSamplesWarning, PolynomialChaosRegressor
+from tests.shared import cases, refuses, ridge_pce
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -47,23 +45,6 @@ def test_each_target_is_that_of_its_own_samples(X, y, solver, target):
     assert_allclose(np.array(found)[:, :, target], expected)
 
 
-def test_distributions_are_learned_from_all_samples(X, y):
-    incomplete = ridge_pce(2).fit(X, y)
-    complete = ridge_pce(2).fit(X, np.nan_to_num(y))
-    for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
-        assert (one.location, one.scale) == (two.location, two.scale)
-
-
-@pytest.mark.parametrize("method", ["residual", "bootstrap"])
-def test_intervals_and_corrections_are_those_of_the_parts(X, y, method):
-    pce = PolynomialChaosRegressor(2, **OLS).fit(X, y)
-    interval = pce.sobol_interval(method=method, random_state=0)
-    assert np.isfinite(interval.total_order).all()
-    total = pce.total_sobol_indices_
-    inside = (interval.total_order[0] <= total) & (total <= interval.total_order[1])
-    assert inside.mean() > 0.8
-
-
 def test_the_warning_names_targets_and_samples(X, y):
     with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
         ridge_pce(2).fit(X, y)
@@ -71,16 +52,6 @@ def test_the_warning_names_targets_and_samples(X, y):
         make_pipeline(PCA(2), PolynomialChaosRegressor()).fit(X, y[:, 1])
     with warnings.catch_warnings(action="error"):
         ridge_pce(2).fit(X, np.nan_to_num(y))
-
-
-def test_a_model_file_holds_what_was_missing(X, y, tmp_path):
-    pce = ridge_pce(2).fit(X, y)
-    save_model(pce, tmp_path / "model.npz")
-    again = load_model(tmp_path / "model.npz")
-    assert_array_equal(again.predict(X), pce.predict(X))
-    agree(again, pce, "q2_", "loo_error_", rtol=0)
-    bounds = [fit.sobol_interval(random_state=0) for fit in (pce, again)]
-    agree(*bounds, "total_order", rtol=0)
 
 
 def test_a_target_that_nearly_all_samples_lack_is_refused(X, y):
@@ -115,19 +86,3 @@ def test_prediction_intervals_are_those_of_the_parts(X, y, options):
         one = alone(X, y, target, **law).predict_interval(X, **options)
         assert_allclose(whole.lower[:, target], one.lower)
         assert_allclose(whole.upper[:, target], one.upper)
-
-
-def test_what_needs_joint_residuals_is_refused(X, y):
-    pce = ridge_pce(2).fit(X, y)
-    refuses("Got joint='targets'", pce.predict_interval, X, joint="targets")
-    refuses("Fit these targets apart", pce.sample, 3)
-
-
-@pytest.mark.slow
-def test_nullable_types_of_pandas_are_read(X, y):
-    frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
-    one, two = (ridge_pce(2).fit(X, given) for given in (y, frame))
-    assert_array_equal(one.q2_, two.q2_)
-    judged = [verdict(one, X, given) for given in (y, frame)]
-    assert_array_equal(*(found.q2 for found in judged))
-    assert_array_equal(judged[1].members, [70, 60, 50, 50])

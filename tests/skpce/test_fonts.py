@@ -41,11 +41,6 @@ def test_a_missing_font_is_no_option(monkeypatch):
     shown_names(figure)
 
 
-def test_accents_and_greek_letters_need_no_other_font():
-    with warnings.catch_warnings(action="error"):
-        assert label("Größe σ² → ∞") == "Größe σ² → ∞"
-
-
 def test_wide_characters_count_twice():
     lines = label("学习率与深度与批量大小", 10).splitlines()
     assert max(map(len, lines)) <= 5

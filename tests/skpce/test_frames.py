@@ -8,17 +8,12 @@ import sklearn
 from numpy.testing import assert_array_equal
 from scipy import stats
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
-from sklearn.model_selection import KFold, permutation_test_score
 from sklearn.pipeline import make_pipeline
 
 from skpce import report
 from skpce._checks import make_frame
 from skpce.embedding import PLSTransformer
-from skpce.ensembles import from_frame
 from skpce.inspection import dependent_sobol_indices, verdict
-from skpce.metrics import policy_fragility
-from skpce.plotting import ConvergenceDisplay
 from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
@@ -38,39 +33,6 @@ def data():
     return X, X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.normal(size=40)
 
 
-def as_pandas(frame):
-    return pd.DataFrame(frame.to_dict(as_series=False))
-
-
-def test_the_user_decides(X, y):
-    model = ridge_pce(2).fit(X, y)
-    assert isinstance(model.sobol_frame(), pd.DataFrame)
-    with sklearn.config_context(transform_output="polars"):
-        found = model.sobol_frame()
-        terms = model.expansion_.to_frame()
-        fragility = policy_fragility([[0.2, 0.8], [0.6, 0.4]], steps={"base": 2})
-        measures = fragility.to_frame()
-    assert isinstance(found, pl.DataFrame)
-    pd.testing.assert_frame_equal(as_pandas(found), model.sobol_frame())
-    assert terms.columns == ["name", "y"]
-    assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
-    assert measures["step"].to_list() == ["base"]
-
-
-@names_of_polars
-def test_the_verdict_reads_columns_of_polars_by_name(X, y):
-    chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
-    pipeline = make_pipeline(chosen, ridge_pce(2))
-    of_polars = pl.DataFrame(X, schema=NAMES), pl.Series("loss", y)
-    of_pandas = pd.DataFrame(X, columns=NAMES), pd.Series(y, name="loss")
-    found = [verdict(pipeline, *given) for given in (of_polars, of_pandas)]
-    assert str(found[0]) == str(found[1])
-    with sklearn.config_context(transform_output="polars"):
-        frame = found[0].to_frame()
-    assert isinstance(frame, pl.DataFrame)
-    assert frame["q2"].to_list() == found[1].to_frame()["q2"].tolist()
-
-
 @names_of_polars
 def test_policies_of_polars_come_back_as_policies_of_polars(X):
     odds = np.exp(X[:, [0, 1, 2, 0]].reshape(-1, 2, 2))
@@ -87,42 +49,6 @@ def test_policies_of_polars_come_back_as_policies_of_polars(X):
     assert again.step_names_ == ("a", "b")
     result = verdict(ridge_surrogate(1), given, found)
     assert result.step_names == ("a", "b")
-
-
-@names_of_polars
-def test_a_table_of_polars_gives_an_ensemble_of_polars(X, y):
-    table = pl.DataFrame(X, schema=NAMES).with_columns(
-        loss=y, accuracy=-y, learner=np.array(["tree", "svm"] * 20)
-    )
-    arguments = ([*NAMES, "learner"], {"quality": ["loss", "accuracy"]})
-    found = from_frame(table, *arguments)
-    other = from_frame(as_pandas(table), *arguments)
-    assert isinstance(found.X, pl.DataFrame)
-    assert found.y.columns == ["quality__loss", "quality__accuracy"]
-    assert str(found) == str(other)
-    model = ridge_pce(1, distribution=found.distribution)
-    judged = [verdict(model, ensemble.X, ensemble.y) for ensemble in (found, other)]
-    assert judged[0].output_names == ("quality",)
-    assert str(judged[0]) == str(judged[1])
-
-
-@names_of_polars
-def test_a_display_takes_subsets_of_polars(X, y):
-    pytest.importorskip("matplotlib").use("Agg")
-    given = ridge_pce(1), pl.DataFrame(X, schema=NAMES), pl.Series(y)
-    options = {"quantity": "total_order", "n_repeats": 2, "random_state": 0}
-    display = ConvergenceDisplay.from_estimator(*given, **options)
-    assert list(display.curve_names) == NAMES
-
-
-def test_other_libraries_come_through_narwhals(monkeypatch):
-    """Polars stands for one that is neither: its frames are made by narwhals."""
-    pytest.importorskip("narwhals")
-    monkeypatch.setattr("skpce._checks._LIBRARIES", ("pandas",))
-    given = pl.DataFrame({"a": [1.0, 2.0]})
-    found = make_frame(["x", "y"], [[1, 2], ["u", "v"]], like=given)
-    assert isinstance(found, pl.DataFrame)
-    assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
 
 
 @cases(
@@ -222,15 +148,6 @@ def test_weights_groups_and_positions_in_another_order():
     twice = NAMED[:20] * 2
     repeated = X.set_axis(twice), y.set_axis(twice)[::-1]
     refuses(r"another order.* give them sorted", model.fit, *repeated)
-
-
-@pytest.mark.slow
-def test_permutation_tests_of_scikit_learn_pair_rows_on_purpose():
-    X = pd.DataFrame({"a": np.arange(10.0)})
-    y = X["a"] ** 2
-    model = ridge_pce(2)
-    given = {"n_permutations": 60, "random_state": 0, "cv": KFold(5, shuffle=True)}
-    assert permutation_test_score(model, X, y, **given)[2] < 0.05
 
 
 def test_swapped_arguments():

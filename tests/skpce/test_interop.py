@@ -8,113 +8,23 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingRegressor, StackingRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import Lasso, LinearRegression
-from sklearn.metrics import PredictionErrorDisplay
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    LearningCurveDisplay,
-    ValidationCurveDisplay,
 )
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpce import (
-    CompositionalPCESurrogate,
-    LogRatioTransformer,
     PolynomialChaosRegressor,
 )
-from tests.shared import OLS, printed_by, ridge_pce, ridge_surrogate
-
-WIDTHS = (3, 2, 4)
-
-
-@pytest.fixture
-def embedded(simulate):
-    """The inputs of the ensemble hidden in twelve features of unequal variance."""
-    X, y = simulate(n_members=80)
-    rng = np.random.default_rng(0)
-    rotation, _ = np.linalg.qr(rng.normal(size=(12, 12)))
-    wide = np.column_stack([X * [5, 4, 3], 0.1 * rng.normal(size=(80, 9))])
-    return wide @ rotation, y
-
-
-def pipeline(**parameters):
-    surrogate = CompositionalPCESurrogate(steps=WIDTHS, **parameters)
-    return Pipeline([("pca", PCA(2, whiten=True)), ("surrogate", surrogate)])
-
-
-@pytest.mark.slow
-def test_grid_search_over_embedding_and_degree(embedded):
-    X, y = embedded
-    grid = {"pca__n_components": [1, 3], "surrogate__degree": [0, 1, 2]}
-    search = GridSearchCV(pipeline(), grid, cv=4).fit(X, y)
-    assert search.best_params_ == {"pca__n_components": 3, "surrogate__degree": 2}
-    assert search.best_score_ > 0.8
-    scores = search.cv_results_["mean_test_score"]
-    assert np.isfinite(scores).all()
-    assert scores[0] < 0.05, "degree 0 is the mean"
-    assert search.predict(X).shape == y.shape
-
-
-@pytest.mark.parametrize("kind", ["alr", "ilr"])
-def test_target_transformer(X, y, kind):
-    """TransformedTargetRegressor is the path for baselines of another kind."""
-    model = TransformedTargetRegressor(
-        LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
-    ).fit(X, y)
-    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, **OLS).fit(X, y)
-    assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
-
-
-def test_selection_by_the_surrogate(X, y):
-    wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
-    surrogate = ridge_surrogate(2, steps=WIDTHS)
-    selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
-    support = selector.fit(wide, y).get_support()
-    assert support.tolist() == [True] * 3 + [False] * 2
-    assert not hasattr(surrogate.fit(X, y), "coef_")
-
-
-@pytest.mark.skipif(
-    sklearn.__version__.startswith("1.6."),
-    reason="a Pipeline needs a score request of its own there",
-)
-def test_sample_weight_is_routed(embedded):
-    X, y = embedded
-    weights = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = pipeline()
-        model["surrogate"].set_fit_request(sample_weight=True)
-        model["surrogate"].set_score_request(sample_weight=True)
-        search = GridSearchCV(model, {"surrogate__degree": [1, 2]}, cv=3)
-        search.fit(X, y, sample_weight=weights)
-        plain = GridSearchCV(clone(pipeline()), {"surrogate__degree": [1, 2]}, cv=3)
-        plain.fit(X, y)
-    direct = clone(search.best_estimator_)
-    direct.fit(X, y, surrogate__sample_weight=weights)
-    assert_allclose(search.best_estimator_.predict(X), direct.predict(X), atol=1e-12)
-    assert np.abs(search.predict(X) - plain.predict(X)).max() > 1e-6
-    scores = [one.cv_results_["mean_test_score"] for one in (search, plain)]
-    assert np.all(scores[0] != scores[1])
-
-
-def test_names_through_a_pipeline(embedded):
-    pytest.importorskip("pandas")
-    X, y = embedded
-    model = pipeline().fit(X, y)
-    names = model[:-1].get_feature_names_out()
-    frame = model["surrogate"].sobol_frame(input_features=names)
-    assert set(frame["input"]) == {"pca0", "pca1"}
-    model.set_output(transform="pandas")
-    assert model.fit(X, y).transform(X).columns[0] == "step0:ilr0"
-    assert isinstance(model.predict(X), np.ndarray)
+from tests.shared import printed_by, ridge_pce
 
 
 def test_permutation_importance_agrees_with_the_total_indices(rng):
@@ -157,14 +67,6 @@ def test_grid_search_over_embedding_degree_and_solver(hidden):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_grid_search_over_a_nested_regressor(hidden):
-    X, _ = hidden
-    y = X[:, 0]
-    model = PolynomialChaosRegressor(1, regressor=Lasso(), distribution="normal")
-    search = GridSearchCV(model, {"regressor__alpha": [1e-3, 1e3]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"regressor__alpha": 1e-3}
-
-
 @REGRESSORS
 def test_elimination_by_importance(regressor, rng):
     X = rng.normal(size=(99, 5))
@@ -193,22 +95,6 @@ def test_meta_regressors(regressor, rng):
     assert each.score(X, np.log(both)) > 0.99
     bagged = BaggingRegressor(regressor, 3, random_state=0).fit(X, np.log(y))
     assert bagged.score(X, np.log(y)) > 0.99
-
-
-@REGRESSORS
-def test_displays_of_scikit_learn(hidden, regressor):
-    pytest.importorskip("matplotlib").use("Agg")
-    X, y = hidden
-    model = make_pipeline(PCA(3, whiten=True), regressor)
-    sizes = {"train_sizes": [0.4, 1.0]}
-    curve = LearningCurveDisplay.from_estimator(model, X, y, cv=3, **sizes)
-    assert curve.test_scores[1].mean() > 0.9
-    names = {"param_name": "pca__n_components", "param_range": [1, 3]}
-    validation = ValidationCurveDisplay.from_estimator(model, X, y, cv=3, **names)
-    low, high = validation.test_scores.mean(axis=1)
-    assert low < high
-    display = PredictionErrorDisplay.from_estimator(model.fit(X, y), X, y)
-    assert_allclose(display.y_pred, model.predict(X))
 
 
 @pytest.mark.slow

@@ -97,24 +97,6 @@ def test_draws_have_the_moments_of_the_predictive_distribution():
     assert narrow.std() < 0.05
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["residual", "conformal"])
-@pytest.mark.parametrize("noise", ["constant", "inputs"])
-@pytest.mark.parametrize("estimator", [ridge_pce(1), PolynomialChaosRegressor()])
-def test_shapes_follow_y(estimator, method, noise):
-    options = {"method": method, "noise": noise, "random_state": 0}
-    X, y = linear_with_noise(40, seed=6)
-    for targets, shape in ((y, ()), (y[:, np.newaxis], (1,)), (np.c_[y, -y], (2,))):
-        model = estimator.fit(X, targets)
-        lower, upper = model.predict_interval(X[:3], joint="targets", **options)
-        assert lower.shape == upper.shape == (3, *shape)
-        assert np.all(lower < upper)
-        given = {"noise": noise, "random_state": 0}
-        assert model.sample(4, X[:3], **given).shape == (4, 3, *shape)
-        assert model.sample(4, random_state=0).shape == (4, *shape)
-        assert model.predict_interval(random_state=0).lower.shape == (1, *shape)
-
-
 # Conformal intervals.
 
 
@@ -256,18 +238,6 @@ def test_a_weight_is_a_number_of_copies():
         assert_array_equal(order_statistic(values, weights, level), expected)
 
 
-def test_residuals_of_weighted_members_are_those_of_copies():
-    X, y = linear_with_noise(40, seed=12)
-    weights = np.arange(40) % 4
-    weighted = ridge_pce(1).fit(X, y, sample_weight=weights)
-    copies = ridge_pce(1).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    found, expected = (
-        model.predict_interval(X, random_state=seed)
-        for seed, model in enumerate((weighted, copies))
-    )
-    assert_allclose(found, expected)
-
-
 @pytest.mark.parametrize("calibrated", [True, False])
 def test_too_few_members_say_so(calibrated):
     X, y = linear_with_noise(15, seed=13)
@@ -287,15 +257,6 @@ def test_too_few_members_say_so(calibrated):
     assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
     with warnings.catch_warnings(action="error"):
         model.predict_interval(X[:2], method="conformal", confidence_level=0.9)
-
-
-def test_memory_is_bounded_by_chunks(monkeypatch):
-    X, y = linear_with_noise(30, seed=15, n_targets=2)
-    model = ridge_pce(1).fit(X, y)
-    options = {"method": "conformal", "random_state": 0}
-    whole = model.predict_interval(X, **options)
-    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", 30 * 2 * 7)
-    assert_array_equal(model.predict_interval(X, **options), whole)
 
 
 # Noise that depends on the inputs.
@@ -322,17 +283,6 @@ def test_a_scale_model_covers_where_the_noise_is_large(method):
     assert inputs[0] == pytest.approx(0.9, abs=0.02)
     assert constant[1] < 0.7
     assert inputs[1] > 0.82
-
-
-def test_a_scale_model_of_equal_noise_changes_little():
-    ratios = []
-    for seed in range(20):
-        X, y = linear_with_noise(100, seed)
-        model = ridge_pce(1).fit(X, y)
-        bounds = [model.predict_interval(X, noise=k) for k in ("constant", "inputs")]
-        widths = [(interval.upper - interval.lower).mean() for interval in bounds]
-        ratios.append(widths[1] / widths[0])
-    assert np.mean(ratios) == pytest.approx(1.0, abs=0.03)
 
 
 def test_a_target_without_residuals_has_a_scale_of_one():

@@ -1,9 +1,7 @@
 """The fit without settings: prior variances of all terms, learned from the samples."""
 
 import itertools
-import tracemalloc
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,8 +26,7 @@ from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis
 from skpce._learned.ridge import without_copies
-from skpce._solvers.problem import DesignDecomposition
-from tests.shared import agree, cases, copies, inside, kept, refuses, ridge_pce
+from tests.shared import agree, cases, inside, refuses, ridge_pce
 
 LAW = UniformLaw(0.0, 1.0)
 INPUTS = uniform(-1, 2)
@@ -95,18 +92,6 @@ def test_kernel_is_the_sum_over_all_terms(n_inputs):
     assert_allclose(np.tril(blocks), np.tril(expected), atol=1e-12)
 
 
-def test_largest_terms_are_listed():
-    prior, terms = prior_of(4, 3), all_terms(4, 3)
-    variances = np.sort(prior.variances(terms))[::-1]
-    listed = prior.listed(1000, 0.01 * prior.total(), 0.0)
-    own = prior.variances(listed[1:])
-    assert len(np.unique(listed, axis=0)) == len(listed)
-    assert prior.total() - own.sum() <= 0.01 * prior.total()
-    assert_allclose(np.sort(own)[::-1], variances[: len(own)])
-    assert prior.listed(5, 1e-6 * prior.total(), 0.0) is None
-    assert 1 < len(prior.listed(5, 1e-6 * prior.total(), np.inf)) <= 6
-
-
 # The evidence
 
 
@@ -140,19 +125,6 @@ def test_gradient_of_the_evidence(small, listed):
     assert_allclose(slopes, np.divide(rises, 2e-5), atol=1e-6)
 
 
-def test_outputs_may_be_rotated(small):
-    X, y, _ = small
-    y = np.where(np.isnan(y), 0.0, y)
-    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    prior = prior_of(4, 3)
-    kernel = prior.kernel(*[tables_of([LAW] * 4, X, prior.n_functions)] * 2)
-    found = []
-    for values in (y, y @ turn):
-        known = learned.observations_of(values - values.mean(axis=0), np.ones(20))
-        found.append(known[0].evidence(kernel, prior.noise))
-    assert_allclose(found[0], found[1], rtol=1e-10)
-
-
 # The estimator
 
 
@@ -170,20 +142,6 @@ def test_fit_without_settings(fitted):
     assert_allclose(totals[:5], [0.27, 0.27, 0.09, 0.35, 0.09], atol=0.05)
     assert totals[5:].max() < 0.02
     assert fitted.solver_.tolist() == ["learned"]
-
-
-def test_degree_is_learned(rng):
-    X = rng.uniform(-np.pi, np.pi, size=(500, 3))
-    new = rng.uniform(-np.pi, np.pi, size=(1000, 3))
-
-    def ishigami(X):
-        y = np.sin(X[:, 0]) + 7.0 * np.sin(X[:, 1]) ** 2
-        return y + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-
-    model = PolynomialChaosRegressor(distribution=uniform(-np.pi, 2 * np.pi))
-    error = model.fit(X, ishigami(X)).predict(new) - ishigami(new)
-    assert np.mean(error**2) < 1e-5 * ishigami(new).var()
-    assert_allclose(model.sobol_indices_[0], [0.3139, 0.4424, 0.0], atol=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -247,54 +205,6 @@ def test_settings_of_a_solver_are_refused(options, message):
     refuses(message, PolynomialChaosRegressor(**options).fit, *samples_of_friedman(30))
 
 
-def test_weak_evidence_shrinks_a_fit():
-    X, y = samples_of_friedman(60)
-    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
-    (found,) = model._problem.solver.priors
-    weak = [replace(found, log_evidence=gain).shrunk() for gain in (-1, 1.4, 3, 9, 300)]
-    totals = np.array([prior.total() for prior in weak]) / found.total()
-    assert_allclose(totals[[0, 1, 4]], [0, 0, 1], atol=1e-6)
-    assert 0.4 < totals[2] < 0.6 < 0.85 < totals[3] < 0.95
-    noise = [prior.noise for prior in weak]
-    assert_allclose(noise, 1 - totals * (1 - found.noise))
-    assert weak[2].order_weights[0] == 1
-    beyond = replace(found, log_evidence=1e6).shrunk()  # of very many rows
-    assert_allclose([beyond.noise, beyond.total()], [found.noise, found.total()])
-
-
-def test_nothing_depends_on_order_or_units():
-    X, y = samples_of_friedman(150)
-    rows, inputs = np.random.default_rng(1).permutation(150), np.arange(8)[::-1]
-    expected = PolynomialChaosRegressor().fit(X, y).predict(X)
-    by_row = PolynomialChaosRegressor().fit(X[rows], y[rows]).predict(X)
-    by_input = PolynomialChaosRegressor().fit(X[:, inputs], y).predict(X[:, inputs])
-    units = PolynomialChaosRegressor().fit(1e3 * X + 7.0, 1e-3 * y + 4.0)
-    assert_allclose(by_row, expected, atol=1e-6)
-    assert_allclose(by_input, expected, atol=1e-6)
-    in_units = (units.predict(1e3 * X + 7.0) - 4.0) * 1e3
-    assert_allclose(in_units, expected, atol=1e-5)
-
-
-def test_copies_are_weights():
-    X, y = samples_of_friedman(50)
-    weights = np.random.default_rng(0).integers(0, 3, size=50)
-    one = PolynomialChaosRegressor().fit(X, y, sample_weight=weights)
-    two = PolynomialChaosRegressor().fit(*copies(weights, X, y))
-    assert_array_equal(one.multi_indices_, two.multi_indices_)
-    assert_allclose(one.predict(X), two.predict(X), atol=1e-8)
-    agree(one, two, "q2_", atol=1e-8)
-
-
-@pytest.mark.parametrize("weight", [1.5, 2.0, 10.0])
-def test_equal_weights_change_nothing(weight):
-    X, y = samples_of_friedman(60)
-    alone = PolynomialChaosRegressor().fit(X, y)
-    other = PolynomialChaosRegressor().fit(X, y, sample_weight=np.full(60, weight))
-    assert_allclose(other.predict(X), alone.predict(X), atol=1e-6)
-    found = [m.sobol_interval(random_state=0).total_order for m in (alone, other)]
-    assert_allclose(*found, atol=1e-6)
-
-
 def test_copies_do_not_say_that_there_is_no_noise():
     X, y = samples_of_friedman(130, noise=2.0)
     rows = np.random.default_rng(0).integers(130, size=130)
@@ -331,16 +241,6 @@ def test_a_group_of_columns_shares_a_prior():
     model = PolynomialChaosRegressor().fit(X, pd.DataFrame(columns))
     assert len(model._problem.solver.priors) == 2
     assert model.alpha_[0] == model.alpha_[1] != model.alpha_[2]
-
-
-def test_samples_may_lack_outputs():
-    X, y = samples_of_friedman(80)
-    Y = np.column_stack([y, X[:, 6] ** 2])
-    Y[:10, 0] = np.nan
-    with pytest.warns(UserWarning, match="70"):
-        both = PolynomialChaosRegressor(distribution=INPUTS).fit(X, Y)
-    alone = PolynomialChaosRegressor(distribution=INPUTS).fit(X[10:], y[10:])
-    assert_allclose(both.predict(X)[:, 0], alone.predict(X), atol=0.05)
 
 
 @pytest.mark.slow
@@ -429,17 +329,6 @@ def form(request, monkeypatch):
         monkeypatch.setattr(learned.TermPrior, "listed", lambda *given: None)
 
 
-@pytest.mark.usefixtures("form")
-def test_pickles_and_model_files(tmp_path, monkeypatch):
-    X, y = samples_of_friedman(40)
-    model = PolynomialChaosRegressor().fit(X, y)
-    monkeypatch.undo()
-    bounds = model.sobol_interval(random_state=0)
-    for other in kept(model, tmp_path):
-        assert_allclose(other.predict(X), model.predict(X), rtol=1e-12)
-        agree(other.sobol_interval(random_state=0), bounds, "total_order", rtol=1e-9)
-
-
 # Intervals
 
 
@@ -454,14 +343,6 @@ def test_intervals_contain_the_indices(fitted):
     assert (first <= total + 1e-12).all()
     model = PolynomialChaosRegressor(2, solver="ols").fit(*samples_of_friedman(60))
     refuses("without a solver", model.sobol_interval, method="posterior")
-
-
-@pytest.mark.parametrize("n_samples", [60, 700])
-def test_intervals_narrow_with_samples(n_samples):
-    X, y = samples_of_friedman(n_samples)
-    model = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
-    low, high = model.sobol_interval(random_state=0, n_resamples=50).total_order[:, 0]
-    assert np.max(high - low) < (0.4 if n_samples == 60 else 0.08)
 
 
 @pytest.mark.usefixtures("form")
@@ -680,25 +561,6 @@ def test_a_high_frequency_is_found_from_a_second_start():
     with warnings.catch_warnings(action="ignore", category=EdgeOfFamilyWarning):
         model.fit(X, np.sin(8.0 * X[:, 0]) + 0.3 * X[:, 1])
     assert model.q2_[0] > 0.8
-
-
-def test_penalties_of_many_groups_take_memory_in_proportion(rng):
-    n_targets = 5000
-    design = np.hstack([np.ones((20, 1)), rng.normal(size=(20, 3))])
-    decomposition = DesignDecomposition.from_design(design, np.ones(20))
-    targets = design[:, 1:] @ rng.normal(size=(3, n_targets))
-    targets += rng.normal(size=targets.shape)
-    groups = rng.permutation(n_targets)
-    tracemalloc.start()
-    alphas = ridge.likely_penalties(decomposition, targets, groups, 1.0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 40e6  # a square of the groups has 200e6 bytes
-    group = np.zeros(1, dtype=int)
-    for target in (0, 7, 4999):
-        one = targets[:, [target]]
-        alone = ridge.likely_penalties(decomposition, one, group, 1.0)
-        assert alphas[target] == alone[0]
 
 
 def test_intervals_of_several_outputs_do_not_depend_on_their_units(rng):

@@ -13,7 +13,6 @@ from scipy import stats
 from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
-from skpce._input_laws.pieces import means_of_pieces, quantiles
 from skpce._input_laws.smoothed import SmoothedLaw
 from tests.shared import cases, kept, ridge_pce
 
@@ -174,24 +173,6 @@ def test_the_choice_does_not_depend_on_an_offset_or_a_sign(rng):
     assert [type(law) for law in laws] == [type(law) for law in turned]
 
 
-@pytest.mark.parametrize("n_copies", [1, 3])
-def test_a_weight_is_a_number_of_copies_in_the_choice(n_copies, rng):
-    size = 40, 30
-    columns = [rng.normal(size=size), rng.standard_t(2, size), rng.lognormal(size=size)]
-    columns = np.column_stack([*columns, rng.integers(0, 6, size)])
-    counts = n_copies * rng.integers(0, 4, size=40)
-    weighted = choose_laws(columns, counts.astype(float))
-    repeated = choose_laws(np.repeat(columns, counts, axis=0), np.ones(counts.sum()))
-    for law, other in zip(weighted, repeated, strict=True):
-        assert type(law) is type(other)
-        degree = int(min(law.largest_degree, 4))
-        points = columns[:, 0]
-        if law.support[0] == 0.0:
-            points = np.abs(points) + 0.1
-        found, expected = law.evaluate(points, degree), other.evaluate(points, degree)
-        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
-
-
 @cases(
     ("column", "name", "words"),
     ([2.5] * 6, "empirical", "constant at 2.5"),
@@ -308,19 +289,6 @@ def test_a_smoothed_distribution_is_near_the_one_of_the_data():
     assert frozen.std() == pytest.approx(draws.std(), rel=0.03)
 
 
-@pytest.mark.slow
-def test_means_of_pieces_of_a_smoothed_distribution():
-    law = smoothed("a gap")
-    edges = quantiles(law, np.array([0.1, 0.45, 0.8]), 3)
-    found = means_of_pieces(law, edges, 3)
-    below = (np.arange(400_000) + 0.5) / 400_000
-    points = law.to_scipy().ppf(below)
-    piece = np.searchsorted(edges, points)
-    values = law.evaluate(points, 3)
-    expected = [values[:, piece == k].sum(axis=1) / len(below) for k in range(4)]
-    assert_allclose(found, expected, atol=1e-4)
-
-
 # Ordered levels and logarithms
 
 
@@ -365,12 +333,6 @@ def test_no_logarithm_is_the_lowest_sample_where_the_law_was_chosen():
     assert lowest == none == negative
 
 
-KINDS = [
-    *("NormalLaw", "UniformLaw", "LogNormalLaw", "LogUniformLaw"),
-    *("SmoothedLaw", "EmpiricalLaw", "OrdinalLaw"),
-]
-
-
 def all_kinds(n=60):
     rng = np.random.default_rng(0)
     columns = [
@@ -383,16 +345,6 @@ def all_kinds(n=60):
         10.0 ** rng.integers(-4, 0, n),
     ]
     return np.column_stack(columns)
-
-
-def test_learned_distributions_are_kept(tmp_path):
-    X = all_kinds()
-    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
-    kinds = [type(law).__name__ for law in pce.basis_.laws]
-    assert set(kinds) == set(KINDS), kinds
-    for read in kept(pce, tmp_path):
-        assert list(read.basis_.laws) == list(pce.basis_.laws)
-        assert_array_equal(read.predict(X), pce.predict(X))
 
 
 def test_a_resample_keeps_functions_that_are_no_polynomials_of_its_own():
@@ -428,3 +380,10 @@ def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
     assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
     assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
     assert SmoothedLaw.learn(rate**4, one).is_logarithmic
+
+
+def test_learned_distributions_are_kept(tmp_path):
+    X = all_kinds()
+    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
+    for read in kept(pce, tmp_path):
+        assert list(read.basis_.laws) == list(pce.basis_.laws)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import softmax
 from scipy.stats import binomtest, norm
 
@@ -56,36 +56,6 @@ def test_crps_of_a_normal_law_has_its_closed_form():
     assert_allclose(found, [closed], rtol=1e-3)
 
 
-@pytest.mark.parametrize("n_members_drawn", [1, 6])
-def test_crps_is_the_double_sum(n_members_drawn):
-    rng = np.random.default_rng(1)
-    y = softmax(rng.normal(size=(6, 5)), axis=1)
-    y[:, :2] /= y[:, :2].sum(axis=1, keepdims=True)
-    y[:, 2:] /= y[:, 2:].sum(axis=1, keepdims=True)
-    draws = rng.random((9, n_members_drawn, 5))
-    far = np.abs(draws - y).mean(axis=0)
-    near = np.abs(draws[:, np.newaxis] - draws[np.newaxis]).mean(axis=(0, 1))
-    each = (far - 0.5 * near).mean(axis=0)
-    expected = [each[:2].mean(), each[2:].mean()]
-    assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
-
-
-def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecasts):
-    y, draws = forecasts
-    shape = {"steps": STEPS, "mask": MASK}
-    certain = np.repeat(y[np.newaxis], 3, axis=0)
-    assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
-    for score in (marginal, joint):
-        assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
-        wrong = score(y, y + 0.1, y + 0.2, **shape)
-        assert_array_equal(wrong, [0, np.nan, 0])
-    width = coverage_interval(y, y, y, **shape).width
-    assert_array_equal(width, [0, np.nan, 0])
-    honest = crps_score(y, draws, **shape)
-    for distorted in (draws**3, 0.2 + 0 * draws, np.roll(draws, 1, axis=2)):
-        assert np.all(np.delete(crps_score(y, distorted, **shape) > honest, 1))
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     y, draws = forecasts
@@ -101,23 +71,6 @@ def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     # Two parts are inside together or not at all.
     assert whole[2] == pytest.approx(each[2])
     assert whole[0] < each[0]
-
-
-def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
-    y, draws = forecasts
-    lower, upper = quantiles(draws, 0.8)
-    for score in (marginal, joint):
-        found = score(y, lower, upper, steps=STEPS, mask=MASK)
-        assert np.isnan(found[1])
-        alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
-        assert found[2] == alone[0]
-        assert_array_equal(found, score(y, lower, upper, steps=STEPS))
-    widths = coverage_interval(y, lower, upper, steps=STEPS).width
-    both = (upper - lower).mean(axis=0)
-    expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
-    assert_allclose(widths, expected)
-    alone = crps_score(y[:, [4, 6]], draws[:, :, [4, 6]])
-    assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
 
 
 def test_bounds_are_inclusive():

@@ -125,6 +125,7 @@ TRANSFORMERS = [
     NatafTransformer("normal", root="symmetric", shrinkage=0.1),
     NatafTransformer([stats.norm(1, 2), "uniform", "gamma"], correlation=np.eye(3)),
     NatafTransformer(["beta", "exponential", stats.t(df=5)]),
+    *(LogRatioTransformer(kind, **SPLIT) for kind in ("alr", "clr", "ilr")),
 ]
 
 
@@ -218,69 +219,6 @@ def assert_same_estimator(one, other):
             assert_same(getattr(one, name), getattr(other, name))
 
 
-def outcome(call, *args):
-    """Return what a call returns, or says where it refuses."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return call(*args)
-    except ValueError as error:
-        return f"ValueError: {error}"
-
-
-FEW = {"n_resamples": 4, "random_state": 0}
-OF_REGRESSORS = {
-    "predict": lambda e, X: e.predict(X, return_std=True),
-    "transform": lambda e, X: e.transform(X),
-    "names": lambda e, X: e.get_feature_names_out(),
-    "moments": lambda e, X: e.moments(),
-    "shapley": lambda e, X: e.shapley_effects(),
-    "main effects": lambda e, X: e.main_effects(X),
-    "gradient": lambda e, X: e.gradient(X),
-    "frame": lambda e, X: e.sobol_frame(),
-    "residual interval": lambda e, X: e.sobol_interval(**FEW),
-    "bootstrap": lambda e, X: e.sobol_interval(method="bootstrap", **FEW),
-}
-OF_SURROGATES = {
-    "predict": lambda e, X: e.predict(X),
-    "transform": lambda e, X: e.transform(X),
-    "inverse": lambda e, X: e.inverse_transform(e.transform(X)),
-    "names": lambda e, X: e.get_feature_names_out(),
-    "interval": lambda e, X: e.sobol_interval(n_resamples=4),
-    "frame": lambda e, X: e.sobol_frame(),
-    "shapley": lambda e, X: e.shapley_effects(),
-    "sample": lambda e, X: e.sample(4, X[:3]),
-    "intervals": lambda e, X: e.predict_interval(X[:3], n_samples=20),
-    "diagnostics": lambda e, X: [
-        e.diagnostics_.distribution_p_values,
-        e.diagnostics_.condition_number,
-        str(e.diagnostics_.loo_q2),
-    ],
-    "indices": lambda e, X: e.probability_sobol_indices(n_samples=32),
-}
-OF_TRANSFORMERS = {
-    "transform": lambda e, X: e.transform(X),
-    "names": lambda e, X: e.get_feature_names_out(),
-}
-OF_MAPS = {
-    "inverse": lambda e, X: e.inverse_transform(e.transform(X)),
-    "draws": lambda e, X: e.sample(5, random_state=0),
-}
-
-
-def assert_same_figures(one, other, calls, X):
-    for name, call in calls.items():
-        found, again = outcome(call, one, X), outcome(call, other, X)
-        assert_same(found, again)
-        assert not isinstance(found, str) or found.startswith("ValueError"), name
-
-
-def with_a_seed(*estimators):
-    """Let surrogates without a random state draw the same numbers."""
-    for estimator in estimators:
-        if getattr(estimator, "random_state", 0) is None:
-            estimator.set_params(random_state=0)
-
-
 def fitted(estimator, X, y):
     with warnings.catch_warnings(action="ignore"):
         if str(getattr(estimator, "distribution", None)).startswith("log"):
@@ -293,15 +231,16 @@ def fitted(estimator, X, y):
 
 @pytest.fixture
 def check(through):
-    """Fit, and compare with what a file gives: all it learned and all it answers."""
+    """Fit, and compare with what a file gives, to the bit."""
 
-    def check_round_trip(estimator, X, y, calls):
+    def check_round_trip(estimator, X, y):
         one = fitted(estimator, X, y)
         other = through(one)
         assert_same(one, other)
-        with_a_seed(one, other)
-        assert_same_figures(one, other, calls, X)
-        return one, other
+        read = "predict" if hasattr(one, "predict") else "transform"
+        with warnings.catch_warnings(action="ignore"):
+            found, again = (getattr(model, read)(X) for model in (one, other))
+        assert_same(found, again)
 
     return check_round_trip
 
@@ -309,49 +248,29 @@ def check(through):
 @pytest.mark.slow
 @cases("estimator", *REGRESSORS, ids=range(len(REGRESSORS)))
 def test_regressors(estimator, data, check):
-    check(estimator, *data, OF_REGRESSORS)
+    check(estimator, *data)
+
+
+@cases("pipeline", *REGRESSOR_PIPELINES, ids=range(len(REGRESSOR_PIPELINES)))
+def test_pipelines_of_regressors(pipeline, data, check):
+    check(pipeline, data[0], data[1][:, 0])
 
 
 @pytest.mark.slow
 @cases("estimator", *SURROGATES, ids=range(len(SURROGATES)))
 def test_surrogates(estimator, policies, check):
-    check(estimator, *policies, OF_SURROGATES)
+    check(estimator, *policies)
 
 
 @cases("pipeline", *SURROGATE_PIPELINES, ids=range(len(SURROGATE_PIPELINES)))
-def test_pipelines_of_surrogates(pipeline, policies, through):
-    one = fitted(pipeline, *policies)
-    other = through(one)
-    assert_array_equal(one.predict(policies[0]), other.predict(policies[0]))
-    assert_same(one[-1], other[-1])
-    Z = one[:-1].transform(policies[0])
-    assert_array_equal(Z, other[:-1].transform(policies[0]))
-    with_a_seed(one[-1], other[-1])
-    assert_same_figures(one[-1], other[-1], OF_SURROGATES, Z)
-
-
-@cases("pipeline", *REGRESSOR_PIPELINES, ids=range(len(REGRESSOR_PIPELINES)))
-def test_pipelines_of_regressors(pipeline, data, through):
-    X, y = data[0], data[1][:, 0]
-    one = fitted(pipeline, X, y)
-    other = through(one)
-    assert_array_equal(outcome(one.predict, X), outcome(other.predict, X), strict=True)
-    assert_same(one, other)
-    names = one[:-1].get_feature_names_out()
-    assert_array_equal(names, other[:-1].get_feature_names_out())
+def test_pipelines_of_surrogates(pipeline, policies, check):
+    check(pipeline, *policies)
 
 
 @cases("estimator", *TRANSFORMERS, ids=range(len(TRANSFORMERS)))
-def test_transformers(estimator, data, check):
-    maps = OF_MAPS if isinstance(estimator, NatafTransformer) else {}
-    check(estimator, *data, OF_TRANSFORMERS | maps)
-
-
-@cases("kind", "alr", "clr", "ilr")
-def test_log_ratios(kind, policies, check):
-    inverse = {"inverse": OF_MAPS["inverse"]}
-    y = policies[1]
-    check(LogRatioTransformer(kind, **SPLIT), y, None, OF_TRANSFORMERS | inverse)
+def test_transformers(estimator, data, policies, check):
+    is_of_policies = isinstance(estimator, LogRatioTransformer)
+    check(estimator, policies[1] if is_of_policies else data[0], data[1])
 
 
 @cases("estimator", *REGRESSORS, SURROGATES[8], SURROGATE_PIPELINES[0])
@@ -381,7 +300,7 @@ def test_masked_parts_and_steps_without_choice(policies, check):
     X, y = policies
     fixed = np.tile([0.0, 1.0, 0.0], (N_SAMPLES, 1))
     steps = ridge_surrogate(1, steps=(4, 2))
-    check(steps, X, np.hstack([y[:, :3], fixed]), OF_SURROGATES)
+    check(steps, X, np.hstack([y[:, :3], fixed]))
 
 
 @pytest.mark.parametrize("law", [stats.norm(1, 1), stats.weibull_min(2, loc=-1)])
@@ -550,14 +469,6 @@ def test_what_a_model_file_does_not_hold_is_named(estimator, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_requests_of_metadata_are_refused(tmp_path):
-    import sklearn
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = ridge_pce().set_fit_request(sample_weight=True)
-    refuses("_metadata_request", save_model, model, tmp_path / "model.npz")
-
-
 # Damaged, edited and foreign files
 
 
@@ -636,21 +547,20 @@ def test_a_file_that_was_cut_off_changed_or_made_longer(content, refused):
     assert "edited" in refused(content + b"a" * 100)
 
 
-FOREIGN = {
-    "text": b"coefficients: 1, 2, 3",
-    "nothing": b"",
-    "a pickle": pickle.dumps(PolynomialChaosRegressor()),
-    "an array": npy(np.zeros(3)),
-    "an empty archive": archive_of({}),
-    "other JSON": archive_of({"model.json": b'{"a": 1}'}),
-    "no JSON": archive_of({"model.json": b"<xml/>"}),
-    "depth": archive_of({"model.json": b"[" * 100_000}),
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_file_of_something_else(name, refused):
-    refused(FOREIGN[name])
+@cases(
+    "content",
+    b"coefficients: 1, 2, 3",
+    b"",
+    pickle.dumps(PolynomialChaosRegressor()),
+    npy(np.zeros(3)),
+    archive_of({}),
+    archive_of({"model.json": b'{"a": 1}'}),
+    archive_of({"model.json": b"<xml/>"}),
+    archive_of({"model.json": b"[" * 100_000}),
+    ids=str.split("text nothing pickle array empty other no-json depth"),
+)
+def test_a_file_of_something_else(content, refused):
+    refused(content)
 
 
 @pytest.mark.parametrize("version", [0, "1", None, 2])

@@ -9,7 +9,7 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.laguerre import laggauss
 from numpy.polynomial.legendre import leggauss
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.stats import expon, norm, uniform
 
@@ -18,8 +18,6 @@ from skpce._basis.basis import Truncation
 from skpce._expansion import moments
 from skpce._expansion.moments import (
     expansion_moments,
-    explained_variance,
-    symmetric_tensors,
 )
 from skpce._input_laws.families import NormalLaw, UniformLaw
 from tests.shared import agree, cases
@@ -126,19 +124,6 @@ def test_heavy_tails_have_no_known_kurtosis():
     assert np.isnan(found.kurtosis).all()
 
 
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_a_target_without_variance_has_no_shape():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    found = PCE(2).fit(X, np.column_stack([np.full(30, 7.0), X[:, 0]])).moments()
-    assert found.mean[0] == pytest.approx(7.0)
-    assert found.variance[0] == 0
-    assert_array_equal(np.isnan(found.skewness), [True, False])
-    assert_array_equal(np.isnan(found.kurtosis), [True, False])
-    constant = PCE(0).fit(X, X[:, 0]).moments()
-    assert constant.variance == 0
-    assert np.isnan(constant.kurtosis)
-
-
 def random_problem(n_features=3, degree=3, n_targets=3):
     rng = np.random.default_rng(0)
     multi_indices = Truncation.of_degree(n_features, degree).listed()
@@ -156,59 +141,3 @@ def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value)
     plain = expansion_moments(*problem)
     monkeypatch.setattr(moments, limit, value)
     agree(expansion_moments(*problem), plain, "skewness", "kurtosis", rtol=1e-10)
-
-
-def test_keys_of_many_inputs():
-    """Sixty inputs of which three matter have the moments of the three."""
-    laws, coefficients, multi_indices = random_problem()
-    wide = np.zeros((len(multi_indices), 60), dtype=np.int64)
-    wide[:, [0, 30, 59]] = multi_indices
-    every = [laws[1]] * 60
-    every[0], every[30], every[59] = laws
-    # One linear term per input, without a coefficient, needs all keys.
-    wide = np.vstack([wide, 2 * np.eye(60, dtype=np.int64)[1:30]])
-    padded = np.pad(coefficients, ((0, 0), (0, 29)))
-    padded[:, -29:] = 1e-9
-    found = expansion_moments(every, padded, wide)
-    plain = expansion_moments(laws, coefficients, multi_indices)
-    agree(found, plain, "skewness", "kurtosis", rtol=1e-8)
-
-
-@pytest.mark.parametrize("scale", [1e-120, -1.0, 1e120])
-def test_shape_does_not_depend_on_the_unit(scale):
-    laws, coefficients, multi_indices = random_problem()
-    plain = expansion_moments(laws, coefficients, multi_indices)
-    moved = expansion_moments(laws, scale * coefficients, multi_indices)
-    assert_allclose(moved.kurtosis, plain.kurtosis)
-    assert_allclose(moved.skewness, np.sign(scale) * plain.skewness)
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform"])
-def test_moments_of_a_learned_distribution_are_those_of_its_polynomials(name, rng):
-    X = rng.normal(size=(60, 2)) if name == "normal" else rng.uniform(size=(60, 2))
-    y = X[:, 0] ** 3 + X[:, 1]
-    learned = PCE(3, solver="ols").fit(X, y)
-    frozen = [law.to_scipy() for law in learned.basis_.laws]
-    given = PCE(3, solver="ols", distribution=frozen).fit(X, y)
-    names = "skewness", "kurtosis"
-    agree(learned.moments(), given.moments(), *names, rtol=1e-8)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_variance_along_directions_against_monte_carlo(rng):
-    """E[f(t) f(t')] - mean^2 for normal t, t' with cross-covariance P (Mehler)."""
-    _, coefficients, multi_indices = random_problem(n_targets=2)
-    basis = PCE(3, distribution=norm(0, 1), solver="ols")
-    basis.fit(rng.normal(size=(50, 3)), np.zeros(50))
-    root = rng.normal(size=(3, 2))
-    root /= 1.2 * np.linalg.norm(root, 2)
-    shared = rng.normal(size=(400_000, 2)) @ root.T
-    rest = np.linalg.cholesky(np.eye(3) - root @ root.T)
-    products = 1.0
-    for _ in range(2):
-        design = basis.transform(shared + rng.normal(size=shared.shape) @ rest.T)
-        products = products * (design[:, 1:] @ coefficients[:, 1:].T)
-    sampled = np.mean(products, axis=0)
-    error = np.std(products, axis=0) / np.sqrt(len(products))
-    exact = explained_variance(symmetric_tensors(coefficients, multi_indices), root)
-    assert np.all(np.abs(sampled - exact) < 4 * error)

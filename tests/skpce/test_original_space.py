@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
@@ -17,11 +16,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import gradient_moments
-from skpce._input_laws.families import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
-from tests.shared import agree, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 N_FEATURES = 6
 
@@ -140,23 +136,6 @@ def test_derivatives_against_finite_differences():
     assert_allclose(found.activity_share, shares)
 
 
-def test_moments_of_the_gradient_of_mixed_laws():
-    laws = [NormalLaw(1.0, 2.0), UniformLaw(0.0, 3.0)]
-    multi_indices = Truncation.of_degree(2, 4).listed()
-    coefficients = np.random.default_rng(0).normal(size=(1, len(multi_indices)))
-    exact = gradient_moments(coefficients, multi_indices, laws)[0]
-    (x, wx), (y, wy) = (law.quadrature(6) for law in laws)
-    along_x = laws[0].differentiate(x, 4), laws[1].evaluate(y, 4)
-    along_y = laws[0].evaluate(x, 4), laws[1].differentiate(y, 4)
-    slopes = []
-    for first, second in (along_x, along_y):
-        terms = [np.outer(first[j], second[k]) for j, k in multi_indices]
-        slopes.append(np.tensordot(coefficients[0], terms, axes=1))
-    weights = np.outer(wx, wy)
-    by_hand = [[np.sum(weights * a * b) for a in slopes] for b in slopes]
-    assert_allclose(exact, by_hand, rtol=1e-10)
-
-
 def test_shapley_effects_are_those_of_a_normal_x():
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3), degree=2)
@@ -182,22 +161,6 @@ def test_uniform_inputs_are_sampled(seed, rng):
     assert np.all(np.abs(found.first_order[0] - truth) < 5 * error + 0.01)
 
 
-def test_sampled_and_closed_forms_agree(monkeypatch):
-    """The same pipeline on normal inputs, by both branches."""
-    from skpce.inspection import _correlated_features
-
-    X, y = rows(noise=0.5)
-    pipeline = fitted(X, y, StandardScaler(), PCA(3))
-    closed = original_space_indices(pipeline, X)
-    monkeypatch.setattr(_correlated_features, "NormalLaw", UniformLaw)
-    sampled = original_space_indices(pipeline, X, random_state=0)
-    assert sampled.sampled
-    assert not closed.sampled
-    for name in ("first_order", "first_order_with_residual"):
-        difference = np.abs(getattr(sampled, name) - getattr(closed, name))
-        assert np.all(difference < 5 * sampled.first_order_standard_error + 1e-3)
-
-
 def test_a_surrogate_of_compositions_gives_steps():
     X, y = rows(noise=0.3)
     first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
@@ -214,31 +177,6 @@ def test_a_surrogate_of_compositions_gives_steps():
         shares = binned_share(features[:, i], ilr)
         expected = np.average(shares[:2], weights=weights), shares[2]
         assert_allclose(found.first_order[:, i], expected, atol=0.01)
-
-
-def test_other_affine_steps():
-    X, y = rows(noise=0.3)
-    for step in (VarianceThreshold(), PCA(4)):
-        found = original_space_indices(fitted(X, y[:, 0], step, degree=1), X)
-        assert found.first_order.shape == (1, N_FEATURES)
-    flat = fitted(X, y, StandardScaler(), PCA(2))
-    nested = fitted(X, y, make_pipeline(make_pipeline(StandardScaler()), PCA(2)))
-    found = [original_space_indices(model, X) for model in (flat, nested)]
-    agree(*found, "first_order")
-
-
-def test_data_frames():
-    X, y = rows(noise=0.3)
-    names = [f"gene {i}" for i in range(N_FEATURES)]
-    frame = pd.DataFrame(X, columns=names)
-    pipeline = make_pipeline(StandardScaler(), PCA(2), ridge_pce(2))
-    pipeline.set_output(transform="pandas").fit(frame, y)
-    found = original_space_indices(pipeline, frame)
-    assert found.feature_names == tuple(names)
-    table = found.to_frame()
-    assert table["feature"].tolist() == 2 * names
-    assert "there is no total index" in str(found)
-    assert "do not add up" in found._repr_html_()
 
 
 def test_what_is_not_supported_is_named(rng):

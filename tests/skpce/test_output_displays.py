@@ -25,14 +25,13 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import OLS, cases, refuses, ridge_pce
+from tests.shared import refuses, ridge_pce
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib").use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 
 OUTPUTS = {"accuracy": 1, "logits": 2}
-ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " * 3]
 WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
 
 BEHIND = make_pipeline(PCA(2, whiten=True), ridge_pce(2))
@@ -86,20 +85,6 @@ def test_every_display_draws_real_outputs(X, name, frame):
     assert tuple(found.keys) == ("output",)
     for display in all_displays(model.fit(X, frame), X, frame, found):
         assert not WORDS.search(texts_of(display)), type(display).__name__
-
-
-@pytest.mark.slow
-@cases(("n_outputs", "names"), (1, "none"), (1, "odd"), (3, "odd"), (12, "odd"))
-def test_any_number_of_outputs_and_odd_names(X, n_outputs, names):
-    y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
-    if names == "odd":
-        labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
-        y = pd.DataFrame(y, columns=labels)
-    model = ridge_pce(1).fit(X, y)
-    found = verdict(ridge_pce(1), X, y)
-    for display in all_displays(model, X, y, found):
-        assert not WORDS.search(texts_of(display))
-        plt.close(display.figure_)
 
 
 def test_groups_come_from_the_verdict_or_are_given(X, y):
@@ -264,37 +249,6 @@ def test_a_report_of_scaled_groups_and_failed_members(X, y):
     errors = np.square((y[40:] - model.predict(X[40:]))[:, 1:] / scales).sum()
     spread = 20 * (y[40:, 1:] / scales).var(axis=0).sum()
     assert f"{1 - errors / spread:.2g}" in page
-
-
-@pytest.mark.slow
-def test_a_report_of_odd_names_and_a_constant_output(X, y):
-    names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
-    frame = pd.DataFrame(np.c_[y[:, :2], np.ones(60)], columns=names)
-    with warnings.catch_warnings(action="ignore"):
-        model = ridge_pce(1).fit(X, frame)
-    page = report(model, X, frame)
-    assert "&lt;b&gt;&amp;" in page
-    assert "<b>&" not in page
-    assert "no variance" in page
-
-
-@pytest.mark.slow
-def test_a_report_without_intervals(X, y):
-    """More terms than members: no leave-one-out residuals."""
-    model = PolynomialChaosRegressor(4, **OLS).fit(X[:20], y[:20])
-    assert "There are no intervals." in report(model, X[20:], y[20:])
-
-
-@cases(
-    ("change", "message"),
-    ({"rows": 5}, "y_test has 5 members; expected 20"),
-    ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
-)
-def test_bad_arguments_of_a_report_are_named(X, y, change, message):
-    model = ridge_pce(1).fit(X[:40], y[:40])
-    test = y[40 : 40 + change.get("rows", 20)]
-    with pytest.raises(ValueError, match=message):
-        report(model, X[40:], test, outputs=change.get("outputs"))
 
 
 @pytest.mark.parametrize("solver", [None, "ridge"])

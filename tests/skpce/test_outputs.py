@@ -1,7 +1,5 @@
 """Real outputs: their names, their groups, and the ensemble that these would need."""
 
-import warnings
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,17 +8,16 @@ from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skpce import PolynomialChaosRegressor, load_model, save_model
-from skpce._compositions.outputs import checked_outputs, output_labels
+from skpce import PolynomialChaosRegressor
+from skpce._compositions.outputs import checked_outputs
 from skpce._expansion.expansion import Expansion
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size
-from tests.shared import agree, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
 
 pd = pytest.importorskip("pandas")
 
-ODD = ["$\\frac{$", "_hidden", "", "<b>&", "été", "a name that is far too long " * 3]
 TWO_LEVELS = [("accuracy", ""), ("logits", 0), ("logits", 1)]
 
 
@@ -49,33 +46,6 @@ def test_columns_and_series_name_the_outputs(X, y, model):
     assert series.predict(X).ndim == 1
 
 
-def test_a_target_without_a_name_has_its_number(X, y):
-    unnamed = [y, pd.DataFrame(y), pd.DataFrame(y).to_numpy().tolist()]
-    for targets in unnamed:
-        fitted = ridge_pce(1).fit(X, targets)
-        assert fitted.expansion_.output_names == ("y0", "y1", "y2")
-        assert fitted.sobol_frame()["target"].unique().tolist() == [0, 1, 2]
-    for name in (None, 7, ("a", "b")):
-        fitted = ridge_pce(1).fit(X, pd.Series(y[:, 0], name=name))
-        assert fitted.sobol_frame()["target"].unique().tolist() == [0]
-
-
-def test_odd_names_stay_as_they_are(X):
-    y = np.random.default_rng(1).normal(size=(60, len(ODD)))
-    names = ridge_pce(1).fit(X, pd.DataFrame(y, columns=ODD))
-    expected = [name or "y2" for name in ODD]
-    assert list(names.expansion_.output_names) == expected
-    assert list(names.sobol_frame()["target"].unique()) == expected
-
-
-def test_names_do_not_change_a_number(X, y):
-    plain, named = (ridge_pce(2).fit(X, targets) for targets in (y, in_two_levels(y)))
-    names = "coefficients_", "sobol_indices_", "total_sobol_indices_", "q2_"
-    agree(plain, named, *names, "total_variance_", "loo_error_", rtol=0)
-    assert_array_equal(plain.shapley_effects(), named.shapley_effects())
-    assert_allclose(plain.feature_importances_, named.feature_importances_, rtol=1e-12)
-
-
 @cases("columns", TWO_LEVELS, ["accuracy", "logits__0", "logits__1"])
 def test_two_levels_are_groups_at_once(X, y, columns):
     levels = pd.MultiIndex.from_tuples(columns) if columns is TWO_LEVELS else columns
@@ -98,26 +68,6 @@ def test_two_levels_are_groups_at_once(X, y, columns):
     apart = pd.MultiIndex.from_tuples([("a", 0), ("b", 0), ("a", 1)])
     fitted = ridge_pce(1).fit(X, pd.DataFrame(y, columns=apart))
     assert_array_equal(fitted.expansion_.groups, [0, 1, 0])
-
-
-def test_names_and_groups_survive_a_file_and_a_fit_in_parts(X, y, tmp_path):
-    model = ridge_pce(1, distribution=norm(0, 1), criterion="gcv")
-    frame = in_two_levels(y)
-    fitted = model.partial_fit(X[:30], frame[:30]).partial_fit(X[30:], y[30:])
-    save_model(fitted, tmp_path / "model.npz")
-    for one in (fitted, load_model(tmp_path / "model.npz")):
-        assert one.expansion_.group_names == ("accuracy", "logits")
-        assert one.sobol_frame()["target"].iloc[-1] == "logits:1"
-        assert np.isfinite(one.expansion_.q2).all()
-        assert_array_equal(one.expansion_.q2, fitted.expansion_.q2)
-
-
-def test_outputs_that_some_members_lack_retain_their_names(X, y):
-    frame = in_two_levels(y)
-    frame.iloc[:5, 1] = np.nan
-    with warnings.catch_warnings(action="ignore"):
-        fitted = ridge_pce(1).fit(X, frame)
-    assert fitted.expansion_.group_names == ("accuracy", "logits")
 
 
 # Groups that are given.
@@ -145,13 +95,6 @@ def test_q2_of_a_group_without_errors_is_not_known(X, y):
     assert np.isnan(bare.grouped({"all": 3}).q2).all()
     message, parts = "loo_error has shape .2,.; exp", (found.basis, found.coefficients)
     refuses(message, Expansion, *parts, loo_error=[1.0, 2.0])
-
-
-def test_a_constant_column_adds_nothing_to_its_group(X, y):
-    y = np.c_[y[:, 0], np.ones(60)]
-    with warnings.catch_warnings(action="ignore"):
-        expansion = ridge_pce(1).fit(X, y).expansion_
-    assert_allclose(expansion.grouped({"both": 2}).q2, expansion.q2[:1])
 
 
 @cases(
@@ -228,15 +171,6 @@ def test_effects_of_grouped_outputs(X, y):
 
 
 # What is given beside a fit.
-
-
-def test_labels_of_columns():
-    assert output_labels(np.ones((2, 2)), 2) == []
-    mixed = pd.DataFrame(np.ones((2, 3)), columns=["a", "b__0", "__c"])
-    assert output_labels(mixed, 3) == [("a", "a"), ("b", "0"), ("__c", "__c")]
-    three = pd.MultiIndex.from_tuples([("a", "b", "c"), ("a", "b", "d")])
-    found = output_labels(pd.DataFrame(np.ones((2, 2)), columns=three), 2)
-    assert found == [("a", "b:c"), ("a", "b:d")]
 
 
 @cases(

@@ -15,7 +15,7 @@ from skpce.plotting._part_effects import (
 )
 from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
 from tests.shared import cases, refuses
-from tests.skpce.pictures import ALIKE, LONG, assert_distinct, assert_legible
+from tests.skpce.pictures import LONG, assert_distinct, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -137,15 +137,6 @@ def test_dependent_parts_are_hatched_with_the_reason():
     assert written(PartEffectsDisplay(other).plot()) == ["the pilot is poor"]
 
 
-def test_an_output_without_variance_has_no_bar():
-    effects = effects_by_hand([[np.nan, np.nan], [0.5, 0.3]], ratio=[np.nan, 1.0])
-    display = PartEffectsDisplay(effects, noise_share=[np.nan, 0.1]).plot()
-    assert np.isnan(display.shares[0]).all()
-    assert_allclose(widths(display)[0], 0.0)
-    assert written(display)[0] == "no variance"
-    assert display.segment_names[:2] == ["part 0", "part 1"]
-
-
 def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     first = np.full((18, 2), 0.4)
     first[3] = np.nan
@@ -157,13 +148,6 @@ def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
     assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
     few = PartEffectsDisplay(effects_by_hand(first[:4], ratio=ratio[:4])).plot()
     assert few.ax_.get_xlabel() == "share of the variance"
-
-
-def test_the_legend_of_one_output_fits():
-    effects = effects_by_hand(np.full((1, 6), 0.1), parts=ALIKE, outputs=ALIKE[:1])
-    display = PartEffectsDisplay(effects, noise_share=[0.3]).plot()
-    assert_legible(display.figure_)
-    assert len({text.get_text() for text in display.ax_.get_legend().get_texts()}) == 8
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])

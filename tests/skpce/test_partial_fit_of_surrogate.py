@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skpce import load_model, save_model
 from skpce.ensembles import member_blocks
 from skpce.inspection import modes_test
 from tests.shared import agree, cases, copies, refuses, ridge_pce, ridge_surrogate
@@ -66,23 +65,6 @@ def test_order_and_weights_do_not_matter(X, y):
     assert_array_equal(first.alpha_, second.alpha_)
 
 
-def test_steps_without_choice_or_spread(X, y):
-    y = np.column_stack([y[:, 4:], np.ones(len(X)), np.full((len(X), 2), 0.5)])
-    options = {"steps": (3, 1, 2), "mask": np.ones(6, dtype=bool)}
-    model = made(**options).partial_fit(X, y)
-    reference = made(**options).fit(X, y)
-    assert_array_equal(np.isnan(model.expansion_.q2), np.isnan(reference.expansion_.q2))
-    assert_array_equal(model.step_total_sobol_indices_[1:], 0.0)
-
-
-def test_model_file_goes_on(X, y, tmp_path):
-    model = made().partial_fit(X[:100], y[:100])
-    save_model(model, tmp_path / "model.npz")
-    loaded = load_model(tmp_path / "model.npz").partial_fit(X[100:], y[100:])
-    whole = made().partial_fit(X, y)
-    assert_allclose(loaded.coefficients_, whole.coefficients_, rtol=1e-9)
-
-
 def test_what_needs_members_says_so(X, y):
     model, message = made().partial_fit(X, y), "partial_fit|sums"
     refuses(message, model.predict_interval, X)
@@ -127,18 +109,6 @@ def test_blocks_of_dask_arrays(X, y):
     tables = array.from_array(X, chunks=50), array.from_array(y, chunks=50)
     with config.set(scheduler="synchronous"):  # and not one of another test's cluster
         model = added(made(), *tables, n_rows=100)
-    agree(model, made().partial_fit(X, y), "coefficients_", rtol=1e-9)
-
-
-def test_blocks_of_zarr_arrays(X, y, tmp_path):
-    zarr = pytest.importorskip("zarr")
-    tables = []
-    for name, values in (("X", X), ("y", y)):
-        form = {"shape": values.shape, "dtype": values.dtype}
-        form["chunks"] = 70, values.shape[1]  # blocks need not be chunks
-        tables.append(zarr.open_array(str(tmp_path / name), mode="w", **form))
-        tables[-1][:] = values
-    model = added(made(), *tables, n_rows=100)
     agree(model, made().partial_fit(X, y), "coefficients_", rtol=1e-9)
 
 

@@ -9,8 +9,7 @@ from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce.metrics import coverage_interval
-from tests.shared import OLS, cases, inside, refuses, ridge_surrogate
+from tests.shared import OLS, inside, refuses, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -75,24 +74,6 @@ def test_few_members_cover_as_they_claim(rng):
         assert coverage.mean() == pytest.approx(level, abs=0.01)
 
 
-@pytest.mark.slow
-def test_few_members_are_held_jointly_as_often_as_claimed(rng):
-    # Measured from the median of all residuals, each its own neighbour, policies are
-    # held 0.42, 0.74 and 0.85 of the time.
-    n_members, steps = 20, (3,) * 100
-    X, X_new = rng.normal(size=(n_members, 1)), rng.normal(size=(300, 1))
-    y, y_new = (
-        softmax(rng.normal(size=(size, len(steps), 3)), axis=2).reshape(size, -1)
-        for size in (n_members, len(X_new))
-    )
-    law = {"distribution": norm(0, 1), "solver": "ols"}
-    surrogate = CompositionalPCESurrogate(1, steps=steps, **law).fit(X, y)
-    for level in (0.5, 0.8, 0.9):
-        band = surrogate.predict_interval(X_new, confidence_level=level, joint="step")
-        held = coverage_interval(y_new, *band, steps=steps, kind="joint").coverage
-        assert held.mean() == pytest.approx(level, abs=0.04)
-
-
 @pytest.mark.parametrize("n_members", [5, 200])  # fewer than coordinates, and more
 def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_members):
     X, y = simulate(n_members=n_members)
@@ -131,20 +112,6 @@ def test_residuals_preserve_the_dependence_between_steps(rng):
         assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
 
 
-def test_shapes(fitted, simulate):
-    X, _ = simulate()
-    assert fitted.sample().shape == (1, 9)
-    assert fitted.sample(5).shape == (5, 9)
-    assert fitted.sample(5, X[:4]).shape == (5, 4, 9)
-    assert fitted.predict_interval().lower.shape == (1, 9)
-    lower, upper = fitted.predict_interval(X[:4], n_samples=50)
-    assert lower.shape == upper.shape == (4, 9)
-    assert np.all(lower <= upper)
-    for columns in (slice(0, 3), slice(3, 5), slice(5, 9)):
-        total = fitted.sample(20)[:, columns].sum(axis=1)
-        assert_allclose(total, 1, atol=1e-12)
-
-
 @pytest.mark.parametrize("residual", ["gaussian", "resampled", None])
 def test_determinism(fitted, simulate, residual):
     X, _ = simulate()
@@ -162,26 +129,6 @@ def test_determinism(fitted, simulate, residual):
     assert np.abs(first - second).max() > 1e-3
 
 
-@pytest.mark.parametrize("joint", [None, "step"])
-def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch, joint):
-    X, _ = simulate()
-    whole = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    entries = 9 * 7 if joint is None else 30 * 9 * 7
-    monkeypatch.setattr("skpce._expansion.predictive.CHUNK_ENTRIES", entries)
-    chunked = fitted.predict_interval(X, joint=joint, n_samples=30, random_state=0)
-    assert_allclose(chunked, whole, rtol=1e-12)
-
-
-def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
-    X, _ = simulate()
-    draws = fitted.sample(4000, X[:3], random_state=1)
-    logs = np.log(draws)[:, :, :3]
-    clr = logs - logs.mean(axis=2, keepdims=True)
-    expected = np.log(fitted.predict(X[:3])[:, :3])
-    expected -= expected.mean(axis=1, keepdims=True)
-    assert_allclose(clr.mean(axis=0), expected, atol=0.05)
-
-
 def test_no_residual_law_without_leave_one_out_residuals(simulate):
     X, y = simulate(n_members=12)
     saturated = CompositionalPCESurrogate(3, steps=WIDTHS, **OLS).fit(X, y)
@@ -189,15 +136,3 @@ def test_no_residual_law_without_leave_one_out_residuals(simulate):
     refuses(r"residual distribution is not defined.*residual=None", saturated.sample)
     refuses("residual distribution is not defined", saturated.predict_interval, X)
     assert saturated.sample(3, residual=None).shape == (3, 9)
-
-
-@cases(
-    ("method", "kwargs", "message"),
-    ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
-    ("sample", {"residual": "normal"}, "one of .*'gaussian'.* or None. Got 'normal'"),
-    ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
-    ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
-    ("predict_interval", {"n_samples": -3}, "Got -3"),
-)
-def test_bad_arguments(fitted, method, kwargs, message):
-    refuses(message, getattr(fitted, method), **kwargs)

@@ -9,7 +9,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from tests.shared import refuses, ridge_surrogate
+from tests.shared import ridge_surrogate
 
 
 def policy(X):
@@ -84,9 +84,3 @@ def test_masked_and_certain_parts_have_no_indices():
     assert not found.first_order_error[2:].any()
     assert_allclose(found.total_order[:2], 1.0, atol=0.4)
     assert_array_equal(found.step_total_order[1], 0.0)
-
-
-@pytest.mark.parametrize("n_samples", [1, 2.5])
-def test_bad_number_of_samples(fitted, n_samples):
-    message = rf"'n_samples' .* Got {n_samples!r}"
-    refuses(message, fitted.probability_sobol_indices, n_samples)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.linear_model import LassoCV
 from sklearn.neighbors import KNeighborsRegressor
 
 from skpce import (
-    LogRatioTransformer,
     NatafTransformer,
     PolynomialChaosRegressor,
-    save_model,
 )
 from skpce.decision import InputBelief
 from skpce.embedding import BetaVAE, PLSTransformer
@@ -38,7 +34,7 @@ from skpce.metrics import (
     policy_fragility,
     total_variation_distance,
 )
-from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
+from skpce.plotting import MainEffectsDisplay
 from tests.shared import agree, cases, refuses, ridge_pce, ridge_surrogate
 
 N = 30
@@ -96,26 +92,6 @@ def test_labels_and_orders_that_are_none(repeated, name, values):
     refuses(rf"^{name} .*expected", verdict, *repeated, **{name: values})
 
 
-@pytest.mark.parametrize("kind", [date.fromordinal, str, float])
-def test_labels_of_every_kind(repeated, kind):
-    labels = [kind(i // 2 + 1) for i in range(N)]
-    found = verdict(*repeated, replicate=labels)
-    assert len(found.attributable) == 1
-    shifted = labels[1:] + labels[:1]
-    refuses("have one label .* the same", verdict, *repeated, replicate=shifted)
-
-
-def test_an_order_of_dates_as_text(repeated):
-    days = [date.fromordinal(i + 1).isoformat() for i in range(N)]
-    assert_array_equal(verdict(*repeated, order=days).design.order, np.arange(N))
-
-
-@pytest.mark.parametrize("pipeline", ["", [], ()])
-def test_verdict_of_what_is_no_estimator(pipeline, X, y):
-    with pytest.raises((TypeError, ValueError), match="pipeline"):
-        verdict(pipeline, X, y)
-
-
 def test_a_cv_of_no_dimension_and_sums_beyond_numbers(X, y, policies):
     message = "cv must be an int, a splitter that needs no labels, or pairs"
     refuses(message, verdict, ridge_pce(1), X, y, cv=np.array(3.0))
@@ -139,23 +115,10 @@ class TestNoChoice:
         refuses(message, MainEffectsDisplay.from_estimator, surrogate, X)
 
 
-@pytest.mark.parametrize("bad", [np.array(1), None, 1.0])
-def test_subsets(fitted, bad):
-    refuses("features must be one or more inputs, by", fitted.sobol_index, bad)
-
-
 @pytest.mark.parametrize("function", [sobol_indices, shapley_effects])
 @pytest.mark.parametrize("kind", [int, PolynomialChaosRegressor])
 def test_classes_are_no_models(function, kind, X):
     refuses(f"estimator of .* is the class {kind.__name__}", function, kind, X)
-
-
-@pytest.mark.parametrize("model", [norm(0, 1), norm, 3.0, int, None, "abc"])
-def test_what_a_model_file_holds_is_said(model, tmp_path):
-    path = tmp_path / "model.npz"
-    expected = "estimator is .*; expected one that a model file holds: Polynomial"
-    refuses(expected, save_model, model, path)
-    assert not path.exists()
 
 
 # Metrics have the limit of the fits: beyond it squares overflow.
@@ -176,13 +139,6 @@ def test_magnitudes_in_metrics(policies):
 
 
 # The message names the argument that is wrong, not another one.
-
-
-def test_steps_of_another_table_than_y(policies):
-    message = "expected 3, the number of columns of X"
-    refuses(message, LogRatioTransformer(steps=(2, 2)).fit, policies)
-    message, given = "number of columns of y_true", [policies] * 3
-    refuses(message, coverage_interval, *given, steps=(2, 2))
 
 
 @cases("weights", np.full(N, np.nan), lambda x: x, "abc", np.ones(2))
@@ -243,20 +199,6 @@ def test_names_of_parameters(X, y, fitted):
     refuses("'X' .* a dense array", member_blocks, csr_array(np.eye(3)), np.zeros(3))
     draws = np.full((3, 4, 2), 0.5)
     refuses("y_true", crps_score, np.empty((0, 2)), draws, steps=(2,))
-
-
-def test_displays_of_tables_that_are_none(X, y):
-    model = ridge_pce(1).fit(X[:, :1], y)
-    text = np.array([["a"]], dtype=object)
-    refuses("X holds text", EmbeddingDisplay.from_estimator, model, text)
-    refuses("0 sample", MainEffectsDisplay.from_estimator, model, X[:0, :1])
-
-
-def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():
-    pd = pytest.importorskip("pandas")
-    X = pd.DataFrame({"a": ["u", "v", "u", "v", "u"]})
-    model = ridge_pce(1, distribution=[norm(0, 1)])
-    refuses("for a, whose column of X holds labels", model.fit, X, np.arange(5.0))
 
 
 # Extremes that are no mistakes.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm
 from sklearn.metrics import r2_score
 
 from skpce import (
@@ -54,12 +53,6 @@ def test_score_and_q2(X, y):
     assert_allclose(pce.unexplained_share_, np.clip(1 - pce.q2_, 0, 1))
 
 
-def test_degree_zero_is_the_mean(X, y):
-    pce = ridge_pce(0).fit(X, y)
-    assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
-    assert not pce.total_variance_.any()
-
-
 def test_a_constant_target_is_reported(X, y):
     """Its indices are 0: no silent share of one."""
     message = "^y has no variance: the Sobol indices are 0 and q2_ is NaN"
@@ -74,11 +67,3 @@ def test_a_constant_target_is_reported(X, y):
         pce = ridge_pce().fit(X, mixed)
     assert pce.total_sobol_indices_[0].sum() > 0.9
     assert not pce.total_sobol_indices_[1].any()
-
-
-def test_a_constant_first_batch_is_not_reported(X, y):
-    """Later samples may vary."""
-    pce = ridge_pce(distribution=norm(0, 1), criterion="gcv")
-    pce.partial_fit(X[:5], np.zeros(5)).partial_fit(X[5:], y[5:, 0])
-    with pytest.warns(ConstantTargetWarning):
-        pce.fit(X, np.zeros(len(X)))

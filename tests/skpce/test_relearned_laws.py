@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.linalg import lstsq
 from scipy.special import softmax
 from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis.basis import index_masks
 from skpce._checks import make_generator
-from skpce._expansion.problem import LearnedLaws, law_errors, resample_counts
-from tests.shared import cases, copies, ridge_pce, shares_of_terms
+from skpce._expansion.problem import LearnedLaws, resample_counts
+from tests.shared import cases, copies, ridge_pce
 
 INPUTS = {
     "normal": lambda rng, n: rng.normal(3.0, 2.0, size=n),
@@ -53,49 +51,6 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
     assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
 
 
-def test_frozen_laws_and_categories_stay(rng):
-    X = np.column_stack([rng.normal(size=60), rng.integers(3, size=60)])
-    y = softmax(np.c_[X[:, 0], X[:, 1] == 1, rng.normal(size=60)], axis=1)
-    laws = [norm(0, 1), "categorical"]
-    fixed = CompositionalPCESurrogate(2, solver="ols", distribution=laws).fit(X, y)
-    found = fixed.sobol_interval(n_resamples=20, random_state=0)
-    draws = []
-    for row in resample_counts(np.ones(60), 20, make_generator(0)):
-        problem = fixed._fitted.problem.linear.resampled(row)
-        root = np.sqrt(problem.weights)[:, np.newaxis]
-        slopes = lstsq(root * problem.design, root * problem.targets)[0]
-        squares = np.square(slopes).sum(axis=1)[np.newaxis]
-        draws.append(shares_of_terms(squares, fixed.multi_indices_)[0][0])
-    expected = np.quantile(draws, [0.05, 0.95], axis=0)
-    assert_allclose(found.first_order[:, 0], expected, atol=1e-9)
-
-
-@pytest.mark.slow
-def test_coverage_with_learned_laws():
-    """Two actions, logit ``x1 + x2 ** 2 / 2``: first-order indices 2/3 and 1/3.
-
-    Intervals under the laws as first learned contain the index of ``x1`` less often:
-    the scale of an input is as uncertain as its coefficient.
-    """
-    held = {"learned": 0, "fixed": 0}
-    truth = np.array([2 / 3, 1 / 3])
-    n_ensembles = 60
-    for seed in range(n_ensembles):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(100, 2))
-        logit = X[:, 0] + X[:, 1] ** 2 / 2 + 0.1 * rng.normal(size=100)
-        y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
-        fixed = [norm(column.mean(), column.std()) for column in X.T]
-        for name, law in (("learned", "normal"), ("fixed", fixed)):
-            surrogate = CompositionalPCESurrogate(2, solver="ols", distribution=law)
-            given = {"n_resamples": 100, "random_state": seed}
-            found = surrogate.fit(X, y).sobol_interval(confidence_level=0.8, **given)
-            low, high = found.first_order[:, 0]
-            held[name] += np.mean((low <= truth) & (truth <= high))
-    assert held["learned"] / n_ensembles == pytest.approx(0.8, abs=0.1)
-    assert held["fixed"] / n_ensembles < 0.6
-
-
 # The regressor
 
 
@@ -113,22 +68,6 @@ def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
     expected = np.quantile(draws, [0.25, 0.75], axis=0)
     assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
     assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
-
-
-def test_law_errors_are_those_of_the_squares():
-    X, _ = cubic("normal")
-    pce = ridge_pce(2).fit(X, X[:, :1] * X + X)
-    laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
-    rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
-    changes, excess = law_errors(
-        laws, pce.coefficients_, np.ones(len(X)), rows, masks, make_generator(0)
-    )
-    new = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(rows))
-    added = (np.square(new) - np.square(pce.coefficients_)) @ masks
-    assert_allclose(added, changes[..., :-1], atol=1e-9)
-    assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
-    variances = np.square(new[..., 1:]).sum(axis=2)
-    assert_allclose(variances - pce.total_variance_, changes[..., -1])
 
 
 def test_learned_bounds_may_reach_beyond_the_samples():

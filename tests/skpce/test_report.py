@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace as Box
 
 import numpy as np
 import pytest
@@ -154,12 +153,3 @@ def test_a_click_on_a_heading_sorts_and_a_button_hides():
     assert [states[name] for name in found["found"][4]] == sorted(states.values())
     assert found["before"] == "hide what does not matter"
     assert (found["after"], found["hidden"]) == ("show all 4", 2)
-
-
-def test_pictures_that_are_narrow_enough_are_shown_whole_on_a_telephone():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    report = HtmlReport("A run")
-    for width in (5.4, 9.0):
-        report.add_figure(Box(figure_=plt.figure(figsize=(width, 2.0))), "A line.")
-    first, second = re.findall(r"<img ([^>]*)alt=", report.to_html())
-    assert (first, second) == ('class="narrow" ', "")

@@ -9,18 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skpce import PolynomialChaosRegressor, report
-from skpce._input_laws.correlations import correlation_reason, largest_correlation
 from skpce.plotting import EmbeddingDisplay, SobolDisplay
-
-
-def test_the_pair_is_found_beside_a_constant(rng):
-    X = rng.normal(size=(80, 23))
-    X[:, 4] = 1.0  # constant
-    X[:, 19] = -X[:, 2] + 0.2 * rng.normal(size=80)
-    names = [f"x{i}" for i in range(23)]
-    expected = abs(np.corrcoef(X[:, 2], X[:, 19])[0, 1])
-    assert_allclose(largest_correlation(X), expected, rtol=1e-12)
-    assert "x2 and x19" in correlation_reason(X, names)[0]
 
 
 def test_shares_of_other_inputs_are_added_up():

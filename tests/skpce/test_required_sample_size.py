@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 from scipy import stats
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
@@ -135,15 +134,6 @@ def test_steps_without_signal_or_choice():
     refuses("'noise_variance'", required_ensemble_size, only, noise_variance=[1, 2, 3])
 
 
-def test_a_step_is_the_same_in_every_log_ratio():
-    sizes = [
-        required(policies(log_ratio=kind)[0]).n_required
-        for kind in ("alr", "clr", "ilr")
-    ]
-    assert_array_equal(sizes[0], sizes[1])
-    assert_array_equal(sizes[0], sizes[2])
-
-
 def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
     surrogate, _, _ = policies(n_members=2000, noise=0.3, solver="ols")
     found = required(surrogate)
@@ -165,29 +155,6 @@ def test_more_terms_than_members_is_vacuous_and_not_refused(rng):
     least = ridge_pce(3, distribution=NORMAL, solver="ols").fit(X, X[:, 0])
     assert required(least).n_required[0] == math.inf
     assert required(least, signal_variance=1.0).n_required[0] == math.inf
-
-
-def test_a_constant_target_and_several_targets(rng):
-    X = rng.normal(size=(60, 2))
-    y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
-    pce = ridge_pce(1, distribution=NORMAL)
-    with pytest.warns(UserWarning, match="no variance"):
-        pce.fit(X, y)
-    found = required(pce)
-    assert found.names == ("y0", "y1")
-    assert np.isnan(found.n_required[1])
-
-
-def test_a_fit_from_sums_is_the_same(rng):
-    X = rng.normal(size=(80, 2))
-    y = X[:, 0] + 0.2 * rng.normal(size=80)
-    options = {"distribution": NORMAL, "solver": "ols"}
-    whole = PolynomialChaosRegressor(2, **options).fit(X, y)
-    sums = PolynomialChaosRegressor(2, criterion="gcv", **options).fit(X, y)
-    assert sums._problem.samples is None
-    one, other = required(whole), required(sums)
-    assert one.smallest_eigenvalue == pytest.approx(other.smallest_eigenvalue)
-    assert one.n_required[0] == pytest.approx(other.n_required[0], rel=0.15)
 
 
 def test_required_size_wants_a_fitted_expansion():

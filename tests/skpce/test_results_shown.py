@@ -11,7 +11,6 @@ from scipy.special import softmax
 import skpce
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.ensembles import from_frame
-from skpce.inspection import Result
 from skpce.sample_size import required_ensemble_size
 from tests.shared import OLS
 
@@ -92,24 +91,6 @@ def test_an_ensemble_shows_its_categories_by_name(table):
     assert "<td>z</td>" in found._repr_html_()
     other = from_frame(pl.DataFrame(runs.to_dict("list")), ["a", "kind"], "b")
     assert isinstance(other.to_frame(), pl.DataFrame)
-
-
-def test_a_result_without_facts_prints_its_table():
-    empty = np.full(14, np.nan)
-    found = Result(
-        {"input": tuple(f"input{i}" for i in range(14))},
-        {"share": np.linspace(0, 1, 14), "unknown": empty},
-        notes=("A note.",),
-    )
-    lines = str(found).splitlines()
-    assert lines[0] == "input     share"
-    assert lines[2] == "input1   0.0769"
-    assert lines[-2:] == ["(to_frame() also has 2 more rows)", "A note."]
-    wide = Result({"i": ("a",)}, {f"column{i:02}": np.ones(1) for i in range(12)})
-    assert str(wide).endswith(
-        "(to_frame() also has the columns column08, column09, column10, column11)"
-    )
-    assert str(Result({"i": ()}, {"a": np.ones(0)})) == "No rows."
 
 
 def test_what_an_answer_is_made_of_is_read_in_words(table):

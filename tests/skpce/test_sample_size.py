@@ -155,14 +155,6 @@ def test_the_bound_is_sharp_for_an_orthonormal_design(rng):
     assert low <= held <= high
 
 
-@pytest.mark.parametrize("law", [NORMAL, UNIFORM])
-def test_mean_square_falls_as_one_over_members(law):
-    sizes = np.array([100, 200, 400, 800, 1600])
-    mean = [simulate(law, 1, n, 300, gaussian)[2].mean() for n in sizes]
-    slope = np.polyfit(np.log(sizes), np.log(mean), 1)[0]
-    assert slope == pytest.approx(-1.0, abs=0.1)
-
-
 def test_mean_square_is_the_trace_and_exceeds_the_papers(rng):
     """E||e||² = σ² tr(G⁻¹)/L; the paper has σ² P/(L - P), which is too small."""
     template = linear_fit(degree=3)

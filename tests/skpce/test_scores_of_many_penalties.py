@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 
 from skpce._solvers import ridge
 from skpce._solvers.problem import DesignDecomposition
-from tests.shared import agree, ridge_pce
 
 ALPHAS = np.logspace(-8, 4, 25)
 NAMES = "alpha_", "coefficients_", "loo_error_", "q2_"
@@ -31,14 +30,3 @@ def test_equal_to_the_residuals(n, p, criterion, weighted, rng):
             freedom = np.average(freedom, weights=weights, axis=0)
         expected = np.average(np.square(residuals / freedom), weights=weights, axis=0)
         assert_allclose(row, expected, rtol=1e-7, atol=1e-15)
-
-
-def test_blocks_of_rows_are_one_fit(monkeypatch, rng):
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 7))
-    whole = ridge_pce(3).fit(X, y)
-    monkeypatch.setattr(ridge, "_LARGEST_BLOCK", 20)
-    monkeypatch.setattr(ridge, "_FEWEST_ROWS", 1)
-    parts = ridge_pce(3).fit(X, y)
-    agree(whole, parts, *NAMES, rtol=1e-12, atol=1e-14)
-    values = [model.predict(X, return_std=True) for model in (whole, parts)]
-    assert_allclose(*values, rtol=1e-12, atol=1e-14)

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
-from scipy import stats
 from scipy.stats import uniform
 from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
-from skpce._basis.basis import Truncation
-from skpce._expansion.expansion import partial_variances, shares
-from skpce._solvers import SOLVERS
 from tests.shared import agree, ridge_pce
 
 CIRCLE = uniform(-np.pi, 2 * np.pi)
@@ -48,48 +43,6 @@ def test_ishigami_under_frozen_laws(solver, seed):
     assert pce.q2_[0] > 0.9999
 
 
-@pytest.mark.skipif(
-    not hasattr(stats, "sobol_indices"), reason="scipy before 1.11 has no sobol_indices"
-)
-def test_agrees_with_the_sampling_of_scipy():
-    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
-    pce = ridge_pce(12, distribution=CIRCLE).fit(X, ishigami(X))
-    sampled = stats.sobol_indices(
-        func=lambda x: ishigami(x.T), n=2**13, dists=[CIRCLE] * 3, random_state=0
-    )
-    assert np.abs(sampled.first_order - pce.sobol_indices_[0]).max() < 1e-2
-    assert np.abs(sampled.total_order - pce.total_sobol_indices_[0]).max() < 1e-2
-    # The total index of one input is 1 minus the closed index of the others.
-    others = [[1, 2], [0, 2], [0, 1]]
-    total = [1 - pce.closed_sobol_index(pair)[0] for pair in others]
-    assert np.abs(sampled.total_order - total).max() < 1e-2
-    first = [1 - pce.total_sobol_index(pair)[0] for pair in others]
-    assert np.abs(sampled.first_order - first).max() < 1e-2
-
-
-MULTI_INDICES = Truncation.of_degree(3, 3).listed()
-COEFFICIENTS = arrays(
-    np.float64,
-    (2, len(MULTI_INDICES)),
-    elements=st.floats(-1e6, 1e6, allow_nan=False, allow_infinity=False),
-)
-
-
-@settings(max_examples=150)
-@given(COEFFICIENTS)
-def test_indices_are_shares(coefficients):
-    found = shares(*partial_variances(coefficients, MULTI_INDICES))
-    assert np.all(found.first_order >= 0)
-    assert np.all(found.first_order <= found.shapley + 1e-12)
-    assert np.all(found.shapley <= found.total_order + 1e-12)
-    assert np.all(found.total_order <= 1 + 1e-12)
-    assert np.all(found.first_order.sum(axis=1) <= 1 + 1e-12)
-    assert np.all(found.total_variance >= 0)
-    varies = found.total_variance > 0
-    assert np.all(found.total_order[varies].sum(axis=1) >= 1 - 1e-12)
-    assert not found.total_order[~varies].any()
-
-
 SEEDS, DEGREES = st.integers(0, 2**32 - 1), st.integers(1, 3)
 UNITS = [st.floats(*ends) for ends in ((0.01, 100), (-10, 10), (0.1, 10), (-10, 10))]
 
@@ -108,23 +61,3 @@ def test_units_do_not_matter(seed, degree, law, scale, shift, unit, offset):
     assert_allclose(found.variance, unit**2 * moments.variance, rtol=1e-6)
     agree(found, moments, "kurtosis", atol=1e-5)
     assert_allclose(found.mean, unit * moments.mean + offset, atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -1e5 - 0.1, 1e8 + 0.1])
-def test_a_constant_target_has_no_attribution(solver, value, rng):
-    X = rng.normal(size=(23, 3))
-    y = np.column_stack([np.full(23, value), X[:, 0]])
-    pce = PolynomialChaosRegressor(solver=solver, distribution="normal").fit(X, y)
-    assert not pce.sobol_indices_[0].any()
-    assert not pce.total_sobol_indices_[0].any()
-    assert not pce.shapley_effects()[0].any()
-    assert not pce.interaction_indices(2).values[0].any()
-    for index in (pce.sobol_index, pce.closed_sobol_index, pce.total_sobol_index):
-        assert index([0, 1])[0] == 0
-    assert pce.total_variance_[0] == 0.0
-    assert np.isnan(pce.q2_[0])
-    assert pce.total_sobol_indices_[1, 0] > 0.9
-    if solver != "paper":  # which shrinks the mean
-        assert_allclose(pce.predict(X)[:, 0], value, rtol=1e-12)

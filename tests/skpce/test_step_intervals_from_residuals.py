@@ -67,15 +67,6 @@ def test_noise_widens_the_bounds_and_not_the_bootstrap():
     assert width["residual", "loud"] > width["bootstrap", "loud"]
 
 
-def test_coordinates_do_not_matter():
-    X, y = ensemble(noise=0.3)
-    ilr, clr = (
-        fitted(X, y, log_ratio=kind).sobol_interval(method="residual", random_state=0)
-        for kind in ("ilr", "clr")
-    )
-    agree(ilr, clr, "total_order", rtol=1e-8, atol=1e-10)
-
-
 def test_steps_without_choice_and_the_papers_solver():
     X, y = ensemble(noise=0.3)
     certain = np.column_stack((y, np.ones(len(y))))

@@ -62,13 +62,6 @@ def test_layout_from_names(columns, widths, step_names, part_names):
     assert layout.part_names == tuple(part_names)
 
 
-def test_layout_from_polars_names():
-    polars = pytest.importorskip("polars")
-    table = polars.DataFrame({"s__a": [0.5], "s__b": [0.5], "t__c": [1.0]})
-    layout = resolve_layout(table, None, 3, "x")
-    assert (layout.widths, layout.step_names) == ((2, 1), ("s", "t"))
-
-
 def test_scattered_columns_are_refused():
     table, message = frame(["s__a", "t__a", "s__b"]), "side by side; got the steps"
     refuses(rf"{message} \['s', 't', 's", resolve_layout, table, None, 3, "x")

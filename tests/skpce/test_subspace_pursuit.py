@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -126,15 +124,6 @@ def assert_is_reference(problem):
         error = fit.criterion[targets].sum()
         assert_allclose(error, reference.error(subset), rtol=1e-9)
     return n_clear
-
-
-@pytest.mark.slow
-def test_targets_alone(rng):
-    n_clear = 0
-    for n_samples, n_terms, n_true in product((30, 45), (1, 2, 9, 20), (0, 3)):
-        problem = make_problem(rng, n_samples, n_terms, range(12), n_true=n_true)
-        n_clear += assert_is_reference(problem)
-    assert n_clear > 150
 
 
 @cases(

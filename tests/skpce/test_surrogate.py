@@ -183,14 +183,6 @@ def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver, rng):
     assert surrogate.step_total_variance_[1] > 0.1
 
 
-def test_a_constant_coordinate_of_a_step_that_varies(rng):
-    X = rng.normal(size=(40, 2))
-    logits = np.column_stack([np.full(40, 0.4), X[:, 0], np.zeros(40)])
-    surrogate = ridge_surrogate(1, log_ratio="alr").fit(X, softmax(logits, axis=1))
-    assert not surrogate.total_sobol_indices_[0].any()
-    assert_allclose(surrogate.total_sobol_indices_[1], [1, 0], atol=1e-6)
-
-
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
 def test_a_weight_is_a_number_of_copies(simulate, solver):
     X, free = simulate(n_members=50, widths=(3, 2))
@@ -237,11 +229,3 @@ def test_one_column_is_a_certainty(shape, rng):
     fitted = ridge_surrogate(1).fit(X, np.ones(shape))
     assert_array_equal(fitted.predict(X), np.ones(shape))
     assert fitted.transform(X).shape == (15, 0)
-
-
-def test_degree_zero_predicts_the_geometric_mean(X, y):
-    fitted = ridge_surrogate(0, steps=WIDTHS).fit(X, y)
-    for columns in COLUMNS:
-        log_mean = np.log(y[:, columns]).mean(axis=0)
-        assert_allclose(fitted.predict(X)[0, columns], softmax(log_mean))
-    assert not fitted.step_total_variance_.any()

@@ -36,16 +36,6 @@ def test_data_frames_give_the_steps(X, y):
         assert fitted.score(X, table) == plain.score(X, y)
 
 
-def test_other_columns_of_y_are_refused_in_score(X, y):
-    for table in labelled(y)[:2]:
-        fitted = ridge_surrogate(2).fit(X, table)
-        swapped = table.iloc[:, [1, 0, *range(2, 9)]]
-        message = "Column 0 of y is 's0__a1'; expected 's0__a0'"
-        refuses(message, fitted.score, X, swapped)
-        assert fitted.score(X, fitted.predict_frame(X)) == pytest.approx(1.0)
-        assert fitted.score(X, y) == fitted.score(X, table)
-
-
 @pytest.mark.parametrize("steps", [None, {"u": 2, "v": 2}])
 def test_steps_in_another_order_are_refused_in_score(simulate, steps):
     # Both steps have the parts 0 and 1: only the names of the steps tell them apart.

@@ -142,20 +142,3 @@ def test_without_residual_everything_is_exact(n_members):
     if n_members > N_TERMS:
         bounds = surrogate.predict_interval(X_NEW)
         assert_allclose(bounds, [expected, expected], atol=1e-6)
-
-
-def test_main_effects_of_probabilities():
-    pytest.importorskip("matplotlib")
-    from skpce.plotting import MainEffectsDisplay
-
-    surrogate = fit(*members(40, seed=0, residual=0.0))
-    values, w = on_a_grid()
-    nodes = np.polynomial.hermite_e.hermegauss(len(w))[0]
-    how = {"quantity": "probability", "n_points": 5, "n_samples": 4000, "targets": 0}
-    display = MainEffectsDisplay.from_estimator(surrogate, **how)
-    for i, grid in enumerate(display.grids):
-        at = np.stack(np.meshgrid(grid, nodes, indexing="ij"), axis=-1)
-        X = at.reshape(-1, 2)[:, :: 1 if i == 0 else -1]
-        expected = expit(mean_logit(X)).reshape(len(grid), -1) @ w - w @ values @ w
-        # The mean over 4000 draws has a standard error of at most 0.008.
-        assert_allclose(display.effects[i][:, 0], expected, atol=0.03)

@@ -8,17 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import norm
-from sklearn.base import clone
 
 from skpce import (
     CompositionalPCESurrogate,
-    LogRatioTransformer,
     PolynomialChaosFeatures,
 )
 from skpce._checks import make_generator
 from skpce._expansion.problem import FittedProblem, resample_counts
 from tests.shared import (
-    agree,
     cases,
     copies,
     inside,
@@ -89,21 +86,6 @@ def test_steps_and_trajectory_against_the_truth():
     assert_array_equal(found.total_order[0], fitted.feature_importances_)
     default = fitted.sobol_indices()
     assert_array_equal(default.total_order, fitted.total_sobol_indices_)
-
-
-@pytest.mark.parametrize("log_ratio", ["alr", "clr"])
-@pytest.mark.parametrize("level", ["step", "trajectory"])
-def test_invariance_under_basis_and_relabelling(X, y, log_ratio, level):
-    plain = ridge_surrogate(2, steps=(3, 2, 4), random_state=0).fit(X, y)
-    how = LogRatioTransformer(log_ratio, reference=0)
-    moved = clone(plain).set_params(log_ratio=how)
-    moved.fit(X, y[:, [2, 0, 1, 4, 3, 8, 6, 5, 7]])
-    effects = [model.shapley_effects(level) for model in (plain, moved)]
-    assert_allclose(*effects, atol=1e-10)
-    indices = [model.sobol_indices(level) for model in (plain, moved)]
-    bounds = [model.sobol_interval(level, n_resamples=30) for model in (plain, moved)]
-    for pair in (indices, bounds):
-        agree(*pair, "first_order", "total_order", atol=1e-8)
 
 
 def test_the_bootstrap_is_a_loop_of_refits():

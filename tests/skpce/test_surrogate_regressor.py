@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.linalg import helmert
 from scipy.special import softmax
 from scipy.stats import norm
@@ -14,44 +12,21 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
-from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
-from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.inspection import modes_test
-from tests.shared import agree, copies, refuses
+from skpce import CompositionalPCESurrogate
+from tests.shared import copies, refuses
 
 WIDTHS = (3, 2, 4)
 LAW = norm(0, 1)
 COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
-FOREST = RandomForestRegressor(20, random_state=0)
 
 
 def surrogate_of(regressor, degree=2, **options):
     options = {"steps": WIDTHS, "distribution": LAW, "random_state": 0} | options
     return CompositionalPCESurrogate(degree, regressor=regressor, **options)
-
-
-def test_least_squares_is_the_solver_of_that_name(X, y):
-    linear = surrogate_of(LinearRegression()).fit(X, y)
-    ols = surrogate_of(None, solver="ols").fit(X, y)
-    assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
-    assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
-    assert linear.indices_from_ == ols.indices_from_ == "coefficients"
-    assert_array_equal(linear.fidelity_, 1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("regressor", [Ridge(3.0), LassoCV(cv=3), FOREST])
-def test_the_fit_is_the_same_in_every_log_ratio(X, y, regressor):
-    plain = surrogate_of(regressor).fit(X, y)
-    first = LogRatioTransformer("alr", reference=0)
-    other = surrogate_of(regressor, log_ratio=first).fit(X, y)
-    assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
-    agree(plain, other, "step_total_sobol_indices_", atol=1e-9)
 
 
 def test_a_regressor_of_the_inputs_predicts_by_itself(X, y):
@@ -112,25 +87,6 @@ def test_fidelity_shows_a_coarse_expansion():
     assert constant.fidelity_[0] == pytest.approx(0.0, abs=0.02)
     alike = clone(fitted).fit(X, np.full((400, 2), 0.5))
     assert np.isnan(alike.fidelity_[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
-def test_everything_else_works(X, y, regressor):
-    fitted = surrogate_of(regressor).fit(X, y)
-    interval = fitted.sobol_interval(n_resamples=4, random_state=0)
-    assert interval.total_order.shape == (2, 3, 3)
-    assert fitted.sample(5).shape == (5, 9)
-    assert fitted.sample(5, X[:2]).shape == (5, 2, 9)
-    band = fitted.predict_interval(X, joint="step")
-    assert np.all(band.lower <= band.upper)
-    assert modes_test(fitted).dip.shape == (9,)
-    again = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(again.predict(X), fitted.predict(X))
-    same = clone(fitted).fit(X, y)
-    assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
-    again = same.sobol_interval(n_resamples=4, random_state=0)
-    assert_allclose(again.total_order, interval.total_order, atol=1e-12)
 
 
 def test_coverage_of_a_forest(rng):

@@ -8,11 +8,10 @@ from threading import Barrier, Event, Thread
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import skpce
-from skpce import PolynomialChaosRegressor, _checks
+from skpce import PolynomialChaosRegressor
 from skpce._checks import one_thread_if_small
 from skpce._learned.prior import Search
 from skpce._solvers import SOLVERS
@@ -57,15 +56,6 @@ def test_fits_in_threads_are_those_of_one(n_threads):
     assert blas_threads() == {2}
 
 
-def test_one_fitted_estimator_predicts_in_threads():
-    (X, y), *_ = datasets(1)
-    model = PolynomialChaosRegressor().fit(X, y)
-    with ThreadPoolExecutor(8) as pool:
-        predicted = list(pool.map(lambda _: model.predict(X), range(32)))
-    for one in predicted:
-        assert_array_equal(one, model.predict(X))
-
-
 def test_the_limit_holds_inside_and_is_lifted():
     with one_thread_if_small(SMALL):
         assert blas_threads() == {1}
@@ -93,40 +83,6 @@ def test_the_limit_is_lifted_by_the_last_of_fits_that_overlap():
         assert ended.wait(timeout=30)
         assert blas_threads() == {1}
     thread.join(timeout=30)
-    assert blas_threads() == {2}
-
-
-class Failing(Ridge):
-    """A regressor that fails, and reports the limit."""
-
-    def fit(self, X, y, sample_weight=None):
-        raise RuntimeError(f"no fit under a limit of {blas_threads()}")
-
-
-def test_the_limit_is_lifted_when_fits_raise():
-    def attempt(task):
-        number, (X, y) = task
-        model = PolynomialChaosRegressor(2, distribution="normal")
-        try:
-            model.set_params(regressor=None if number % 3 else Failing()).fit(X, y)
-        except RuntimeError as error:
-            return str(error)
-        return "fitted"
-
-    with ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(attempt, enumerate(datasets(30))))
-    raised = "no fit under a limit of {1}"
-    assert done == [raised if number % 3 == 0 else "fitted" for number in range(30)]
-    assert blas_threads() == {2}
-
-
-def test_one_thread_needs_no_limit(monkeypatch):
-    def no_limit(*given, **options):
-        raise AssertionError("a limit was set")
-
-    monkeypatch.setattr(_checks.ThreadpoolController, "limit", no_limit)
-    with threadpool_limits(1, user_api="blas"), one_thread_if_small(SMALL):
-        assert blas_threads() == {1}
     assert blas_threads() == {2}
 
 

@@ -20,7 +20,7 @@ from skpce import (
     PolynomialChaosRegressor,
     report,
 )
-from skpce.inspection import sobol_indices, verdict
+from skpce.inspection import verdict
 from tests.shared import agree, cases, kept, refuses, ridge_pce, ridge_surrogate
 
 RNG = np.random.default_rng(0)
@@ -71,13 +71,6 @@ def test_bounds_hold_for_all_inputs(bounds):
     assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
 
 
-def test_bounds_can_be_added_to():
-    bounds = {"rate": (0, 4), "size": (0, 90)}
-    half = ridge_pce(1, solver="ols", criterion="gcv", distribution=bounds)
-    half.partial_fit(TABLE[:30], Y[:30]).partial_fit(TABLE[30:], Y[30:])
-    same(half, clone(half).fit(TABLE, Y))
-
-
 @pytest.mark.parametrize("law", ["normal", "uniform"])
 def test_a_distribution_of_the_logarithm(law):
     logarithms = TABLE.assign(size=np.log(TABLE["size"]))
@@ -94,16 +87,6 @@ def test_a_distribution_of_the_logarithm(law):
         agree(*intervals, "total_order", rtol=1e-9)
     message = f"'log{law}' for column 1 .* the value -1; exp"
     refuses(message, found.fit, TABLE.assign(size=-1.0), Y)
-
-
-def test_the_inspection_of_any_model_takes_names_too():
-    model = ridge_pce(2).fit(TABLE, Y)
-    given = {"size": "lognormal", "rate": (1, 3)}
-    found, wanted = (
-        sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
-        for law in (given, [stats.uniform(1, 2), "lognormal"])
-    )
-    assert_array_equal(found.total_order, wanted.total_order)
 
 
 AS_LABELS = {
@@ -140,19 +123,6 @@ def test_labels_of_a_column_that_has_a_number_for_a_name():
     assert_array_equal(fitted.predict(numbered), named.predict(MIXED))
 
 
-def test_labels_of_columns_with_other_names():
-    """As of numbers: only names that are numbers are read by position."""
-    numbered = MIXED.set_axis([0, 1], axis=1)
-    fitted = ridge_pce(2).fit(MIXED, OF_MIXED)
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        assert_array_equal(fitted.predict(numbered), fitted.predict(MIXED))
-    unnamed = ridge_pce(2).fit(numbered, OF_MIXED)
-    with pytest.warns(UserWarning, match="X has feature names, but"):
-        assert_array_equal(unnamed.predict(MIXED), fitted.predict(MIXED))
-    refuses("feature names", fitted.predict, MIXED.set_axis(["a", "b"], axis=1))
-    refuses("X has 1 features", unnamed.predict, numbered[[1]])
-
-
 def test_text_where_numbers_were_names_its_column():
     message = "X holds text in the column 'size', .* leave it out, or encode it"
     fitted = ridge_pce(1).fit(TABLE, Y)
@@ -161,15 +131,6 @@ def test_text_where_numbers_were_names_its_column():
     refuses(message, ridge_pce(1).fit(MIXED, OF_MIXED).gradient, MIXED)
     dates = pl.DataFrame({"day": pl.Series(range(N)).cast(pl.Date)})
     refuses("X holds dates in the column 'day'", fitted.fit, dates, Y)
-
-
-def test_numbers_of_a_category_are_levels_too():
-    codes = np.unique(LABELS, return_inverse=True)[1]
-    table = MIXED.assign(solver=pd.Categorical(codes))
-    fitted = ridge_pce(2).fit(table, OF_MIXED)
-    assert not fitted.basis_.laws[1].is_polynomial
-    of_labels = ridge_pce(2).fit(MIXED, OF_MIXED)
-    assert_allclose(fitted.predict(table), of_labels.predict(MIXED))
 
 
 @pytest.mark.slow

@@ -141,13 +141,9 @@ def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     surrogate = ridge_surrogate(1, steps=steps)
     refuses(message, surrogate.fit, X, RAW)
     refuses(message, clone(surrogate).set_params(amalgamate=0.1).fit, X, RAW)
-    refuses(message, verdict, surrogate, X, RAW)
     refuses(message, verdict, SURROGATE, X, RAW, steps=steps)
     refuses(message, verdict, ridge_pce(1), X, np.log(RAW), outputs=steps)
     refuses(message, LogRatioTransformer(steps=steps).fit, RAW)
-    refuses(message, policy_fragility, RAW, steps=steps)
-    of_both = {"steps": {"a": 2}, "outputs": {"b": 4}}
-    refuses(message, verdict, ridge_pce(1), X, RAW, **of_both)
     fitted = ridge_surrogate(1, steps=(2, 2, 2))
     fitted.fit(X, softmax(RAW.reshape(40, 3, 2), axis=2))
     refuses(r"2 items of 3 .* the fit .* \(2, 2, 2\)", fitted.score, X, RAW)

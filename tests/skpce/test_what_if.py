@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
-from scipy.stats import kstest, norm, uniform
+from scipy.stats import kstest, norm
 
-from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
-from tests.shared import cases, inside, refuses, ridge_surrogate
+from skpce import CompositionalPCESurrogate
+from tests.shared import inside, ridge_surrogate
 
 SLOPES = np.array([1.5, -0.5])
 
@@ -40,11 +40,6 @@ def test_another_law_gives_its_own_push_forward(fitted, scale):
     assert_allclose([low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03)
 
 
-def test_the_laws_of_the_fit_are_the_default(fitted):
-    given = fitted.sample(50, inputs=norm(0, 1), random_state=3)
-    assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
-
-
 def test_rows_are_drawn_whole(fitted):
     rows = np.array([[1.0, -2.0], [0.3, 0.4]])
     draws = fitted.sample(400, inputs=rows, residual=None)
@@ -55,39 +50,6 @@ def test_rows_are_drawn_whole(fitted):
     one = fitted.sample(5, inputs=rows[:1], random_state=1)
     same = fitted.sample(5, rows[:1], random_state=1)[:, 0]
     assert_allclose(one, same, atol=1e-12)
-
-
-def test_named_laws_are_learned_from_the_members():
-    X, y = logistic(60)
-    surrogate = ridge_surrogate(1, random_state=0).fit(X, y)
-    draws = surrogate.sample(200, inputs="uniform", residual=None)
-    frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
-    expected = surrogate.sample(200, inputs=frozen, residual=None)
-    assert_allclose(draws, expected, atol=1e-9)
-
-
-def test_inputs_outside_the_laws_of_the_fit_warn():
-    X = np.random.default_rng(0).uniform(size=(40, 1))
-    y = softmax(np.hstack([X, -X]), axis=1)
-    surrogate = ridge_surrogate(1, distribution=uniform(0, 1)).fit(X, y)
-    with pytest.warns(InputOutsideSupportWarning, match="outside"):
-        surrogate.sample(10, inputs=uniform(0, 2), random_state=0)
-
-
-@cases(
-    ("inputs", "message"),
-    ("cauchy", "'distribution' .* Got 'cauchy'"),
-    ([norm(0, 1)], "has 1 entries but X has 2 features"),
-    (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
-    (np.zeros((0, 2)), "one or more rows of numbers"),
-    ([[0.0, np.nan]], "'inputs' .* one or more rows of numbers. Got .*nan"),
-    (object(), "'inputs' .* Got <object"),
-)
-def test_bad_inputs(fitted, inputs, message):
-    refuses(message, fitted.sample, inputs=inputs)
-    refuses(message, fitted.predict_interval, inputs=inputs)
-    refuses("Got both", fitted.sample, 2, [[0.0, 0.0]], inputs=inputs)
-    refuses("Got both", fitted.predict_interval, [[0.0, 0.0]], inputs=inputs)
 
 
 def gaussian_log_ratios(size, seed):
@@ -151,8 +113,3 @@ def test_parts_that_do_not_vary_have_no_width():
             assert np.all(band.lower[:, :2] < band.upper[:, :2])
     alone = surrogate.predict_interval(X[:3], joint="step", residual=None)
     assert_allclose(alone, [surrogate.predict(X[:3])] * 2, rtol=1e-9)
-
-
-@pytest.mark.parametrize("joint", ["all", True])
-def test_bad_joint(fitted, joint):
-    refuses(f"'joint' .* Got {joint!r}", fitted.predict_interval, joint=joint)

@@ -54,13 +54,3 @@ def test_a_sum_that_underflows():
     values = softmax(centre + rows, axis=1)
     expected = np.quantile(values, levels, axis=0, method=METHOD)
     assert_allclose(found[:, 0], expected, rtol=1e-11)
-
-
-def test_draws_are_as_many_as_members_up_to_a_number():
-    X, y = policies((3,), n_members=500)
-    law = ridge_surrogate(1).fit(X, y)._predictive.residual_law("")
-    generator = np.random.default_rng(0)
-    assert len(law.atoms(500, "resampled", generator)) == 500
-    assert len(law.atoms(500, "resampled", generator, every=True)) == 500
-    fewer = law.atoms(400, "resampled", generator)
-    assert len(np.unique(fewer, axis=0)) == len(fewer) == 400

@@ -145,18 +145,6 @@ def test_the_weights_stay_above_the_threshold():
     assert found.standard_deviation[0] == pytest.approx(0.001, rel=0.3)
 
 
-@pytest.mark.parametrize("shrinkage", [0.0, 0.5, 0.98])
-def test_the_kernel_preserves_mean_and_covariance(shrinkage):
-    belief = normal_belief(500, 0, weighted=True)
-    generator = np.random.default_rng(0)
-    moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
-    mean = np.mean([one.mean for one in moved], axis=0)
-    second = np.mean([one.particles.T @ one.particles / 500 for one in moved], axis=0)
-    assert_allclose(mean, belief.mean, atol=0.01)
-    expected = belief.covariance + np.outer(belief.mean, belief.mean)
-    assert_allclose(second, expected, atol=0.03)
-
-
 def mixed_belief():
     """A bounded input, a count, and a category coded 0, 1."""
     rng = np.random.default_rng(0)
@@ -204,23 +192,6 @@ def test_weights_count_up_to_a_factor(size):
     assert_allclose(belief.weights, 0.25)
 
 
-def test_few_particles_that_become_all_of_them_warn():
-    belief = normal_belief(500, 0)
-    order = np.sort(belief.particles[:, 0])
-
-    def among_the_highest(number):
-        return lambda x: np.where(x[:, 0] >= order[-number], 0.0, -np.inf)
-
-    few = "Fewer than 10 of the first 500 particles"
-    with pytest.warns(DegenerateBeliefWarning, match=few):
-        found = by_weights(belief, among_the_highest(3))
-    assert len(np.unique(found.ancestors)) == 3
-    by_weights(belief, among_the_highest(30))
-    with pytest.warns(DegenerateBeliefWarning, match=few):
-        unchanged = by_weights(belief, among_the_highest(3), resample_below=0.0)
-    assert unchanged.effective_sample_size == pytest.approx(3.0)
-
-
 @pytest.mark.parametrize(
     ("value", "noise_sd"), [(2, 0.3), (3, 0.01), (4, 0.1), (1e6, 0.01)]
 )
@@ -241,23 +212,6 @@ def test_a_surprise_warns_or_the_posterior_is_right(value, noise_sd):
         exact = np.array([value, noise_sd]) / [1 + noise_sd**2, np.hypot(1, noise_sd)]
         assert_allclose(found.mean, [exact[0], 0], atol=3 * size**-0.5)
         assert_allclose(found.standard_deviation, [exact[1], 1], rtol=3 * size**-0.5)
-
-
-def test_the_kernel_smooths_what_is_not_normal():
-    """A normal law cut at 2: the kernel blurs the edge, less with less jitter."""
-
-    def cut(inputs):
-        return np.where(inputs[:, 0] > 2.0, 0.0, -np.inf)
-
-    def error_of_mean(shrinkage):
-        runs = [
-            by_weights(normal_belief(2000, seed), cut, seed, shrinkage=shrinkage)
-            for seed in range(30)
-        ]
-        exact = 0.5 + norm.pdf(1.5) / norm.sf(1.5)
-        return abs(np.mean([run.mean[0] for run in runs]) - exact)
-
-    assert error_of_mean(0.9) > error_of_mean(0.98) > error_of_mean(1.0)
 
 
 @cases(

@@ -159,33 +159,6 @@ def test_outcome_and_likelihood_agree(surrogate, method):
         assert_allclose(belief.weights, expected / expected.sum(), rtol=1e-9)
 
 
-def test_learning_changes_what_is_chosen(surrogate):
-    policy = started(surrogate)
-    for _ in range(5):
-        policy.update(-1.5, outcome=lambda x: x[:, 0], noise_sd=0.5)
-    assert policy.n_updates_ == 5
-    assert policy.belief_.n_resampled > 0
-    taken = [policy.choose("second").actions[0] for _ in range(300)]
-    exact = expit(-2.0 * policy.belief_.particles[:, 0])
-    expected = policy.belief_.weights @ exact
-    assert np.mean(taken) == pytest.approx(expected, abs=0.07)
-    assert policy.fit().n_updates_ == 0
-    assert abs(policy.belief_.mean[0]) < 0.15
-
-
-def test_a_regressor_with_names_and_several_outcomes(surrogate):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame({"level": np.linspace(-2, 2, 20)})
-    model = LinearRegression().fit(X, np.c_[X["level"], 3 * X["level"], X["level"]])
-    policy = started(surrogate, method="kalman", n_particles=5000)
-    policy.update([0.9, 0.3], outcome=model, noise_sd=[0.3, 0.1], which=[1, 0])
-    exact = (0.9 * 3 / 0.09 + 0.3 / 0.01) / (9 / 0.09 + 1 / 0.01 + 1)
-    assert policy.belief_.mean[0] == pytest.approx(exact, abs=0.01)
-    frame = policy.belief_.to_frame()
-    assert list(frame["input"]) == ["x0"]
-    assert frame["low"][0] < exact < frame["high"][0]
-
-
 def test_inputs_of_other_names_or_another_order_are_refused(rng):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])

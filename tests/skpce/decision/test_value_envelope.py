@@ -87,17 +87,6 @@ def test_levels_of_a_categorical_input():
     assert found.flip_probability == pytest.approx(flips)
 
 
-@pytest.mark.parametrize("frozen", [stats.poisson(3.2), stats.binom(12, 0.3)])
-def test_values_of_a_discrete_input(frozen):
-    one, points = law(frozen), np.arange(80.0)
-    masses = frozen.pmf(points)
-    functions = [lambda x: 0.0 * x, lambda x: (x - 3.0) ** 2 - 4.0, lambda x: 2.0 - x]
-    table = np.stack([coefficients_of(f, one, 2) for f in functions])
-    values = np.stack([f(points) for f in functions])
-    expected = masses @ values.max(axis=0) - (values @ masses).max()
-    assert value_of_input(one, table).value == pytest.approx(expected, abs=1e-10)
-
-
 def test_an_empirical_input_is_its_sample():
     column = np.random.default_rng(0).exponential(size=40)
     one = NAMED_LAWS["empirical"].learn(column, np.ones(40))

@@ -73,30 +73,6 @@ def test_inputs_of_few_values_are_listed():
     assert found.standard_error == 0.0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_monotone_in_the_set(seed):
-    rng = np.random.default_rng(seed)
-    of_scipy = [law(stats.uniform(0, 2)), law(stats.gamma(2))]
-    laws = [STANDARD, *of_scipy, categorical([1, 2])]
-    indices = np.array(
-        [
-            *([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]),
-            *([2, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 2, 0]),
-        ]
-    )
-    expansion = Expansion(PolynomialBasis(laws, indices), rng.normal(size=(3, 10)))
-    groups = {"two": [0, 1], "three": [0, 1, 2]}
-    found = value_of_information(expansion, groups=groups, random_state=seed)
-    value = dict(zip(found.input_names, found.plug_in, strict=True))
-    errors = dict(zip(found.input_names, found.integration_error, strict=True))
-    chains = [("x0", "two"), ("x1", "two"), ("two", "three"), ("x2", "three")]
-    for small, large in [*chains, ("three", "all inputs"), ("x3", "all inputs")]:
-        margin = 5.0 * np.hypot(errors[small], errors[large]) + 1e-12
-        assert value[small] <= value[large] + margin
-    assert found.evpi == value["all inputs"]
-    assert found.share_of_evpi[-1] == 1.0
-
-
 def test_the_other_inputs_are_averaged_out():
     """The same value as that of the marginal expansion, whose interactions are gone."""
     laws = [STANDARD, STANDARD]

@@ -7,9 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.integrate import trapezoid
 from scipy.special import softmax
-from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skpce import DependentInputsWarning, PolynomialChaosRegressor
 from skpce.decision import (
@@ -140,28 +138,6 @@ def test_a_fit_to_the_utilities_is_used_itself(members):
     assert "no members" in str(alone)
 
 
-def test_members_count_equally(members):
-    """A fit with weights gives its settings, and the table says so."""
-    X, utility = members
-    weighted = ridge_pce(1).fit(X, utility, sample_weight=np.linspace(0.1, 2.0, len(X)))
-    one, other = (
-        value_of_information(pce, X, utility, **QUICK)
-        for pce in (weighted, ridge_pce(1))
-    )
-    assert_allclose(one.plug_in, other.plug_in)
-    assert "members count equally" in str(one)
-    assert "weights" not in str(other)
-
-
-def test_behind_a_pca_the_inputs_are_the_components(members):
-    X, utility = members
-    pipeline = make_pipeline(StandardScaler(), PCA(2), ridge_pce(1))
-    found = value_of_information(pipeline, X, utility, **QUICK)
-    assert found.input_names == ("pca0", "pca1", "all inputs")
-    again = value_of_information(pipeline.fit(X, utility), X, utility, **QUICK)
-    assert again.input_names == found.input_names
-
-
 def test_an_embedding_that_saw_the_utilities_is_refused(members):
     X, utility = members
     pipeline = make_pipeline(PLSTransformer(2), ridge_pce(1))
@@ -186,15 +162,6 @@ def test_a_surrogate_of_policies_and_a_callable(rng):
     assert found.plug_in[0] == pytest.approx(expected, abs=0.03)
     with pytest.raises(ValueError, match="fitted"):
         value_of_information(ridge_surrogate(2, steps={"a": 2}), X, utility)
-
-
-@pytest.mark.slow
-def test_a_regressor_that_learns_its_terms(members):
-    found = value_of_information(
-        PolynomialChaosRegressor(3), *members, n_resamples=0, random_state=0
-    )
-    assert found["x1"].plug_in == pytest.approx(gain_of_normal(-0.2, 1.0), abs=0.1)
-    assert np.isnan(found.standard_error).all()
 
 
 @pytest.mark.slow
@@ -336,21 +303,6 @@ def test_the_gradient_of_particles_is_that_of_lines(rng):
     expected = trapezoid(best * stats.norm.pdf(z), z) - 0.1
     assert lines.worth[0] == pytest.approx(expected, abs=0.02)
     assert lines.worth[2] == 0.0
-
-
-def test_weights_of_the_belief_count(rng):
-    """Particles of no weight change nothing."""
-    particles = rng.normal(size=(500, 1))
-    wild = np.vstack([particles, 100.0 * np.ones((500, 1))])
-    weights = np.r_[np.ones(500), np.zeros(500)]
-
-    for by in ("knowledge_gradient", "linear_knowledge_gradient", "variance"):
-        one, other = (
-            measure_next(belief, by, outcome=rewards, noise_sd=1.0)
-            for belief in (InputBelief(particles), InputBelief(wild, weights))
-        )
-        assert_allclose(one.worth, other.worth, rtol=1e-9)
-        assert one.best == 0
 
 
 def test_knowing_is_worth_more_than_measuring():

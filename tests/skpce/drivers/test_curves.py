@@ -87,13 +87,6 @@ def test_families_of_one_are_adjusted_by_holm():
     assert_allclose(adjusted_for_families(own), own)
 
 
-def test_families_that_are_not_finished_count():
-    found = adjusted_for_families(np.array([[0.01, 0.9], [0.02, 0.8]]))
-    assert_allclose(found, [[0.02, 1.0], [0.04, 1.0]])
-    done = adjusted_for_families(np.array([[0.01, 0.01], [0.02, 0.8]]))
-    assert_allclose(done, [[0.02, 0.02], [0.02, 0.8]])
-
-
 def test_where_inputs_begin_to_matter(curves):
     assert curves.state.tolist() == ["drives", "drives", "not settled"]
     assert_array_equal(curves.begins, [3, 1, np.nan])
@@ -102,12 +95,6 @@ def test_where_inputs_begin_to_matter(curves):
     assert (curves.total_low <= curves.total).all()
     assert (curves.total <= curves.total_high).all()
     assert (curves.total_low[curves.p_value > 0.05] == 0).all()
-
-
-def test_bands_are_wider_than_intervals_of_a_point(answer, curves):
-    of_point = (answer.drivers.total_high - answer.drivers.total_low).T
-    band = curves.total_high - curves.total_low
-    assert band[:2].mean() > of_point[:2].mean()
 
 
 def test_words_tables_and_pages(curves):
@@ -132,18 +119,6 @@ def test_picture(curves):
     assert ax.get_title(loc="left") == "1 input not shown to matter"
 
 
-def test_order_of_rows_and_columns_changes_nothing(curves):
-    X, Y = runs()
-    rows, columns = np.random.default_rng(1).permutation(len(X)), [4, 0, 2, 1, 3]
-    names = {"inputs": ["rate", "units", "drop"]}
-    other = skpce.explain(X[rows], Y[rows][:, columns], **names).over(AXIS[columns])
-    assert_allclose(other.p_value, curves.p_value)
-    assert_array_equal(other.begins, curves.begins)
-    for name in ("first", "total", "first_high", "total_low", "total_high"):
-        given, found = getattr(curves, name), getattr(other, name)
-        assert_allclose(found, given, atol=1e-6)
-
-
 def test_failed_runs_and_constant_points_are_left_out():
     X, Y = runs()
     Y[:5, 3:] = np.nan
@@ -159,14 +134,6 @@ def test_too_few_whole_runs_are_refused():
     X, Y = runs(12)
     Y[6:, 0] = np.nan
     refuses("6 runs have all 2 outputs", skpce.explain(X, Y[:, :2]).over, [1, 2])
-
-
-def test_groups_of_inputs_and_other_names():
-    X, Y = runs()
-    answer = skpce.explain(X, Y[:, ::2], together={"both": ["x1", "x2"]})
-    found = answer.with_names(["rate", "rest"]).over([1, 2, 3])
-    assert found.input_names == ("rate", "rest")
-    assert found.state.tolist() == ["drives", "drives"]
 
 
 def test_a_pipeline_is_refused(answer):

@@ -6,12 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from scipy.stats import qmc, uniform
-from sklearn.datasets import load_diabetes
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce.drivers import Design
@@ -22,7 +19,7 @@ from skpce.drivers._dependence import (
     too_near,
     with_copies,
 )
-from skpce.ensembles import from_cv_results, sample_inputs
+from skpce.ensembles import sample_inputs
 from tests.shared import cases
 
 
@@ -230,19 +227,6 @@ def test_product_tables_in_their_own_order_are_no_series(shape):
         y = effect(np.random.default_rng(seed), X)
         assert not series_in(X, y)
         assert not design_of(X, y).has_repeats
-
-
-def test_grid_searches_in_their_own_order():
-    X, y = load_diabetes(return_X_y=True)
-    grid = {"alpha": np.logspace(-3, 1, 8), "gamma": np.logspace(-2, 2, 8)}
-    search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=3).fit(X[:100], y[:100])
-    runs = from_cv_results(search.cv_results_, log=list(grid))
-    assert not series_in(runs.X, runs.y)
-    rows = np.random.default_rng(0).permutation(len(runs.X))
-    own = skpce.explain(runs.X, runs.y)
-    shuffled = skpce.explain(runs.X.iloc[rows], runs.y.iloc[rows])
-    assert own.drivers.state.tolist() == shuffled.drivers.state.tolist()
-    assert_allclose(own.drivers.total, shuffled.drivers.total, atol=1e-6)
 
 
 @pytest.mark.parametrize("n_inputs", [1, 3])

@@ -18,8 +18,6 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
-from skpce._compositions.outputs import ZeroReplacedWarning
-from skpce._input_laws.families import InputOutsideSupportWarning
 from skpce.drivers._runs import Asked, read_file, read_runs
 from skpce.ensembles import from_cv_results, from_frame
 from tests.shared import cases, refuses
@@ -271,14 +269,6 @@ def test_searches_and_their_results_are_read_alike(search):
     assert read(search, inputs=["alpha"], log=("alpha",)).data.names == ("alpha",)
 
 
-def test_of_a_search_that_halves_the_first_round_is_explained(search):
-    halved = pd.DataFrame(search.cv_results_).assign(iter=0, n_resources=50)
-    later = halved.assign(iter=1, n_resources=100)
-    found = read(pd.concat([halved, later], ignore_index=True))
-    assert_array_equal(found.data.X, read(search).data.X)
-    assert not [c for c in found.cautions if c.code == "adaptive"]
-
-
 def study_of(n_trials=30, sampler="RandomSampler", failed=()):
     """What a study of Optuna looks like."""
     rng = np.random.default_rng(0)
@@ -297,19 +287,6 @@ def study_of(n_trials=30, sampler="RandomSampler", failed=()):
     study = SimpleNamespace(trials=trials, metric_names=["cost", "size"])
     study.sampler = type(sampler, (), {})()
     return study
-
-
-def test_studies_are_read():
-    runs = read(study_of(failed=(3, 7)))
-    assert runs.data.names == ("rate", "depth")
-    assert runs.data.logarithms == ("rate",)
-    assert runs.data.read.names == ("cost", "size")
-    assert len(runs.data.X) == 28
-    assert [one.code for one in runs.cautions] == ["note"]
-    one = read(study_of(), inputs=["rate"], outputs="cost").data
-    assert (one.names, one.read.names) == (("rate",), ("cost",))
-    (caution,) = read(study_of(sampler="TPESampler")).cautions
-    assert (caution.code, caution.figures["sampler"]) == ("adaptive", "TPESampler")
 
 
 def test_a_real_study_with_pruned_and_failed_trials():
@@ -545,13 +522,6 @@ def test_the_model_of_probabilities_is_a_surrogate(X, y):
     assert answer.drivers.state[0, 0] == "drives"
 
 
-def test_zeros_among_probabilities_are_told(X, y):
-    odds = np.exp(np.c_[y, -y, X[:, 2]])
-    odds[:2, 0] = 0.0
-    with pytest.warns(ZeroReplacedWarning, match="2 zeros, in 2 of 24 members"):
-        explain(X, odds / odds.sum(axis=1, keepdims=True))
-
-
 def test_inputs_are_tested_together(X, y):
     answer = explain(X, y, together={"both": ["x0", "x1"]})
     assert answer.input_names == ("x2", "both")
@@ -580,14 +550,6 @@ def test_decimal_commas_beside_semicolons_are_points(tmp_path):
     found = read(path, outputs="loss")
     assert_array_equal(found.data.X[:, 0], x)
     assert found.data.levels["kind"] == ("n0", "n1")
-
-
-def test_steps_and_other_outputs_of_one_table_are_explained_together():
-    p = np.random.default_rng(0).uniform(0.1, 0.9, size=60)
-    table = {"a": p, "loss": p**2, "p": p, "q": 1 - p}
-    found = skpce.explain(table, outputs="loss", steps={"s": ["p", "q"]}, inputs=["a"])
-    assert found.output_names == ("s", "loss")
-    assert found.attributable == (True, True)
 
 
 def test_inputs_that_are_one_group_may_add_up_to_one():
@@ -659,12 +621,6 @@ def test_inputs_that_are_stated_as_log_uniform_are_taken_in_logarithms(X, y):
     assert_allclose(middle.ppf([0.1, 0.7]), own)
     shifted = stats.loguniform(1, 10, loc=2)
     assert read(X[:, :1], y, inputs={"a": shifted}).data.logarithms == ()
-
-
-def test_runs_outside_of_a_stated_distribution_are_told(X, y):
-    laws = {"a": stats.uniform(0, 0.5), "b": None, "c": None}
-    with pytest.warns(InputOutsideSupportWarning, match=r"of a \(.*lie outside"):
-        explain(X, y, inputs=laws)
 
 
 def test_what_cannot_be_tested_is_said_of_each_of_several_outputs(rng):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from skpce import explain
 from skpce.drivers._effects import effects_of
 from skpce.drivers._findings import parts_of
 from tests.shared import refuses
-from tests.skpce.pictures import ALIKE, assert_legible
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -110,18 +108,6 @@ def test_effects_have_the_runs_behind_them_on_the_scale_of_the_input(answer, tab
     assert [t.get_text() for t in second.get_xticklabels()] == ["adam", "sgd"]
 
 
-def test_long_names_stay_different_and_are_not_cut(rng):
-    X = pd.DataFrame(rng.uniform(size=(N, 4)), columns=ALIKE[:4])
-    answer = explain(X, pd.DataFrame({ALIKE[5]: X.sum(axis=1)}), log=ALIKE[:1])
-    figure = answer.plot_effects()
-    assert_legible(figure)
-    assert len({ax.get_xlabel() for ax in figure.axes}) == len(figure.axes) == 4
-    assert len(set(texts(answer.plot()))) == len(texts(answer.plot()))
-    axes = answer.drivers.plot()
-    assert axes.get_legend_handles_labels()[1] == ["total", "first"]
-    assert_legible(axes.figure)
-
-
 def test_effects_of_probabilities_are_probabilities(rng):
     X = rng.normal(size=(N, 2))
     odds = np.exp(np.c_[X[:, 0], -X[:, 0], 0.1 * rng.normal(size=N)])
@@ -153,43 +139,9 @@ def test_the_report_is_one_page_that_begins_with_the_sentences(answer, tmp_path)
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_no_page_is_begun_that_cannot_be_written(answer, tmp_path, monkeypatch):
-    refuses("path=3 must be a str or a path", answer.report, 3)
-    refuses("must end in .html or .htm", answer.report, tmp_path / "report.pdf")
-    with pytest.raises(ValueError, match="must be in a folder that exists"):
-        answer.report(tmp_path / "none" / "report.html")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install .*plot"):
-        answer.report(tmp_path / "report.html")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_notebooks_begin_with_the_sentences(answer):
     html = answer._repr_html_()
     assert html.index(answer.sentences[0].split("(")[0]) < html.index("<table")
-
-
-def test_the_legend_stands_under_the_axes_that_were_given(answer):
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    for ax in axes:
-        answer.plot(ax)
-    figure.canvas.draw()
-    assert not figure.legends
-    for ax in axes:
-        legend = ax.get_legend().get_window_extent()
-        assert legend.y1 < ax.xaxis.label.get_window_extent().y0
-
-
-def test_names_that_begin_alike_differ_in_pictures(table):
-    begin = "model.optimizer.learning_rate_schedule_"
-    names = {"rate": begin + "warmup", "other": begin + "decay"}
-    answer = explain(table.rename(columns=names), outputs="accuracy")
-    ticks = [text.get_text() for text in answer.plot().get_yticklabels()]
-    assert [t for t in ticks if "model" in t] == [
-        "model.optimizer.\n… schedule_warmup",
-        "model.optimizer.\n… schedule_decay",
-    ]
 
 
 def test_an_effect_is_on_a_log_axis_where_the_input_was_found_log_uniform():

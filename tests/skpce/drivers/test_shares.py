@@ -24,15 +24,6 @@ def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal, rn
     assert_allclose(found, expected)
 
 
-def test_the_answer_has_the_same_noise():
-    rng = np.random.default_rng(1)
-    X = np.repeat(rng.normal(size=(25, 3)), 3, axis=0)
-    y = X[:, 0] + 0.4 * rng.normal(size=75)
-    setting = np.unique(X, axis=0, return_inverse=True)[1].ravel()
-    expected = variance_decomposition(y, replicate=setting).noise_share.ravel()[0]
-    assert skpce.explain(X, y).noise_share[0] == pytest.approx(expected)
-
-
 def test_a_smooth_function_of_repeated_settings_has_no_lack_of_fit():
     rng = np.random.default_rng(2)
     X = np.repeat(rng.uniform(size=(20, 2)), 3, axis=0)

@@ -56,14 +56,6 @@ def test_noise_is_no_more_than_what_is_left():
     )
 
 
-def test_shares_of_all_parts_add_up_to_one():
-    found = findings([D, D, N, N], [0.5, 0.4, 0, 0], first=[0.4, 0.3, 0, 0], noise=0.06)
-    parts = parts_of(found, 0)
-    names = ["several together", "not predicted", "noise between repeats"]
-    assert [name for name, _ in parts] == names
-    assert sum(share for _, share in parts) + 0.7 == pytest.approx(1.0)
-
-
 def test_small_drivers_are_called_small_and_unknown_shares_unknown():
     ends = {"low": [0.002, 0, 0, 0], "high": [0.02, 0, 0, 0]}
     (small,) = words(findings([D, N, N, N], [0.01, 0, 0, 0], q2=0.02, **ends))

@@ -52,20 +52,6 @@ def test_importances_are_shares_in_all_of_what_is_shown_to_drive():
     assert list(found) == sorted(found, key=found.get, reverse=True)
 
 
-def test_optuna_scales_them_and_draws_them():
-    pytest.importorskip("matplotlib")
-    study, evaluator = study_of(plain), DriverImportanceEvaluator()
-    scaled = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    assert sum(scaled.values()) == pytest.approx(1.0)
-    with pytest.warns(optuna.exceptions.ExperimentalWarning):
-        ax = optuna.visualization.matplotlib.plot_param_importances(
-            study, evaluator=evaluator
-        )
-    widths = sorted(bar.get_width() for bar in ax.patches)
-    assert widths == pytest.approx(sorted(scaled.values()))
-    assert evaluator.answer_.input_names == ("rate", "depth", "cache")
-
-
 def branches(trial):
     """Two learners, each with a parameter of its own."""
     rate = trial.suggest_float("rate", 1e-4, 1.0, log=True)
@@ -93,22 +79,6 @@ def test_parameters_of_a_branch_have_their_share_of_all_of_the_variance():
     drivers = skpce.explain(study).drivers
     totals = dict(zip(drivers.input_names, drivers.total[0], strict=True))
     assert {name: totals[name] for name in found} == found
-
-
-def test_trials_without_a_finite_value_are_left_out():
-    def objective(trial):
-        value = plain(trial)
-        if trial.number % 9 == 3:
-            raise optuna.TrialPruned
-        if trial.number % 9 == 5:
-            raise ArithmeticError
-        return np.inf if trial.number % 9 == 7 else value
-
-    evaluator = DriverImportanceEvaluator()
-    found = evaluator.evaluate(study_of(objective))
-    assert found["rate"] > found["depth"] > 0.0
-    # of 60 trials, 7 are pruned, 7 fail and 6 are infinite
-    assert evaluator.answer_.design.n_rows == 40
 
 
 def test_a_target_takes_the_place_of_the_objective():

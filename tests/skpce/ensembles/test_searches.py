@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -233,17 +233,6 @@ def test_splits_are_an_input(search):
     assert runs.distribution[-1] == "categorical"
     last = runs.y["score"][runs.X["split"] == 3]
     assert_allclose(last, search.cv_results_["split3_test_score"])
-
-
-def test_several_scorers_and_logarithms():
-    X, y = load_iris(return_X_y=True)
-    tree, grid = DecisionTreeClassifier(random_state=0), np.logspace(-4, -1, 8)
-    given = {"n_iter": 8, "scoring": ["accuracy", "f1_macro"], "refit": False}
-    found = RandomizedSearchCV(tree, {"ccp_alpha": grid}, random_state=0, **given)
-    found.fit(X, y)
-    runs = from_cv_results(found.cv_results_, log=["ccp_alpha"])
-    assert set(runs.y.columns) == {"accuracy", "f1_macro"}
-    assert runs.X["ccp_alpha"].between(-4, -1).all()
 
 
 def test_bad_results_are_refused(search):

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
 
 from skpce.ensembles import from_frame
 from tests.shared import cases, refuses
@@ -42,12 +41,6 @@ def test_settings_are_rows_of_equal_inputs(table):
     for i, one in enumerate(keys):
         for j, two in enumerate(keys):
             assert (runs.setting[i] == runs.setting[j]) == (one == two)
-
-
-def test_distributions_can_be_given(table):
-    law = stats.randint(1, 9)
-    runs = from_frame(table, {"depth": law, "rate": None}, "accuracy")
-    assert runs.distribution == (law, "empirical")
 
 
 def test_groups_of_outputs_have_two_levels(table):
@@ -125,12 +118,6 @@ def test_missing_values_of_nullable_types_are_missing(table):
     table.loc[5, "learner"] = pd.NA
     with pytest.raises(ValueError, match="'learner' is missing in 1 of 40 runs"):
         from_frame(table, ["learner"], "accuracy")
-
-
-def test_columns_may_have_names_that_are_no_text(table):
-    runs = from_frame(table.rename(columns={"depth": 0, "accuracy": 1}), [0], 1)
-    assert runs.X.columns.tolist() == [0]
-    assert runs.y.columns.tolist() == [1]
 
 
 def frame_of(library, columns):
@@ -248,14 +235,6 @@ def test_dicts_as_text_are_refused_in_words():
     table = pd.DataFrame({"config": texts, "loss": np.arange(20.0)})
     with pytest.raises(ValueError, match=r"Read the dicts by ast\.literal_eval"):
         from_frame(table, ["config"], "loss")
-
-
-@LIBRARIES
-@pytest.mark.parametrize("name", ["config/lr", "optimizer.lr", "params.lr"])
-def test_names_of_ray_hydra_and_mlflow(library, name):
-    table = frame_of(library, {name: np.arange(12) % 5 + 0.5, "loss": np.arange(12.0)})
-    assert list(from_frame(table, [name], "loss").X.columns) == [name]
-    refuses(rf"no column 'lr' \(perhaps '{name}'\)", from_frame, table, ["lr"], "loss")
 
 
 def sized(library, **options):

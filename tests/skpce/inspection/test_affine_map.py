@@ -44,18 +44,6 @@ def test_no_steps_are_the_identity(rows):
     assert_array_equal(affine_map([], rows).matrix, np.eye(7))
 
 
-@pytest.mark.parametrize("largest", [2**22, 1])
-def test_the_step_that_is_not_affine_is_named(rows, largest, monkeypatch):
-    class Square(TransformerMixin, BaseEstimator):
-        def transform(self, X):
-            return np.square(X)
-
-    monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
-    scaler = StandardScaler().fit(rows)
-    with pytest.raises(ValueError, match=r"'square' \(Square\) is not affine"):
-        affine_map([("scaler", scaler), ("square", Square())], rows)
-
-
 def test_tables_of_moved_rows_stay_small():
     X = np.random.default_rng(0).normal(size=(10, 5000))
     watched = Watched().fit(X)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from scipy.special import expit, softmax
-from scipy.stats import kstest, norm, uniform
+from scipy.stats import kstest, uniform
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
@@ -17,11 +17,9 @@ from skpce.inspection import modes_test
 from skpce.inspection._modes import (
     dip_p_values,
     dip_statistic,
-    log_odds_of_step,
     separating_rule,
-    two_groups,
 )
-from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import refuses, ridge_surrogate
 
 
 def dip_by_linear_programmes(values, weights=None):
@@ -184,17 +182,6 @@ def test_p_values_are_adjusted_over_all_tests():
     assert "one test" in str(modes_test(surrogate, action="3"))
 
 
-@pytest.mark.parametrize("law", [norm(0, 1), uniform(-1, 2)])
-def test_one_mode_in_the_words(law):
-    X = law.rvs(size=(100, 2), random_state=0)
-    y = softmax(np.column_stack([2 * X[:, 0], X[:, 1], 0 * X[:, 0]]), axis=1)
-    found = modes_test(ridge_surrogate(1, distribution=law).fit(X, y))
-    assert found.bimodal == (False, False, False)
-    assert "0 of 3 probabilities have two modes" in str(found)
-    assert np.isnan(found.lower).all()
-    assert found.rule.tolist() == ["", "", ""]
-
-
 def test_many_normal_log_odds_have_one_mode():
     """Of a large variance: most probabilities are near 0 or 1."""
     for seed in range(10):
@@ -219,33 +206,6 @@ def test_weights_are_frequencies():
     n_members = weights.sum() ** 2 / np.square(weights).sum()
     expected = dip_p_values(np.array([dip]), n_members)[0]
     assert by_weight.p_value[0] == pytest.approx(expected, rel=1e-9)
-
-
-def test_log_odds_near_zero_and_one():
-    logs = np.array([[800.0, 0.0, 0.0], [-800.0, 0.0, 0.0], [40.0, 0.0, -1.0]])
-    expected = [800 - np.log(2), -800 - np.log(2), 40 - np.log(1 + np.exp(-1))]
-    assert_allclose(log_odds_of_step(logs)[:, 0], expected, rtol=1e-14)
-    p = softmax(np.random.default_rng(0).normal(size=(20, 4)), axis=1)
-    found = log_odds_of_step(np.log(p) + 7)
-    assert_allclose(found, np.log(p / (1 - p)), atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_groups_have_the_smallest_variance(seed):
-    rng = np.random.default_rng(seed)
-    values = np.round(rng.normal(size=12), 1)
-    weights = rng.uniform(0.5, 2, size=12)
-
-    def within(above):
-        parts = (values[above], weights[above]), (values[~above], weights[~above])
-        means = [np.average(v, weights=w) for v, w in parts]
-        return sum(w @ np.square(v - m) for (v, w), m in zip(parts, means, strict=True))
-
-    best = min(within(values > cut) for cut in np.unique(values)[:-1])
-    lower, upper, above = two_groups(values, weights)
-    assert within(above) == pytest.approx(best)
-    assert lower == pytest.approx(np.average(values[~above], weights=weights[~above]))
-    assert upper == pytest.approx(np.average(values[above], weights=weights[above]))
 
 
 def test_a_rule_of_two_inputs():
@@ -287,22 +247,6 @@ def test_so_many_tests_that_none_can_be_significant(rng):
     y = softmax(rng.normal(size=(6, 5001)), axis=1)
     found = modes_test(ridge_surrogate(1).fit(X, y))
     assert "no p-value can reach 0.05; name an action" in str(found)
-
-
-@cases(
-    ("arguments", "message"),
-    ({"action": "EOS"}, r"'action' .* one of \['0', '1'\] or its .* Got 'EOS'"),
-    ({"action": 2}, "'action' .* Got 2"),
-)
-def test_bad_arguments(arguments, message):
-    surrogate = ridge_surrogate(1).fit(*switching(0))
-    refuses(message, modes_test, surrogate, **arguments)
-
-
-def test_real_outputs_have_no_log_odds():
-    X, y = switching(0)
-    with pytest.raises(ValueError, match="expected a fitted CompositionalPCESurrogate"):
-        modes_test(ridge_pce(1).fit(X, y))
 
 
 @pytest.mark.parametrize("n_trials", [3, 10, 20])

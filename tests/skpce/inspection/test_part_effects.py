@@ -9,7 +9,6 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from skpce.inspection import part_effects, parts_of_table
-from skpce.inspection._parts.recombination import draw_pairs
 from tests.shared import cases, refuses
 
 A, B = 7.0, 0.1  # of the Ishigami function
@@ -156,17 +155,6 @@ def test_standard_errors_cover(name):
         pairs = zip(estimates, truth, strict=True)
         hits.append([within(e[0], error[0], t, 1.96) for (e, error), t in pairs])
     assert np.mean(hits, axis=(0, 2)).min() >= 0.93
-
-
-def test_a_part_that_does_nothing_has_no_effect():
-    rng = np.random.default_rng(3)
-    parts = linear_parts(60, rng) | {"idle": rng.normal(size=60)}
-    known = {"combine": stacked, "random_state": 0}
-    effects = part_effects(lambda z: z[:, 0] ** 2, parts, **known)
-    assert_array_equal(effects.total[0, 1:], 0.0)
-    assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
-    assert_array_equal(effects.alone[0, 1:], 0.0)
-    assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
 
 
 def test_dependent_parts_are_reported():
@@ -319,13 +307,3 @@ def test_masked_and_constant_columns_have_no_effects():
     assert effects.actions.action_names == ("move: 0", "move: 1")
     assert np.isnan(effects.first[1]).all()
     assert effects.supported == (True, False)
-
-
-def test_members_are_drawn_equally_often():
-    for n_members, n_draws in ((10, 40), (10, 37), (30, 12)):
-        generator = np.random.default_rng(0)
-        first, second = draw_pairs(n_members, 3, n_draws, generator)
-        assert (first != second).all()
-        for found in (first, second):
-            counts = [np.bincount(column, minlength=n_members) for column in found.T]
-            assert np.ptp(counts, axis=1).max() <= 1

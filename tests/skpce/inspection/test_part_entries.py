@@ -127,24 +127,6 @@ def test_each_output_may_have_its_own_part():
     assert found.n_solutions == N_MEMBERS + 1 + 8 + 2 * N_MEMBERS * 4
 
 
-def test_solutions_are_counted_and_batched():
-    calls, sizes = [], []
-
-    def model(z):
-        sizes.append(len(z))
-        return weighted_sum(z)
-
-    def told(*done):
-        calls.append(done)
-
-    given = {"labels": [0, 1, -1, 2], "batch_size": 2, "n_best": 1}
-    parts = yields_and_costs(5)
-    found = part_entries(model, parts, "costs", **given, progress=told)
-    assert max(sizes) == 2
-    assert sum(sizes) == found.n_solutions == calls[-1][0] == calls[-1][1]
-    assert found.screening["costs"].entry_names == ("0", "1", "2")
-
-
 def test_an_output_without_variance_has_no_entries():
     found = part_entries(
         lambda z: np.c_[z[:, 0], np.ones(len(z))], yields_and_costs(6), "yields"

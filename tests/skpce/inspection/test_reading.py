@@ -5,9 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import softmax
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -18,7 +16,7 @@ from skpce.inspection._reading import (
     group_matrix,
     last_and_inputs,
 )
-from tests.shared import OLS, cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import OLS, cases, ridge_pce, ridge_surrogate
 
 STEPS = {"first": 3, "only": 1, "last": 2}
 
@@ -81,17 +79,3 @@ def test_groups_are_added_up(rows, policies):
     groups = [[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
     assert_array_equal(group_matrix(expansion), groups)
     assert_array_equal(group_matrix(expansion.grouped(None)), np.eye(5))
-
-
-def test_what_ends_in_no_expansion_is_refused(rows):
-    linear = make_pipeline(PCA(2), LinearRegression()).fit(rows, rows[:, 0])
-    for other in (linear, "surrogate", None):
-        refuses("expected a fitted PolynomialChaos", expansion_of, other)
-        refuses("estimator or surrogate ends in", compositions_of, other)
-    refuses("ends in a ndarray; expected", compositions_of, rows)
-    with pytest.raises(NotFittedError):
-        expansion_of(make_pipeline(PCA(2), ridge_pce()))
-    regressor = ridge_pce().fit(rows, rows[:, 0])
-    refuses("expected a fitted CompositionalPCE", compositions_of, regressor)
-    with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 3 names"):
-        expansion_of(regressor, None, ["a"])

@@ -62,13 +62,6 @@ def test_rows_are_views(found):
         _ = good.degree
 
 
-def test_numbers_of_a_row_are_those_of_python():
-    found = Result({"step": ("a",)}, {"q2": np.array([0.5]), "n": np.array([3])})
-    row = found.steps[0]
-    assert type(row.q2) is float
-    assert repr(row) == "ResultRow(step='a', q2=0.5, n=3)"
-
-
 def test_the_frame_has_one_row_for_each_pair(found):
     pytest.importorskip("pandas")
     frame = found.to_frame()
@@ -165,16 +158,6 @@ def test_standard_errors_are_drawn_and_rows_are_few():
     assert len(ax.collections) == 1
     with pytest.raises(ValueError, match="no column of numbers"):
         Result({"step": ("a",)}, {"text": np.array(["x"])}).plot()
-
-
-def test_what_is_drawn_is_no_p_value():
-    pytest.importorskip("matplotlib")
-    columns = {"p_value": np.array([0.2]), "share": np.array([0.3])}
-    assert Result({"pair": ("a",)}, columns).plot().get_xlabel() == "share"
-    columns |= {"q2": np.ones(1), "q2_low": np.zeros(1), "q2_high": np.ones(1)}
-    assert Result({"pair": ("a",)}, columns).plot().get_xlabel() == "q2"
-    only = Result({"pair": ("a",)}, {"p_value": np.array([0.2])})
-    assert only.plot().get_xlabel() == "p value"
 
 
 def test_long_labels_are_shortened_and_stay_different():

@@ -11,7 +11,6 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.special import rel_entr, softmax
 
 from skpce.inspection import variance_decomposition, verdict
-from skpce.metrics import policy_fragility
 from tests.shared import cases, refuses, ridge_surrogate
 
 WIDTHS = (3, 4)
@@ -117,33 +116,6 @@ def test_the_share_of_a_known_mixture(noise):
     assert np.all(split.noise_share_high - split.noise_share_low < 0.1)
 
 
-def test_small_noise_has_one_share_as_variance_and_as_divergence():
-    """Near one policy the divergence is a quadratic form; distances are its root."""
-    rng = np.random.default_rng(5)
-    reward = np.repeat(np.arange(800), 4)
-    found = variance_decomposition(draw(rng, reward, 0.02, 0.02), reward, steps=WIDTHS)
-    assert_allclose(found.mutual_information.noise_share, 0.5, atol=0.04)
-    share = found.total_variation.noise_share
-    assert_allclose(share, np.sqrt(0.5), atol=0.03)
-
-
-def test_the_whole_dispersion_is_that_of_policy_fragility():
-    """Without an effect of the reward, the split adds up to the fragility."""
-    rng = np.random.default_rng(7)
-    reward = np.repeat(np.arange(1000), 2)
-    y = draw(rng, reward, 0.0, 1.0)
-    found = variance_decomposition(y, reward, steps=WIDTHS)
-    fragility = policy_fragility(y, steps=WIDTHS)
-    for measure in ("aitchison_variance", "mutual_information"):
-        assert_allclose(
-            getattr(found, measure).total, getattr(fragility, measure), rtol=0.06
-        )
-    assert_allclose(
-        found.total_variation.total, fragility.pairwise_total_variation, rtol=0.06
-    )
-    assert np.all(found.noise_share > 0.93)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", ["aitchison_variance", "mutual_information"])
 @pytest.mark.parametrize("noise", [0.5, 1.5])
@@ -222,19 +194,6 @@ def test_two_rewards_have_no_interval():
     assert np.isfinite(found.noise_share).all()
     assert np.isnan(found.aitchison_variance.noise_share_low).all()
     assert "[" not in str(found)
-
-
-def test_table_and_words():
-    pytest.importorskip("pandas")
-    y = draw(np.random.default_rng(16), UNEQUAL)
-    found = variance_decomposition(y, UNEQUAL, steps={"first": 3, "second": 4})
-    table = found.to_frame()
-    assert len(table) == 6
-    assert table["measure"].unique().tolist() == list(MEASURES)
-    assert table["step"].tolist() == ["first", "second"] * 3
-    assert_allclose(table["total"], table["between"] + table["within"])
-    text = str(found)
-    assert text.startswith("Training noise of 17 members, from 6 groups:")
 
 
 def test_few_or_unequal_replicates_do_not_bias_the_share():

@@ -245,19 +245,6 @@ def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
     assert np.isfinite(verdict(model, X, y).steps[0].q2)
 
 
-@pytest.mark.slow
-def test_steps_and_names_of_data_frames(X, y):
-    names = [f"s{t}__{k}" for t, w in enumerate(WIDTHS) for k in range(w)]
-    inputs = pd.DataFrame(X, columns=["a", "b", "c"])
-    found = verdict(surrogate(steps=None), inputs, pd.DataFrame(y, columns=names))
-    plain = verdict(surrogate(), X, y)
-    assert [step.step for step in found.steps] == ["s0", "s1", "s2"]
-    assert found.input_names == ("a", "b", "c")
-    assert_allclose(found.q2, plain.q2)
-    given = verdict(surrogate(steps=None), X, y, steps=WIDTHS)
-    assert repr(given) == repr(plain)
-
-
 @cases(
     ("kwargs", "message"),
     ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
@@ -304,14 +291,6 @@ def test_folds_that_divide_a_setting_are_refused(replicated):
 )
 def test_holm(p_values, expected):
     assert_allclose(holm(np.array(p_values)), expected)
-
-
-def test_html_escapes_what_users_name(simulate):
-    X, y = simulate(n_members=20, widths=(3,))
-    X = pd.DataFrame(X, columns=["<b>a</b>", "x & y", "c"])
-    html = verdict(surrogate(steps=None), X, y)._repr_html_()
-    assert "&lt;b&gt;a&lt;/b&gt;" in html
-    assert "<b>a</b>" not in html
 
 
 def test_other_names_reach_every_word(known):
@@ -428,12 +407,3 @@ def test_an_ensemble_gives_inputs_outputs_and_replicates(replicate, rng):
     for wrong in ((runs, runs.y), (runs.X, runs)):
         refuses("is an Ensemble, which holds X and y", verdict, model, *wrong)
         refuses("is an Ensemble, which holds X and y", model.fit, *wrong)
-
-
-def test_q_values_are_no_larger_than_p_values():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(70, 4))
-    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=70)
-    drivers = verdict(PolynomialChaosRegressor(), X, y).drivers
-    assert (drivers.columns["q_value"] <= drivers.columns["p_value"]).all()
-    assert (drivers.columns["q_value"] < drivers.columns["p_value"]).any()
