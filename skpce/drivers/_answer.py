@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -757,20 +757,18 @@ def sentences_of(
     Of many outputs with answers of their own, those with the same drivers share one,
     with ranges in place of intervals.
     """
-    every = range(len(outputs))
-    words = [_Words(findings, names, o, negligible) for o in every]
-    subjects: dict[str, list[str]] = {}
-    for one, name in zip(words, outputs, strict=True):
-        subjects.setdefault(one.sentence, []).append(name)
-    if len(subjects) <= _MOST_SENTENCES:
-        return tuple(_with_subject(text, own) for text, own in subjects.items())
-    sets = [tuple(map(str, findings.states[o])) for o in every]
-    alike = [[o for o in every if sets[o] == own] for own in dict.fromkeys(sets)]
+    words = partial(_Words, findings, names, outputs, negligible)
+    single = [words([output]).sentence for output in range(len(outputs))]
+    are_many = len(set(single)) > _MOST_SENTENCES
+    alike: dict[Any, list[int]] = {}
+    for output, states in enumerate(findings.states):
+        key = tuple(states) if are_many else single[output]
+        alike.setdefault(key, []).append(output)
     return tuple(
-        _range_sentence([words[o] for o in own], [outputs[o] for o in own])
-        if len(own) > 1
-        else _with_subject(words[own[0]].sentence, [outputs[own[0]]])
-        for own in alike
+        _with_subject(
+            words(own if are_many else own[:1]).sentence, [outputs[o] for o in own]
+        )
+        for own in alike.values()
     )
 
 
@@ -804,16 +802,25 @@ _STILL_OPEN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """The sentence of one output; its name is to take the place of each NUL."""
+    """The sentence of outputs with the same states, whose names replace each NUL.
+
+    Figures of several outputs are ranges.
+    """
 
     findings: Findings
     names: Sequence[str]
-    output: int
+    every: Sequence[str]  # names of all outputs
     negligible: float
+    outputs: list[int]
+
+    @property
+    def output(self) -> int | None:
+        """The output, if it is one alone."""
+        return self.outputs[0] if len(self.outputs) == 1 else None
 
     @property
     def sentence(self) -> str:
-        if np.isnan(self.findings.shares.q2[0, self.output]):
+        if np.isnan(self.findings.shares.q2[0, self.outputs]).all():
             return "there is no choice, or no variance between the runs, of \0."
         if not self.names:
             return "no input is tested, so that nothing is attributed of \0."
@@ -830,9 +837,9 @@ class _Words:
 
     def rows(self, state: State) -> list[int]:
         """Return the rows of a state, the largest total share first."""
-        total = self.findings.shares.total[0, self.output]
-        order = np.argsort(-np.nan_to_num(total), kind="stable").tolist()
-        states = self.findings.states[self.output]
+        total = np.nan_to_num(self.findings.shares.total[0, self.outputs])
+        order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
+        states = self.findings.states[self.outputs[0]]
         return [i for i in order if states[i] is state]
 
     def _drivers(self) -> str:
@@ -851,6 +858,10 @@ class _Words:
     def _figures(self, i: int) -> tuple[str, str]:
         """Return the share of an input, and its interval with what it does alone."""
         shares = self.findings.shares
+        if self.output is None:
+            totals, lows, highs = shares.total[:, self.outputs, i]
+            within = between(lows.min(), highs.max())
+            return between(totals.min(), totals.max()), f"(intervals within {within})"
         total, low, high = shares.total[:, self.output, i].tolist()
         first = float(shares.first[0, self.output, i])
         figures = between(low, high)
@@ -865,8 +876,12 @@ class _Words:
 
     def _scope(self) -> str:
         drivers = self.rows(State.DRIVES)
-        tested = self.findings.tested[self.output]
-        tried = [self.names[i] for i in drivers if tested[i].scope == "tried"]
+        tested = [self.findings.tested[output] for output in self.outputs]
+        tried = [
+            self.names[i]
+            for i in drivers
+            if any(one[i].scope == "tried" for one in tested)
+        ]
         if not tried:
             return ""
         about = "this"
@@ -920,6 +935,8 @@ class _Words:
             return ""
         some = [self.names[i] for i in rows]
         text = f"{said(some, 'is', 'are')} not settled"
+        if self.output is None:
+            return f"{text}."
         high = self.findings.shares.total[2, self.output, rows]
         if high.max() >= self.negligible:
             return f"{text}{self._more(rows)}."
@@ -945,6 +962,10 @@ class _Words:
 
     def _rest(self) -> str:
         """Split all of the variance; without drivers, say what is predicted."""
+        if self.output is None:
+            every = [rest_of(self.findings, output)[0] for output in self.outputs]
+            text = f"{between(min(every), max(every))} is not predicted by this model."
+            return f"{text}{self._still_open()}" if self.rows(State.DRIVES) else ""
         left, noise, together = rest_of(self.findings, self.output)
         name, parts = self.findings.shares.noise_name, []
         if self.rows(State.DRIVES):
@@ -956,8 +977,7 @@ class _Words:
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
                 parts.append(f"{percent_in_words(noise)} is {name}")
-            still = _still_open(self.findings, {self.output: ""})
-            return f"{listed_in_words(parts)}.{still}"
+            return f"{listed_in_words(parts)}.{self._still_open()}"
         if not np.isnan(noise) and noise >= 0.005:
             parts.append(f"{percent(noise)} is {name}.")
         q2 = float(self.findings.shares.q2[0, self.output])
@@ -968,56 +988,19 @@ class _Words:
             )
         return " ".join(parts)
 
-
-def _still_open(findings: Findings, outputs: Mapping[int, str]) -> str:
-    """Say where fits to fewer runs predict much less than the fit to all."""
-    shares = findings.shares
-    q2 = {o: max(float(shares.q2[0, o]), 0.0) for o in outputs}
-    some = [o for o in outputs if shares.explained[o] - q2[o] > _STILL_OPEN]
-    if not some:
-        return ""
-    ends = [q2[o] for o in some]
-    how_much = between(min(ends), max(ends)) if some[1:] else percent_in_words(ends[0])
-    names = listed_in_words([outputs[o] for o in some])
-    return (
-        f" Of runs left out, fits to the others predict {how_much}"
-        f"{f' of {names}' if outputs.keys() - some else ''}: "
-        "the shares may change with more runs."
-    )
-
-
-def _range_sentence(words: Sequence[_Words], outputs: Sequence[str]) -> str:
-    """Say what several outputs with the same states have in common."""
-    findings, names = words[0].findings, words[0].names
-    subject, alike = listed_in_words(outputs), [one.output for one in words]
-    total, low, high = findings.shares.total[:, alike]
-    order = np.argsort(-total.mean(axis=0), kind="stable").tolist()
-    states = findings.states[alike[0]]
-    if np.isnan(total).all():
-        return f"{subject} have no choice, or do not vary between the runs."
-    drivers = [i for i in order if states[i] is State.DRIVES]
-    ranges = [
-        f"{between(total[:, i].min(), total[:, i].max())} "
-        f"(intervals within {between(low[:, i].min(), high[:, i].max())})"
-        for i in drivers
-    ]
-    parts = [f"{names[i]} {own}" for i, own in zip(drivers, ranges, strict=True)]
-    text = f"No input is shown to drive {subject}."
-    if drivers:
-        of_what = f"variance of {subject}{findings.design.within_blocks}"
-        head = f"{names[drivers[0]]} drives {ranges[0]} of the {of_what}"
-        text = f"{listed_in_words([head, *parts[1:]], len(parts))}."
-    below = f"not matter (below {percent(words[0].negligible)}"
-    for state, one, several in (
-        (State.SPREAD, "acts on their spread", "act on their spread"),
-        (State.NOTHING, f"does {below})", f"do {below} each)"),
-        (State.OPEN, "is not settled", "are not settled"),
-    ):
-        some = [names[i] for i in order if states[i] is state]
-        if some:
-            text += f" {said(some, one, several)}."
-    left = [rest_of(findings, o)[0] for o in alike]
-    if drivers:
-        text += f" {between(min(left), max(left))} is not predicted by this model."
-        text += _still_open(findings, dict(zip(alike, outputs, strict=True)))
-    return text
+    def _still_open(self) -> str:
+        """Say where fits to fewer runs predict much less than the fit to all."""
+        shares = self.findings.shares
+        q2 = {o: max(float(shares.q2[0, o]), 0.0) for o in self.outputs}
+        some = [o for o in q2 if shares.explained[o] - q2[o] > _STILL_OPEN]
+        if not some:
+            return ""
+        ends = [q2[o] for o in some]
+        alone = percent_in_words(ends[0])
+        how_much = between(min(ends), max(ends)) if some[1:] else alone
+        if len(some) < len(self.outputs):
+            how_much += f" of {listed_in_words([self.every[o] for o in some])}"
+        return (
+            f" Of runs left out, fits to the others predict {how_much}: the shares may "
+            "change with more runs."
+        )

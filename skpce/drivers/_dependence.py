@@ -1,10 +1,7 @@
 """Members that depend on one another, where nobody has said so: copies and series.
 
-*Copies* are found by two searches, whose links are joined. Rows that are equal are
-copies, unless inputs take few values, where rows are expected to repeat. Rows that are
-near are found by gaps in the sorted distances to other members, at every size of a
-group. Inputs of few values have no such distances: members that differ in them are no
-copies.
+*Copies* are rows whose inputs differ by a thousandth, or less, of the distance from a
+typical row to its tenth neighbour, as by rounding.
 
 A *series* is a set of members that depend on their places in the order of the rows.
 Two tables may agree by their order alone: two random walks, two trends. What tells them
@@ -26,9 +23,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import qmc, rankdata
 from sklearn.neighbors import NearestNeighbors
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray
 from .._input_laws.families import InputLaw
-from ._design import Design, first_of, numbers_of, root_of
+from ._design import Design, root_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -222,186 +219,42 @@ def _explains_changes(
 # Copies
 
 
-# Squared correlation from which an input has all that there is in an output.
-_COPY = 1.0 - 1e-5
-# Members from which copies are looked for.
-_FEWEST = 12
+# Members from which copies are looked for, and the neighbour that is no copy.
+_FEWEST, _NEIGHBOUR = 12, 10
+# Share of the distance to it, in a typical member, up to which two are copies.
+_NEAR = 1e-3
 # Ratio of the ends of an input from which its logarithm is looked at.
 _DECADES = 100.0
 # Share of the members, and number, that has to be in excess of one for each group.
 _LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
-# False discovery rate at which the neighbours of a member are too near.
-_FALSE_DISCOVERIES = 0.1
-# Neighbours from whose distances the dimension is estimated.
-_NEIGHBOURS = 16
-# Points of which a tree finds the neighbours on one thread.
-_FEW_POINTS = 500
-
-# Distances that are looked at, of all members, and the error of each, as a share.
-_MOST_DISTANCES, _ROUNDING = 2_000_000, 1e-7
-# A column of at most so many values has levels; more values have to be multiples of a
-# step, of which the range has at most so many.
-_FEW_LEVELS, _MOST_STEPS = 8, 1e5
-# Groups have to lie apart by a factor, as in many dimensions all distances are nearly
-# equal and any gap is improbable; those of more than so many by a larger one, and those
-# of more than this share of all members by the largest: two modes are not copies.
-_LEAST_APART = 1.5
-_LARGE_GROUP, _APART = 8, 3.0
-_LARGE_SHARE, _FAR_APART = 1 / 8, 20.0
-# Where more than this share of members has copies, all that are as near are copies.
-_COMMON = 1 / 3
-
-
-def labels_of_copies(
-    inputs: FloatArray,  # scaled, shape: (n_members, n_columns)
-    outputs: FloatArray,  # scaled, shape: (n_members, n_coordinates)
-) -> IndexArray | None:  # shape: (n_members,); None where members are independent
-    """Return the group of each member, where enough members are copies of others."""
-    n_members = len(outputs)
-    few, joint = has_few_values(inputs), _joint(inputs, outputs)
-    links = [np.zeros((0, 2), dtype=np.int64)]
-    if _has_levels(inputs):
-        # Two settings that have an output in common show that outputs repeat.
-        if _distinct(outputs) == _distinct(joint):
-            links.append(equal_rows(joint))
-    else:
-        links.append(equal_rows(inputs))
-        if not few.all():
-            others, levels = inputs[:, ~few], inputs[:, few]
-            both = too_near(others), too_near(_joint(others, outputs))
-            near = np.concatenate(both)
-            links.append(near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)])
-    pairs = np.concatenate(links)
-    entries = np.ones(len(pairs)), tuple(pairs.T)
-    graph = coo_matrix(entries, shape=(n_members, n_members))
-    n_groups, labels = connected_components(graph, directed=False)
-    if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
-        return None
-    return np.asarray(labels)
-
-
-def _joint(inputs: FloatArray, outputs: FloatArray) -> FloatArray:
-    """Return inputs and outputs, of which outputs do not count more."""
-    widths = max(inputs.shape[1], 1) / max(outputs.shape[1], 1)
-    return np.hstack([inputs, outputs * min(np.sqrt(widths), 1.0)])
-
-
-def _distinct(values: FloatArray) -> int:
-    """Count distinct rows."""
-    return len(np.unique(values, axis=0))
-
-
-def _has_levels(inputs: FloatArray) -> bool:
-    """Return whether rows repeat by design: each column takes few values.
-
-    Columns in which each value belongs to one row are no design of levels, but a few
-    settings that were repeated.
-    """
-    values = [np.unique(column) for column in inputs.T]
-    if not all(_are_levels(column) for column in values):
-        return False
-    tied = {len(column) for column in values} == {_distinct(inputs)}
-    return not (tied and len(values) > 1)
-
-
-def _are_levels(values: FloatArray) -> bool:
-    """Return whether sorted distinct values are few, or rounded to one step."""
-    if len(values) <= _FEW_LEVELS:
-        return True
-    multiples = (values - values[0]) / np.diff(values).min()
-    whole = np.abs(multiples - np.round(multiples)).max() < 1e-4
-    return bool(whole and multiples[-1] < _MOST_STEPS)
-
-
-def equal_rows(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
-    """Return each row that is equal to an earlier one, with the first of these."""
-    number = numbers_of(points)
-    origin = first_of(number)[number]
-    later = np.flatnonzero(origin != np.arange(len(points)))
-    return np.column_stack([origin[later], later])
-
-
-def too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
-    r"""Return pairs of rows that belong to a group which lies apart from all others.
-
-    Where the density is about constant around a point, the volumes
-    :math:`V_j \propto r_j^D` of balls that reach its j-th neighbour make
-    :math:`(V_j / V_{j+1})^j` uniform, independently for all j (E. Facco et al.,
-    "Estimating the intrinsic dimension of datasets by a minimal neighborhood
-    information", Scientific Reports 7, 2017). The members of a group of j + 1 copies
-    have a gap between the j-th and the next neighbour. Each point is tested by its
-    smallest p-value with weights 1 / (j (j + 1)), which add up to one, at a false
-    discovery rate. The dimension D follows from the median of
-    :math:`j \log (r_{j+1} / r_j)`, which is :math:`\log 2 / D`.
-
-    Large groups are only those that lie apart by a factor: ensembles may have modes.
-    """
-    origin = first_of(numbers_of(points))  # one of each equal rows
-    unique = _without_tails(points[origin])
-    n_unique = len(unique)
-    n_neighbours = min(n_unique // 2, max(_MOST_DISTANCES // n_unique, _NEIGHBOURS))
-    none = np.zeros((0, 2), dtype=np.int64)
-    if n_neighbours < 3:
-        return none
-    algorithm = "kd_tree" if n_unique <= _FEW_POINTS else "auto"
-    search = NearestNeighbors(n_neighbors=n_neighbours, algorithm=algorithm).fit(unique)
-    distance, place = search.kneighbors()
-    distance = np.maximum(distance, _ROUNDING * np.median(distance[:, -1]))
-    gaps = np.log(distance[:, 1:] / distance[:, :-1])
-    number = np.arange(1, n_neighbours)  # of neighbours before the gap
-    near = number * gaps
-    median = float(np.median(near[:, : min(_NEIGHBOURS, n_neighbours - 1)]))
-    if not median > 0:
-        return none
-    # (log p-values; a gap of factor f before j others has p = f^(-D j))
-    scores = np.log(number * (number + 1.0)) - near * np.log(2.0) / median
-    needed = np.log(np.where(number >= _LARGE_GROUP, _APART, _LEAST_APART))
-    needed[number >= _LARGE_SHARE * n_unique] = np.log(_FAR_APART)
-    scores[gaps < needed] = 0.0
-    size = np.argmin(scores, axis=1)  # (position of the widest gap)
-    smallest = scores[np.arange(n_unique), size]
-    limits = np.log(_FALSE_DISCOVERIES * np.arange(1, n_unique + 1) / n_unique)
-    passed = np.flatnonzero(np.sort(smallest) <= limits)
-    allowed = smallest <= (limits[passed[-1]] if passed.size else -np.inf)
-    reach = np.where(allowed, distance[np.arange(n_unique), size], 0.0)
-    if np.mean(allowed) > _COMMON:
-        reach = np.maximum(reach, np.median(reach[allowed]))
-    rows, columns = np.nonzero(distance <= reach[:, np.newaxis])
-    others = place[rows, columns]
-    mutual = distance[rows, columns] <= reach[others]
-    return np.column_stack([origin[rows[mutual]], origin[others[mutual]]])
-
-
-def _without_tails(points: FloatArray) -> FloatArray:
-    """Move far points towards the centre: in long tails few points make wide gaps."""
-    centred = points - np.median(points, axis=0)
-    length = np.linalg.norm(centred, axis=1, keepdims=True)
-    scaled = length / max(float(np.median(length)), np.finfo(float).tiny)
-    with np.errstate(invalid="ignore"):
-        factor = np.where(scaled > 0, np.arcsinh(scaled) / scaled, 1.0)
-    return np.asarray(centred * factor)
+# Squared correlation from which an input has all that there is in an output.
+_COPY = 1.0 - 1e-5
 
 
 def with_copies(
     design: Design,
     X: FloatArray,  # shape: (n_rows, n_inputs)
-    coordinates: FloatArray,  # shape: (n_rows, n_coordinates), NaN where failed
 ) -> Design:
-    """Return the design with near-copies as repeats of one setting.
+    """Return the design with members of nearly equal inputs as repeats of one setting.
 
     Nothing is asked where groups, repeats or an order say what belongs together.
     """
     told = design.groups is not None or design.order is not None or design.has_repeats
-    if told or len(X) < _FEWEST or np.isnan(coordinates).any():
-        return design
     # Columns of decades are taken as logarithms: raw, most of them lie at the low end.
     wide = (X > 0).all(axis=0) & (X.max(axis=0) > _DECADES * X.min(axis=0))
-    even = np.where(wide, np.log(np.where(wide, X, 1.0)), X)
-    inputs, outputs = _scaled(even), _scaled(coordinates)
-    if not inputs.shape[1] or not outputs.shape[1]:
+    inputs = _scaled(np.where(wide, np.log(np.where(wide, X, 1.0)), X))
+    n_rows = len(X)
+    if told or n_rows < _FEWEST or not inputs.shape[1]:
         return design
-    labels = labels_of_copies(inputs, outputs)
-    return design if labels is None else replace(design, setting=labels)
+    search = NearestNeighbors(n_neighbors=min(_NEIGHBOUR, n_rows // 2)).fit(inputs)
+    distance, place = search.kneighbors()
+    rows, columns = np.nonzero(distance < _NEAR * np.median(distance[:, -1]))
+    pairs = np.ones(len(rows)), (rows, place[rows, columns])
+    graph = coo_matrix(pairs, shape=(n_rows, n_rows))
+    n_groups, labels = connected_components(graph, directed=False)
+    if n_rows - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_rows):
+        return design
+    return replace(design, setting=labels.astype(np.int64))
 
 
 def _scaled(values: FloatArray) -> FloatArray:

@@ -204,6 +204,15 @@ class Design:
         return replace(self, n_rows=len(rows), order=order, **kept)
 
     @property
+    def repeats_few(self) -> bool:
+        """Whether most settings were run once, and nothing says what belongs together.
+
+        As in response surfaces, where the centre is run several times.
+        """
+        told = self.blocks is not None or self.groups is not None
+        return not told and self.n_rows < 2 * self.n_settings < 2 * self.n_rows
+
+    @property
     def recurring(self) -> IndexArray | None:  # shape: (n_rows,)
         """Labels that many runs share: seeds, else blocks, else groups."""
         for labels in (self.repeat, self.blocks, self.groups):
@@ -276,7 +285,8 @@ class Design:
             each = np.arange(self.n_rows)
             return Exchange("strata", each, given, "tried", pooled=few)
         if crossed >= _CROSSED and _has_curves(own, others):
-            return self._of_crossed(given)
+            complete = is_complete(np.column_stack([own, others]))
+            return self._of_crossed(given, complete)
         if self.blocks is not None:
             within = varies_within(mine, self.blocks)[self.blocks]
             if within.mean() >= _CROSSED:
@@ -296,16 +306,20 @@ class Design:
         few = _log_orders(settings, np.zeros(len(settings), dtype=np.int64))
         return bool(0.0 < crossed < 1.0 and few < np.log(_ARRANGEMENTS))
 
-    def _of_crossed(self, given: IndexArray) -> Exchange:
+    def _of_crossed(self, given: IndexArray, complete: bool) -> Exchange:
         """Exchange settings within strata of the others; runs where settings are few.
 
-        Runs of few settings say nothing beyond these.
+        Runs of few settings say nothing beyond these. Of a small complete factorial
+        without repeats too few orders are left in strata.
         """
         unit = self.setting_units()
-        if int(unit.max()) + 1 == self.n_rows:
-            return Exchange("strata", np.arange(self.n_rows), given)
         strata = given[first_of(unit)]
         arrangements = gammaln(np.bincount(strata) + 1.0).sum()
+        if int(unit.max()) + 1 == self.n_rows:
+            few = arrangements < np.log(_ARRANGEMENTS)
+            if few and complete and self.blocks is None:
+                return self._enough("rows", unit, None)
+            return Exchange("strata", np.arange(self.n_rows), given)
         enough = len(strata) >= _CROSSED_SETTINGS
         if enough and arrangements >= np.log(_ARRANGEMENTS):
             return Exchange("strata", unit, strata)

@@ -305,6 +305,19 @@ class Inputs:
                 found = free
         return (found, True) if arranged else (nothing, False)
 
+    def are_confounded(self, unit: IndexArray) -> bool:
+        """Whether products of first terms are not told from others, or hardly."""
+        n_levels = [len(np.unique(column)) for column in self.X.T]
+        n_units = int(unit.max()) + 1
+        if 2 * max(n_levels) > n_units:
+            return False
+        first = [mean_of(one.leading, unit)[:, :1] for one in self.terms]
+        products = [products_of(*pair) for pair in combinations(first, 2)]
+        table = np.hstack([np.ones((n_units, 1)), *first, *products])
+        n_terms = table.shape[1]
+        many = n_terms > _MOST_TERMS * n_units
+        return bool(many or np.linalg.matrix_rank(table, tol=1e-6 * n_units) < n_terms)
+
     def centred(self, strata: IndexArray) -> Inputs:
         """Take the means of strata of rows off the functions."""
         moved = without_means(np.moveaxis(self.tables, 2, 0), strata)
@@ -726,6 +739,16 @@ _SMALL, _FOLLOWS = 0.1, 0.2
 # Up to such a p-value, what an input does may differ between labels, such as seeds.
 _DIFFERS = 0.5
 
+# Free directions of an arranged design from which second terms take part in products;
+# terms for each unit up to which products are looked at.
+_MANY_FREE, _MOST_TERMS = 16, 0.7
+
+# Part of the residuals that is taken to be left at least beside an input.
+_LEAST_LEFT = 0.05
+
+# Part of what an input leaves alone from which on a product is no noise of it.
+_MOST_OF_REST = 0.4
+
 # Entries of scores in memory at a time, columns of products at most, and
 # multiplications from which on a tail stands in the place of draws.
 _BLOCK, _MOST_PRODUCTS, _MOST_WORK = 4_000_000, 150_000, 1.5e9
@@ -754,6 +777,10 @@ _OUTLYING, _FAR, _MOST_OUTLYING, _FEW = 6.0, 3.0, 0.1, 2
 
 # Members with one of two values up to which they are exceptions.
 _EXCEPTIONS = 5
+
+# Scores of terms, of shape (n_terms, n, C), of products with partners, of shape
+# (n_leading, n, C, P), and the squares of the first products, (n or 1, P).
+_Scores = tuple[FloatArray, FloatArray, FloatArray]
 
 _Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArray]
 
@@ -996,6 +1023,11 @@ class _Setting:
             units_of = np.bincount(design.blocks[first_of(exchange.unit)])
             if design.blocks_cross(exchange.unit) or (units_of > 1).any():
                 both = without_means(both, design.blocks)
+        if design.repeats_few and exchange.kind == "rows":
+            each = np.arange(design.n_rows)
+            nearness = inputs.dependence(whole.values[:, :1], others, each, 1).sum()
+            if is_arranged(nearness, len(others)):  # as a design with centre runs
+                exchange = Exchange("rows", each)
         # Units over which means are taken; where signs change each row is one.
         unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
         first = first_of(unit)
@@ -1034,7 +1066,7 @@ class _Setting:
         if not tied:
             tied = _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
-        turns, beside = False, bounded(fit.beside, groups)
+        turns, few, beside = False, False, bounded(fit.beside, groups)
         nearness = np.inf
         if fit.covariances and strata is None and exchange.kind != "signs":
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
@@ -1044,21 +1076,20 @@ class _Setting:
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
+            few = free.shape[1] < _MANY_FREE
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
+                own = replace(own, n_leading=min(own.n_leading, 1 if few else _LEADING))
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
-        n_inputs, n_levels = len(inputs.laws), len(np.unique(X, axis=0))
-        n_terms = 1 + n_inputs * (n_inputs + 1) // 2  # all inputs, and their products
-        # Of so few settings of levels, products are confounded with others.
-        confounded = 2 * n_levels <= design.n_settings < 2 * n_terms
-        alone = exchange.pooled or (roots and confounded)
-        partners = [
-            (k, mean_of(leading, unit))
-            for k in ([] if alone else others.tolist())
-            if (leading := inputs.terms[k].leading).size  # else the input is constant
-        ]
+        alone = exchange.pooled or (roots and inputs.are_confounded(unit))
+        partners = []
+        for k in [] if alone else others.tolist():
+            table = mean_of(inputs.terms[k].leading, unit)
+            if table.size:  # else the input is constant
+                first_alone = few and not inputs.is_category[k]
+                partners.append((k, table[:, :1] if first_alone else table))
         return cls(
             problem=problem,
             own=own,
@@ -1174,9 +1205,7 @@ class _Setting:
             found[:, places] = np.argsort(keys, axis=1)
             yield found
 
-    def scores_of_orders(
-        self, orders: IndexArray
-    ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
+    def scores_of_orders(self, orders: IndexArray) -> _Scores:
         """Return scores where the terms have other orders."""
         n_orders, n_units = orders.shape
         moved = np.take(self.own.values.T, orders, axis=1)  # (n_terms, n, n_units)
@@ -1191,7 +1220,7 @@ class _Setting:
     def scores_in_place(
         self,
         residuals: FloatArray,  # shape: (n, n_units, C)
-    ) -> tuple[FloatArray, FloatArray]:  # (n_terms, n, C), (n_leading, n, C, P)
+    ) -> _Scores:
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
         whole = products_of(self.lead.values, self._partner_columns())
@@ -1218,17 +1247,18 @@ class _Setting:
 
     def _over_deviations(
         self, alone: FloatArray, pairs: FloatArray, moved: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> _Scores:
         """Divide scores, of terms in other places or in their own, by deviations."""
-        if not self.roots:
-            return alone, pairs
         if moved is None:
             moved = self.own.values.T[:, np.newaxis]
+        if not self.roots:
+            sizes = np.square(moved[0]) @ np.square(self._partner_columns())
+            return alone, pairs, np.maximum(sizes, 1e-300)
         alone = alone / self._deviations(moved)
         lead = moved[: self.own.n_leading]
         for k, column in enumerate(self._partner_columns().T):
             pairs[..., k] /= self._deviations(lead * column)
-        return alone, pairs
+        return alone, pairs, np.full((1, pairs.shape[3]), float(self.n_free))
 
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
@@ -1241,7 +1271,7 @@ class _Setting:
 
     def scores_of_signs(
         self, signs: FloatArray, unit: IndexArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> _Scores:
         """Return scores where the contributions of units have other signs."""
 
         def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
@@ -1256,17 +1286,40 @@ class _Setting:
         return self._over_deviations(alone, pairs.reshape(shape))
 
     def statistics(
-        self, scores: tuple[FloatArray, FloatArray]
+        self, scores: _Scores
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
-        """Return both statistics of scores."""
-        alone, pairs = scores
-        alone = np.tensordot(self.own.weights, np.square(alone), axes=1)
-        alone = added(alone, self.groups)
+        """Return both statistics of scores.
+
+        What an input does alone is no noise of what it does in its best pair, nor the
+        other way round: where it is most of the residuals, it is taken off them.
+        """
+        alone, pairs, sizes = np.square(scores[0]), np.square(scores[1]), scores[2]
+        whole = added(alone.sum(axis=0), self.groups) / self.n_free
+        alone = added(np.tensordot(self.own.weights, alone, axes=1), self.groups)
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
-        pairs = np.tensordot(self.lead.weights, np.square(pairs), axes=1)
-        pairs = self.of_partners(added(pairs, self.groups, axis=1))
-        return alone, (pairs / self.expected).max(axis=2)
+        first = added(pairs[0], self.groups, axis=1) / sizes[:, np.newaxis]
+        best = first.max(axis=2)
+        pairs = np.tensordot(self.lead.weights, pairs, axes=1)
+        pairs = self.of_partners(added(pairs, self.groups, axis=1)) / self.expected
+        pairs = pairs.max(axis=2) / self._beside(whole, best)
+        return alone / self._beside(best, whole), pairs
+
+    def _beside(self, part: FloatArray, other: FloatArray) -> FloatArray:
+        """Return what a part leaves of the residuals, where it is most of them."""
+        left = 1.0 - part / np.maximum(self.total, 1e-300)
+        is_most = part > _MOST_OF_REST * (self.total - other)
+        return np.where(is_most, np.maximum(left, _LEAST_LEFT), 1.0)
+
+    @property
+    def n_free(self) -> int:
+        """Directions of the residuals."""
+        return self.roots[0].shape[1] if self.roots else self.n_units
+
+    @cached_property
+    def total(self) -> FloatArray:  # shape: (n_outputs,)
+        """Sum of squares of the residuals."""
+        return np.asarray(added(np.square(self.residuals), self.groups).sum(axis=0))
 
     @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
@@ -1412,9 +1465,7 @@ class _Setting:
             order=None,
         )
 
-    def _scores_of_draws(
-        self, n_draws: int, block: int
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _scores_of_draws(self, n_draws: int, block: int) -> Iterator[_Scores]:
         """Return scores of draws in which the input does nothing, in blocks."""
         if self.exchange.kind != "signs" and not self.turns:
             yield from map(self.scores_of_orders, self.orders(n_draws, block))

@@ -83,7 +83,7 @@ def find_drivers(
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
     n_settings = design.n_settings
-    design = with_copies(design, X, coordinates)
+    design = with_copies(design, X)
     n_copies = n_settings - design.n_settings
     X = X[first_of(design.setting)][design.setting]
     if design.may_be_series:

@@ -24,8 +24,9 @@ from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
 from ._exchange import Problem, added, rotated, without_means
 
-# Draws of the posterior, and coordinates from which there are moments in their place.
-_DRAWS, _MOST_DRAWN = 120, 500
+# Draws of the posterior; coordinates times inputs up to which these are made, and
+# coordinates of a kernel basis.
+_DRAWS, _MOST_DRAWN, _MOST_OF_KERNELS = 120, 80_000, 500
 
 # Outputs with priors of their own; more share one, and each has its own noise.
 _MOST_PRIORS = 8
@@ -311,14 +312,13 @@ class _Fit:
 
     def simultaneous(self) -> tuple[FloatArray, FloatArray]:
         """Return shares with bounds that hold together, of both kinds."""
-        n_coordinates = len(self.data.groups)
         is_kernel = isinstance(self.problem.basis, KernelBasis)
-        is_wide = is_kernel and n_coordinates > _MOST_DRAWN
-        if is_wide or self.table.shape[1] > _MOST_INPUTS:
+        n_coordinates, n_inputs = len(self.data.groups), self.table.shape[1]
+        is_wide = n_coordinates * n_inputs > _MOST_DRAWN
+        is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
+        if is_wide or n_inputs > _MOST_INPUTS:
             low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
             bounds = np.stack([self.estimate, low, high])
-        elif n_coordinates > _MOST_DRAWN:
-            bounds = self.by_moments()
         else:
             shares, settled = self.draws(np.random.default_rng(2))
             bounds = _bands(shares, self.estimate)
@@ -378,42 +378,6 @@ class _Fit:
                 mean = squares.mean(axis=0)
                 scale = np.where(mean > 0, mean, 1.0)
                 found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
-        return found
-
-    def by_moments(self) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
-        """Return bounds by mean and variance of the squares, for very many outputs.
-
-        Given the prior, coefficients are normal, with one covariance times the variance
-        of the noise. Bonferroni over the shares of an output.
-        """
-        problem, solver, groups = self.problem, self.problem.solver, self.data.groups
-        variance, noise = self.variance, self.noise
-        assert isinstance(solver, LearnedRidgeSolver)
-        prior = solver.priors[0].or_nothing()
-        design = self.at_rows * solver.scales[0]
-        gram = design.T @ design
-        np.einsum("ii->i", gram)[...] += prior.noise
-        covariance = np.linalg.inv(gram) * np.outer(solver.scales[0], solver.scales[0])
-        active = problem.basis.multi_indices > 0
-        order = active.sum(axis=1)
-        reach = stats.norm.isf((1.0 - CONFIDENCE) / (4 * len(self.data.members)))
-        found = np.stack([self.estimate] * 3)
-        widths = np.bincount(groups)
-        for place, inputs in enumerate(self.data.members):
-            own = active[:, list(inputs)]
-            for kind, some in enumerate((own.sum(axis=1) == order, own.any(axis=1))):
-                some = some & (order > 0)
-                part = covariance[np.ix_(some, some)]
-                means = problem.coefficients[:, some]  # (n_coordinates, n_terms)
-                slopes = np.einsum("ct,ct->c", means @ part, means)
-                slope = added(slopes[np.newaxis], groups)[0]
-                extra = np.trace(part) * noise
-                spread = 4.0 * slope * noise / widths
-                spread += 2.0 * np.square(part).sum() * np.square(noise) / widths
-                half = reach * np.sqrt(spread) / np.maximum(variance, 1e-300)
-                middle = self.estimate[kind, :, place]
-                ends = [middle - half, middle + half + extra / variance]
-                found[1:, kind, :, place] = np.clip(ends, 0.0, 1.0)
         return found
 
 

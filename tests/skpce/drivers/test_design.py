@@ -289,8 +289,8 @@ def test_settings_of_a_central_composite_design_are_exchanged():
     axes = 1.682 * np.vstack([np.eye(3), -np.eye(3)])
     X = np.vstack([corners, axes, np.zeros((6, 3))])
     assert exchange_of(X, 0).kind == "rows"
-    assert exchange_of(corners, 0).kind == "strata"
-    grid = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=2)))
+    assert exchange_of(corners, 0).kind == "rows"  # too few orders in strata
+    grid = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=3)))
     assert exchange_of(grid, 0).kind == "strata"
     named = []
     for seed in range(6):
@@ -299,3 +299,30 @@ def test_settings_of_a_central_composite_design_are_exchanged():
         named.append(skpce.explain(X, y).drivers.state[0] == "drives")
     assert np.sum(named, axis=0)[0] >= 5
     assert not np.any(named, axis=0)[1:].any()
+
+
+def _small_designs():
+    """A factorial, a central composite design and one of Box and Behnken."""
+    factorial = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
+    axes = np.sqrt(2.0) * np.vstack([np.eye(2), -np.eye(2)])
+    composite = np.vstack([factorial[::4, :2], axes, np.zeros((5, 2))])
+    sides = np.array(list(itertools.product([-1.0, 1.0], repeat=2)))
+    edges = [np.insert(sides, place, 0.0, axis=1) for place in range(3)]
+    return factorial, composite, np.vstack([*edges, np.zeros((3, 3))])
+
+
+@pytest.mark.slow
+def test_interactions_of_small_designs_are_found():
+    """F-tests of all first terms and products find .96, .98 and .94 of these."""
+    for X, size, least in zip(
+        _small_designs(), (1.4, 1.9, 1.9), (27, 24, 21), strict=True
+    ):
+        found = wrong = 0
+        for seed in range(30):
+            noise = np.random.default_rng(seed).normal(size=len(X))
+            y = size * X[:, 0] * (1 + X[:, 1]) + noise
+            drives = skpce.explain(X, y).drivers.state[0] == "drives"
+            found += drives[0]
+            wrong += drives[2:].any()
+        assert found >= least
+        assert wrong <= 4

@@ -129,7 +129,7 @@ def test_nothing_depends_on_the_order_of_rows_and_columns_or_on_units():
 
 def test_p_values_of_noise_are_uniform_or_larger():
     found = []
-    for seed in range(14):
+    for seed in range(50):
         rng = np.random.default_rng([7, seed])
         X, y = rng.normal(size=(25, 4)), rng.normal(size=25)
         problem = problem_of(X, y)
@@ -204,6 +204,28 @@ def test_nulls_of_orthogonal_designs_are_not_named(design, n_runs):
         found += state[0] == "drives"
     assert wrong <= 5
     assert found >= 36
+
+
+@pytest.fixture
+def setting_of_a_design():
+    rng = np.random.default_rng(4)
+    case = arranged(27, rng, "Box-Behnken")
+    inputs = Inputs.of(case.X, np.zeros(4, dtype=bool))
+    y = np.column_stack([case.y, rng.normal(size=27), rng.normal(size=27)])
+    groups, members = np.array([0, 1, 1]), tuple((k,) for k in range(4))
+    problem = Problem(inputs, y, groups, Design.of(case.X), members, 8)
+    return problem.setting((3,))
+
+
+def test_rotated_scores_have_the_size_that_is_stated(setting_of_a_design):
+    setting = setting_of_a_design
+    alone, pairs, _ = setting.scores_in_place(setting.residuals_of_draws(4000, 0))
+    for scores in (alone, np.moveaxis(pairs, 3, 0).reshape(-1, *pairs.shape[1:3])):
+        size = np.square(scores).mean(axis=1)
+        known = size > 0  # but for terms that the others' take away
+        assert known.mean() > 0.5
+        ratio = size / size.max(axis=0)
+        assert_allclose(ratio[known], 1.0, atol=0.1)
 
 
 def test_two_inputs_that_act_only_together_are_named_as_a_pair():

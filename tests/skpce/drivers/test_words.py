@@ -146,9 +146,9 @@ def test_many_outputs_are_summarised_by_their_drivers():
     found = findings(states, total)
     first, second = words(found, names)
     assert first == (
-        "rate drives 50 to 55 % (intervals within 45 to 60 %) of the variance of "
-        "task 0, task 1, task 2, task 3 and 2 more. drop and kind do not matter "
-        "(below 5 % each). units is not settled. 10 % is not predicted by this model."
+        "rate drives 50 to 55 % of the variance of task 0, task 1, task 2, task 3 and "
+        "2 more (intervals within 45 to 60 %). drop and kind do not matter (below 5 % "
+        "each). units is not settled. 10 % is not predicted by this model."
     )
     assert second.startswith("No input is shown to drive task 6 and task 7.")
     found.shares.q2[0, [1, 3]] = -0.1, 0.2
