@@ -2,12 +2,13 @@
 
 Members that are trained on the mean reward alone differ by training noise and by
 nothing else. How much of the variance of the log-ratios, which an attribution divides
-between inputs, is there all the same? The share is their variance over that of as many
-members with rewards of their own, under our settings and under the paper's.
+between inputs, is there all the same; and at how many steps is an input, the one of a
+reward that the member was not trained on, said to drive the choice? Beside them stand
+as many members with rewards of their own, under our settings and under the paper's.
 
-Run: ``python -m benchmarks.paper.one_reward``; what is finished is not repeated, and
-without anything to do it prints the table of the page. ``--tasks grid --presets smoke
---members 4 --record FILE`` takes seconds.
+Run: ``python -m benchmarks.paper.one_reward``, some minutes; what is finished is not
+repeated, and without anything to do it prints the table of the page. ``--tasks grid
+--presets smoke --members 12 --record FILE`` takes seconds.
 """
 
 from __future__ import annotations
@@ -18,39 +19,44 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import load, options, save, study_of, table
-from gflownet_envs import policies_along, train_ensemble
+from gflownet_envs.experiments.analysis import make_pipeline, training_noise
 from gflownet_envs.experiments.paper.measures import rounded
+from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.task import silent
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.rewards.source import mean_reward
-from skpce.inspection import variance_decomposition
+from skpce.inspection import verdict
 
 RECORD = Path(__file__).parent / "results" / "one_reward.json"
 #: How many members are trained on one reward, and how many on rewards of their own.
 MEMBERS = {"grid": 30, "buchwald-hartwig": 20}
-#: Members of one reward have streams of random numbers that no other member has.
-FIRST_ALIKE = 10_000
 SETTINGS = {"default": "ours", "paper": "the paper's", "smoke": "smoke"}
+DRIVEN = {"own": "driven steps, own rewards", "one": "driven steps, one reward"}
 
 
-def noise_shares(task: str, preset: str, n_members: int) -> dict[str, Any]:
-    """Train both ensembles, and return the share of noise at each step."""
+def measure(task: str, preset: str, n_members: int) -> dict[str, Any]:
+    """Train both ensembles; return the share of noise, and which steps are driven."""
     chosen = replace(TASKS[task].presets[preset], n_train=n_members, n_test=2)
-    study = study_of(task, chosen)
-    reward, members = study.reward.select(slice(0, n_members)), list(range(n_members))
-    own = train_ensemble(study.environment, reward, chosen.training, members=members)
-    alike = train_ensemble(
-        study.environment,
-        mean_reward(reward, study.environment),
+    policies = make_policies(
+        study_of(task, chosen),
         chosen.training,
-        n_replicates=n_members,
-        members=[FIRST_ALIKE + member for member in members],
+        train=True,
+        solve=False,
+        seed=0,
+        store=None,
+        progress=silent,
+        n_control=n_members,
     )
-    along = policies_along(study.environment, own, study.trajectory)
-    control = policies_along(study.environment, alike, study.trajectory)
-    split = variance_decomposition(
-        along.y, control=control.y, steps=along.steps, mask=along.mask
-    )
-    return {"steps": along.step_names, "share": split.aitchison_variance.noise_share}
+    assert policies.trained is not None
+    own, alike = policies.trained.train, policies.control
+    noise = training_noise(own, None, alike).control
+    assert alike is not None
+    assert noise is not None
+    driven = {}
+    for name, y in {"own": own.y, "one": alike}.items():
+        X = own.X[: len(y)]
+        pipeline = make_pipeline(own, chosen, chosen.degrees[-1], seed=0).fit(X, y)
+        driven[name] = sum(verdict(pipeline, X, y).attributable)
+    return {"steps": own.step_names, "share": noise.noise_share, "driven": driven}
 
 
 def page_table(record: Mapping[str, Any]) -> str:
@@ -58,16 +64,15 @@ def page_table(record: Mapping[str, Any]) -> str:
     rows = []
     for task, found in record.items():
         for preset, one in found.items():
-            steps = zip(one["steps"], one["share"], strict=True)
             shares = [
                 f"{step.replace('_', ' ')} {100 * share:.3g} %"
-                for step, share in steps
+                for step, share in zip(one["steps"], one["share"], strict=True)
                 if share is not None
             ]
-            rows.append([task, SETTINGS[preset], ", ".join(shares)])
-    return table(
-        ("task", "settings", "variance with one reward, of that with own rewards"), rows
-    )
+            driven = (f"{one['driven'][kind]} of {len(shares)}" for kind in DRIVEN)
+            rows.append([task, SETTINGS[preset], ", ".join(shares), *driven])
+    columns = ["task", "settings", "variance with one reward, of that with own ones"]
+    return table([*columns, *DRIVEN.values()], rows)
 
 
 def main() -> None:
@@ -81,7 +86,7 @@ def main() -> None:
             found = record.setdefault(task, {})
             if preset not in found:
                 n_members = arguments.members or MEMBERS[task]
-                found[preset] = rounded(noise_shares(task, preset, n_members))
+                found[preset] = rounded(measure(task, preset, n_members))
                 save(arguments.record, record)
     print(page_table(record))
 
