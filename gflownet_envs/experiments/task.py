@@ -329,11 +329,9 @@ class Policies:
         """Numbers of the trained members that are far from their target."""
         if self.ensemble is None:
             return []
-        if self.distance is not None:
-            far = np.flatnonzero(self.distance > MAX_DISTANCE)
-        else:
-            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
-        return [self.ensemble.members[row] for row in far]
+        if self.distance is None:
+            return self._numbers_of(~self.ensemble.diagnostics.converged)
+        return self._numbers_of(self.distance > MAX_DISTANCE)
 
     @property
     def not_certified(self) -> list[int]:
@@ -341,10 +339,13 @@ class Policies:
 
         Some of them may be: a bound is larger than the distance.
         """
-        if self.ensemble is None or self.bound is None:
+        if self.bound is None:
             return []
-        far = np.flatnonzero(self.bound.bound > MAX_DISTANCE)
-        return [self.ensemble.members[row] for row in far]
+        return self._numbers_of(self.bound.bound > MAX_DISTANCE)
+
+    def _numbers_of(self, chosen: np.ndarray) -> list[int]:
+        assert self.ensemble is not None
+        return [self.ensemble.members[row] for row in np.flatnonzero(chosen)]
 
 
 @dataclass(frozen=True)
@@ -501,7 +502,6 @@ class PartFindings:
     entries : Result or None
         Of `skpce.inspection.part_entries`: what matters most in the leading part of
         each step; None where that has no entries.
-    cpu_seconds : float
     """
 
     named: NamedParts
@@ -509,7 +509,6 @@ class PartFindings:
     noise_share: np.ndarray | None
     noise_error: np.ndarray | None
     entries: Result | None
-    cpu_seconds: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,9 +68,10 @@ def molecule_laws(study: RealStudy, policies: Policies) -> MoleculeLaws:
     return MoleculeLaws(smiles, chain, law)
 
 
-def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
+def likeliest_molecules_table(
+    study: RealStudy, laws: MoleculeLaws, source: str
+) -> Table:
     """List the molecules that are likeliest on average, and who agrees."""
-    laws = molecule_laws(study, policies)
     mean = laws.law.mean(axis=0)
     favourites = np.argsort(-laws.law, axis=1)[:, :_N_FAVOURITES]
     rows = []
@@ -92,17 +93,17 @@ def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
             }
         )
     return Table.of_rows(
-        f"Likeliest molecules ({_source(policies)} policies, mean over members)", rows
+        f"Likeliest molecules ({source} policies, mean over members)", rows
     )
 
 
-def spread_of_molecules_table(study: RealStudy, policies: Policies) -> Table:
+def spread_of_molecules_table(law: np.ndarray, source: str) -> Table:
+    # shapes: law (E, n_molecules)
     """Say how many molecules a member makes and how far members are apart."""
-    law = molecule_laws(study, policies).law
     effective = np.exp(-(law * np.log(np.maximum(law, 1e-300))).sum(axis=1))
     apart = 0.5 * np.abs(law - law.mean(axis=0)).sum(axis=1)
     return Table(
-        f"Molecules of a member ({_source(policies)} policies)",
+        f"Molecules of a member ({source} policies)",
         ("what", "median", "smallest", "largest"),
         tuple(
             (name, float(np.median(v)), float(v.min()), float(v.max()))
@@ -112,10 +113,6 @@ def spread_of_molecules_table(study: RealStudy, policies: Policies) -> Table:
             )
         ),
     )
-
-
-def _source(policies: Policies) -> str:
-    return "exact" if policies.ensemble is None else "trained"
 
 
 def molecules_figure(study: RealStudy, policies: Policies) -> Any:
@@ -207,9 +204,11 @@ class MoleculesTask(Task):
         """List the likeliest real molecules."""
         if not isinstance(study, RealStudy):
             return ()
+        laws = molecule_laws(study, policies)
+        source = "exact" if policies.ensemble is None else "trained"
         return (
-            spread_of_molecules_table(study, policies),
-            likeliest_molecules_table(study, policies),
+            spread_of_molecules_table(laws.law, source),
+            likeliest_molecules_table(study, laws, source),
         )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
