@@ -355,7 +355,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
-    from gflownet_envs.experiments.answers import answer_table, answers
+    from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
     console.print("\nWhich part of the reward drives which choice", style="bold")
@@ -373,7 +373,7 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
         *(tables.shares_table(source) for source in results.sources.values()),
         tables.coverage_table(results),
         tables.paper_table(results),
-        *(answer_table(found) for found in results.parts),
+        *(tables.parts_table(found, brief=True) for found in results.parts),
         tables.cost_table(results),
     ):
         if found is not None:
