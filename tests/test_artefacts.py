@@ -129,6 +129,9 @@ def test_table_of_one_reward_is_that_of_the_record():
     assert all(set(found) == {"default", "paper"} for found in record.values())
     paper = page.PAGE.with_name("paper.md").read_text(encoding="utf-8")
     assert one_reward.page_table(record) in paper
+    ensembles = [one for found in record.values() for one in found.values()]
+    assert all(one["driven"]["one"] == 0 for one in ensembles)
+    assert "With one reward no step is said to be driven in any of the four" in paper
 
 
 def test_sentences_of_the_page_are_those_of_the_record():
