@@ -610,12 +610,8 @@ class Task(ABC):
         results : RunResults
         ax : matplotlib.axes.Axes
         """
-        dataset = results.headline.dataset
-        lines = [
-            f"{step}: {action}"
-            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
-        ]
-        ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
+        lines = trajectory_in_lines(results.headline.dataset)
+        ax.text(0.02, 0.98, lines, va="top", transform=ax.transAxes)
         ax.set_axis_off()
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
@@ -664,6 +660,12 @@ def mean_and_ends(what: str, values: np.ndarray) -> dict[str, Any]:
     """Return a row of a table: mean, smallest and largest value."""
     ends = {"smallest": float(np.min(values)), "largest": float(np.max(values))}
     return {"what": what, "mean": float(np.mean(values))} | ends
+
+
+def trajectory_in_lines(dataset: PolicyDataset) -> str:
+    """Return the steps of the reference trajectory with their actions, one a line."""
+    steps = zip(dataset.step_names, dataset.trajectory, strict=True)
+    return "\n".join(f"{step}: {action}" for step, action in steps)
 
 
 #: Of a trajectory in a table of facts.

@@ -18,6 +18,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     presets_of,
+    trajectory_in_lines,
     words_of,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import (
@@ -157,19 +158,13 @@ def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> N
     ax.imshow(molecule_picture(study.molecules.smiles[number]))
     ax.set(xticks=[], yticks=[], title="reference molecule")
     ax.spines[:].set_visible(False)
-    dataset = results.headline.dataset
-    ax.set_xlabel(
-        "\n".join(
-            f"{step}: {action}"
-            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
-        )
-    )
+    ax.set_xlabel(trajectory_in_lines(results.headline.dataset))
 
 
-def draw_toy_scores(
-    study: Study, scores: np.ndarray, reference: tuple[str, ...], ax: Any
-) -> None:  # shapes: scores (n_reference,)
+def draw_toy_scores(results: RunResults, study: Study, ax: Any) -> None:
     """Draw known scores against what the members predict, with one deviation."""
+    scores = descriptor_score(feature_chains(results.preset.proxy, results.seed))
+    reference = results.headline.dataset.trajectory
     centre = study.reward_features.mean(axis=0)
     spread = study.reward_features.std(axis=0, ddof=1)
     ax.errorbar(scores, centre, spread, fmt=".", color="C0", ecolor="0.8", lw=0.5)
@@ -213,13 +208,10 @@ class MoleculesTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference molecule, or what the members predict of toy chains."""
-        study = results.study
-        if isinstance(study, RealStudy):
-            draw_reference_molecule(results, study, ax)
-            return
-        chains = feature_chains(results.preset.proxy, results.seed)
-        names = results.headline.dataset.trajectory
-        draw_toy_scores(study, descriptor_score(chains), names, ax)
+        if isinstance(results.study, RealStudy):
+            draw_reference_molecule(results, results.study, ax)
+        else:
+            draw_toy_scores(results, results.study, ax)
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
         """Draw the likeliest real molecules."""
