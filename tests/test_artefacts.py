@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
+from benchmarks.paper import one_reward
 from benchmarks.paper import sachs_advice as sachs
 from gflownet_envs import train_yield_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
@@ -120,6 +121,17 @@ def test_rows_of_the_page_of_the_paper_are_those_of_the_record():
     assert page.PIECES.find(page.ARTEFACTS) == page.piece()
     paper = page.PAGE.with_name("paper.md").read_text(encoding="utf-8")
     assert page.words_table() in paper
+
+
+def test_table_of_one_reward_is_that_of_the_record():
+    record = page.load(one_reward.RECORD)
+    assert set(record) == set(one_reward.MEMBERS)
+    assert all(set(found) == {"default", "paper"} for found in record.values())
+    paper = page.PAGE.with_name("paper.md").read_text(encoding="utf-8")
+    assert one_reward.page_table(record) in paper
+    ensembles = [one for found in record.values() for one in found.values()]
+    assert all(one["driven"]["one"] == 0 for one in ensembles)
+    assert "With one reward no step is said to be driven in any of the four" in paper
 
 
 def test_sentences_of_the_page_are_those_of_the_record():

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,9 +50,7 @@ INTERVALS: Mapping[str, Mapping[str, Any]] = {
     "ignoring the inputs": {"residual": "resampled", "given_inputs": False},
     "push-forward alone": {"residual": None, "given_inputs": False},
 }
-#: Draws behind the CRPS, and the members of which they are held at once.
-_N_DRAWS = 1000
-_CHUNK = 64
+_N_DRAWS = 1000  # behind the CRPS
 
 
 def possible_columns(dataset: PolicyDataset) -> list[np.ndarray]:
@@ -458,14 +455,8 @@ def predictive_crps(
     residual: str | None,
     seed: int,
 ) -> np.ndarray:  # shape: (n_steps,)
-    """Return the CRPS; every chunk of members sees the same residual draws."""
-    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
-    draw = partial(surrogate.sample, _N_DRAWS, residual=residual, random_state=seed)
+    """Return the CRPS of draws given the inputs, else of the same for all members."""
+    draws = surrogate.sample(_N_DRAWS, X, residual=residual, random_state=seed)
     if X is None:
-        return crps_score(test.y, draw()[:, np.newaxis], **shape)
-    crps = np.zeros(test.n_steps)
-    for start in range(0, test.n_members, _CHUNK):
-        rows = slice(start, start + _CHUNK)
-        weight = len(X[rows]) / test.n_members
-        crps += weight * crps_score(test.y[rows], draw(X[rows]), **shape)
-    return crps
+        draws = draws[:, np.newaxis]
+    return crps_score(test.y, draws, steps=test.steps, mask=test.mask)

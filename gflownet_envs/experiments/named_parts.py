@@ -248,17 +248,15 @@ def level_parts(
     factor: str,
 ) -> NamedParts:
     """Split log R by the levels of one factor: their mean, and how each differs."""
-    shape = tuple(map(len, factors.values()))
     axis = list(factors).index(factor) + 1
-    table = np.reshape(log_reward, (-1, *shape))
+    table = np.reshape(log_reward, (-1, *map(len, factors.values())))
     mean = table.mean(axis=axis, keepdims=True)
-    deviation = table - mean
-    shown = factor.replace("_", " ")
+    shown, levels = factor.replace("_", " "), tuple(factors[factor])
     common = f"all levels of {shown} alike"
-    parts = {common: mean - table.mean(axis=tuple(range(1, table.ndim)), keepdims=True)}
-    for number, level in enumerate(factors[factor]):
-        parts[level] = np.take(deviation, [number], axis=axis)
-    levels = tuple(factors[factor])
+    own = np.split(table - mean, len(levels), axis=axis)
+    all_objects = tuple(range(1, table.ndim))
+    parts = {common: mean - table.mean(axis=all_objects, keepdims=True)}
+    parts |= dict(zip(levels, own, strict=True))
 
     def reward(chosen: Mapping[str, np.ndarray]) -> RewardSource:
         own = np.concatenate([chosen[level] for level in levels], axis=axis)

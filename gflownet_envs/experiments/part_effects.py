@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -57,7 +56,6 @@ def find_part_effects(
     noise_share, noise_error = noise_beside_exact(policies) or (None, None)
     found = []
     for named in study.named_parts:
-        started = time.process_time()
         known: dict[str, Any] = {
             "model": partial(policies_of_parts, named, study, solve),
             "combine": dict,
@@ -76,10 +74,7 @@ def find_part_effects(
             )
             own = stage(progress, f"entries: {named.title}")
             entries = leading_entries(named, effects, progress=own, **known)
-        spent = time.process_time() - started
-        found.append(
-            PartFindings(named, effects, noise_share, noise_error, entries, spent)
-        )
+        found.append(PartFindings(named, effects, noise_share, noise_error, entries))
     return tuple(found)
 
 

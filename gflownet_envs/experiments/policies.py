@@ -6,16 +6,15 @@ import time
 from functools import partial
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from gflownet_envs.block_store import Store
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import GraphFlows
-from gflownet_envs.exact.solve import ExactSolution, distance_to_exact, solve_exact
+from gflownet_envs.exact.solve import distance_to_exact, solve_exact
 from gflownet_envs.exact.trajectories import PolicySource, policies_along
 from gflownet_envs.experiments.task import Policies, Progress, Study, part_names, stage
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.source import mean_reward, reward_rows
+from gflownet_envs.rewards.source import RewardSource, mean_reward, reward_of_objects
 from gflownet_envs.training.ensemble import TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble
@@ -91,7 +90,7 @@ def make_policies(
     distance = None
     if solution is not None:
         started = time.process_time()
-        distance = ensemble_distance(solution, ensemble)
+        distance = ensemble_distance(solution.graph, study.reward, ensemble)
         cpu_seconds["exact"] += time.process_time() - started
     bound = None
     if solve and solution is None:  # who wants no exact policies wants no bound
@@ -115,28 +114,18 @@ def make_policies(
     )
 
 
-def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.ndarray:
-    # shape: -> (n_trained,)
+def ensemble_distance(
+    graph: StateGraph, reward: RewardSource, ensemble: TrainedEnsemble
+) -> np.ndarray:  # shape: (n_trained,)
     """Return the distance of every trained member from its exact distribution."""
-    graph = solution.graph
     size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
     distance = np.empty(ensemble.n_members)
     for start in range(0, ensemble.n_members, size):
         rows = slice(start, start + size)
         some = ensemble.subset(ensemble.members[rows])
-
-        def own_rewards(
-            members: slice, objects: Tensor, rewards: tuple[int, ...] = some.rewards
-        ) -> Tensor:
-            return torch.cat(
-                [
-                    reward_rows(solution.log_reward, slice(row, row + 1), objects)
-                    for row in rewards[members]
-                ]
-            )
-
+        own = reward_of_objects(reward.select(np.array(some.rewards)), graph)
         table = some.log_policy_table(graph)
-        distance[rows] = distance_to_exact(graph, table, own_rewards).numpy()
+        distance[rows] = distance_to_exact(graph, table, own).numpy()
     return distance
 
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -172,11 +172,11 @@ def _find(
     """Do the work of a run; only finished blocks are written."""
     started = time.perf_counter()
     seed, report = run["seed"], run["progress"]
-    clock = time.process_time()
+    lap = _stopwatch()
     study = task.prepare(settings, **run)
     _refuse_nothing_to_explain(study, task)
     # Proxies that an earlier run stored took their time then.
-    rest = time.process_time() - clock - sum(study.cpu_seconds.values())
+    rest = lap() - sum(study.cpu_seconds.values())
     cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
     policies = make_policies(
         study,
@@ -189,27 +189,27 @@ def _find(
         store=run["store"],
         progress=report,
     )
-    clock = time.process_time()
+    cpu_seconds |= policies.cpu_seconds
+    lap()
     study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
-    findings_seconds = time.process_time() - clock
-    trained, noise = policies.trained, None
-    if trained is not None:
-        noise = training_noise(trained.train, policies.exact, policies.control)
+    cpu_seconds["findings"] = lap()
     n_draws = settings.n_part_draws
     parts = find_part_effects(
         study, policies, n_draws=n_draws, seed=seed, progress=report
     )
-    clock = time.process_time()
+    cpu_seconds["named parts"] = lap()
     space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
-    space_seconds = time.process_time() - clock
-    clock = time.process_time()
+    cpu_seconds["map of the states"] = lap()
     known: dict[str, Any] = {"seed": seed, "progress": report}
-    sources = {}
+    sources, trained, noise = {}, policies.trained, None
     if trained is not None:
-        share = None if noise is None else noise.log_ratio_share
-        cautions = training_cautions(policies, noise)
+        noise = training_noise(trained.train, policies.exact, policies.control)
+        known_noise: dict[str, Any] = {
+            "noise_share": noise.log_ratio_share,
+            "cautions": training_cautions(policies, noise),
+        }
         sources["trained"] = _analyse_source(
-            trained, study, settings, noise_share=share, cautions=cautions, **known
+            trained, study, settings, **known_noise, **known
         )
     if policies.exact is not None:
         none = np.zeros(policies.exact.n_steps)  # known, and none
@@ -220,15 +220,10 @@ def _find(
     beside: list[dict[str, str]] = []
     if preset_name == FIRST:
         beside = figures_beside(path_of(task), settings, datasets, seed)
-    cpu_seconds |= policies.cpu_seconds
-    cpu_seconds["findings"] = findings_seconds
-    cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
-    cpu_seconds["map of the states"] = space_seconds
-    spent = time.process_time() - clock
     analyses = [a for source in sources.values() for a in source.analyses]
     cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
     cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
-    rest = spent - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
+    rest = lap() - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
     cpu_seconds["calibration"] = max(0.0, rest)
     return RunResults(
         task=task,
@@ -248,6 +243,18 @@ def _find(
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),
     )
+
+
+def _stopwatch() -> Callable[[], float]:
+    """Return what says how many CPU-seconds were spent since it was asked last."""
+    last = time.process_time()
+
+    def lap() -> float:
+        nonlocal last
+        before, last = last, time.process_time()
+        return last - before
+
+    return lap
 
 
 def peak_memory() -> int:

@@ -193,9 +193,9 @@ def has_choice(space: WholeSpace) -> np.ndarray:  # shape: (n_states,), bool
 
 def shares_of_steps(space: WholeSpace) -> list[float]:
     """Return the share of all contributions that each decision has."""
-    total = float(space.contribution.sum()) or 1.0
-    layers = (space.graph.layer(step) for step in range(space.graph.n_layers))
-    return [float(space.contribution[layer].sum()) / total for layer in layers]
+    sums = np.bincount(space.graph.steps.numpy(), space.contribution)
+    found: list[float] = (sums / (sums.sum() or 1.0)).tolist()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +237,11 @@ class _Map:
         from matplotlib.patches import Patch
 
         space = self.space
-        weight: dict[str, float] = {}
-        for reason, value in zip(reasons, space.contribution, strict=True):
-            if reason:
-                weight[reason] = weight.get(reason, 0.0) + value
+        weight = {
+            name: float(space.contribution[np.array(reasons) == name].sum())
+            for name in dict.fromkeys(reasons)
+            if name
+        }
         leading = sorted(weight, key=lambda name: -weight[name])
         known = dict.fromkeys([*order, *leading[:_N_COLORED]])
         color_of = {name: color(place) for place, name in enumerate(known)}

@@ -44,6 +44,16 @@ def noise_cell(found: PartFindings, place: int) -> str:
     return percent_with_error(share, error) if error > 0 else f"{share:.0%}"
 
 
+# Columns of the table of parts that fit a terminal, and their names there.
+_BRIEF = {
+    "decision": "decision",
+    "part": "part",
+    "alone (first order)": "alone",
+    "with interactions (total)": "total",
+    "supported": "supported",
+}
+
+
 def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     """What each named part explains of each step: the leading parts, largest first.
 
@@ -57,36 +67,28 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
         for rank, part in enumerate(order[:_MOST_PARTS]):
             first = percent_with_error(row.first[part], row.first_error[part])
             total = percent_with_error(row.total[part], row.total_error[part])
-            named = {
-                "decision": row.step if rank == 0 else "",
-                "part": effects.part_names[part],
-            }
-            supported = {}
-            if rank == 0:
-                supported = {"supported": "yes" if row.supported else "no"}
-            if brief:
-                rows.append(named | {"alone": first, "total": total} | supported)
-                continue
             alone, fall = "–", "–"
             if "left" in row.result.columns:
                 alone = f"{row.alone[part]:.0%}"
                 fall = f"{round(1.0 - row.left[part], 2) + 0.0:.0%}"
-            ratio, error = row.variance_ratio, row.variance_ratio_error
-            of_step = {
-                "variance ratio": f"{ratio:.2f} ± {error:.2f}",
-                "training noise": noise_cell(found, place),
+            cells = {
+                "decision": row.step if rank == 0 else "",
+                "part": effects.part_names[part],
+                "alone (first order)": first,
+                "with interactions (total)": total,
+                "variance if only it varies": alone,
+                "fall if it is fixed": fall,
             }
-            rows.append(
-                named
-                | {
-                    "alone (first order)": first,
-                    "with interactions (total)": total,
-                    "variance if only it varies": alone,
-                    "fall if it is fixed": fall,
+            if rank == 0:
+                ratio, error = row.variance_ratio, row.variance_ratio_error
+                cells |= {
+                    "supported": "yes" if row.supported else "no",
+                    "variance ratio": f"{ratio:.2f} ± {error:.2f}",
+                    "training noise": noise_cell(found, place),
                 }
-                | supported
-                | (of_step if rank == 0 else {})
-            )
+            rows.append(cells)
+    if brief:
+        rows = [{_BRIEF[k]: row[k] for k in row if k in _BRIEF} for row in rows]
     return Table.of_rows(
         f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "

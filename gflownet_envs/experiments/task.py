@@ -329,11 +329,9 @@ class Policies:
         """Numbers of the trained members that are far from their target."""
         if self.ensemble is None:
             return []
-        if self.distance is not None:
-            far = np.flatnonzero(self.distance > MAX_DISTANCE)
-        else:
-            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
-        return [self.ensemble.members[row] for row in far]
+        if self.distance is None:
+            return self._numbers_of(~self.ensemble.diagnostics.converged)
+        return self._numbers_of(self.distance > MAX_DISTANCE)
 
     @property
     def not_certified(self) -> list[int]:
@@ -341,10 +339,13 @@ class Policies:
 
         Some of them may be: a bound is larger than the distance.
         """
-        if self.ensemble is None or self.bound is None:
+        if self.bound is None:
             return []
-        far = np.flatnonzero(self.bound.bound > MAX_DISTANCE)
-        return [self.ensemble.members[row] for row in far]
+        return self._numbers_of(self.bound.bound > MAX_DISTANCE)
+
+    def _numbers_of(self, chosen: np.ndarray) -> list[int]:
+        assert self.ensemble is not None
+        return [self.ensemble.members[row] for row in np.flatnonzero(chosen)]
 
 
 @dataclass(frozen=True)
@@ -501,7 +502,6 @@ class PartFindings:
     entries : Result or None
         Of `skpce.inspection.part_entries`: what matters most in the leading part of
         each step; None where that has no entries.
-    cpu_seconds : float
     """
 
     named: NamedParts
@@ -509,7 +509,6 @@ class PartFindings:
     noise_share: np.ndarray | None
     noise_error: np.ndarray | None
     entries: Result | None
-    cpu_seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -611,12 +610,8 @@ class Task(ABC):
         results : RunResults
         ax : matplotlib.axes.Axes
         """
-        dataset = results.headline.dataset
-        lines = [
-            f"{step}: {action}"
-            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
-        ]
-        ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
+        lines = trajectory_in_lines(results.headline.dataset)
+        ax.text(0.02, 0.98, lines, va="top", transform=ax.transAxes)
         ax.set_axis_off()
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
@@ -665,6 +660,12 @@ def mean_and_ends(what: str, values: np.ndarray) -> dict[str, Any]:
     """Return a row of a table: mean, smallest and largest value."""
     ends = {"smallest": float(np.min(values)), "largest": float(np.max(values))}
     return {"what": what, "mean": float(np.mean(values))} | ends
+
+
+def trajectory_in_lines(dataset: PolicyDataset) -> str:
+    """Return the steps of the reference trajectory with their actions, one a line."""
+    steps = zip(dataset.step_names, dataset.trajectory, strict=True)
+    return "\n".join(f"{step}: {action}" for step, action in steps)
 
 
 #: Of a trajectory in a table of facts.

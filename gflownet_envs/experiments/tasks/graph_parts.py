@@ -27,7 +27,6 @@ from gflownet_envs.rewards.source import RewardSource
 
 RewardOfScores = Callable[[np.ndarray], RewardSource]  # of scores (E, d, 2^d)
 
-OTHER_PAIRS = "other pairs"
 RESIDUALS = "residual variances"
 MEANS = "means"
 
@@ -111,24 +110,15 @@ class GraphParts:
         title = "the samples, node by node in the order of the network"
         return self._of_data(title, cells, phrases, settings)
 
-    def pairs(
-        self, named: Sequence[tuple[str, str]] | None = None, **settings: Any
-    ) -> NamedParts:
-        """Take what a sample says of pairs of nodes, given those before them, as parts.
-
-        The named pairs are parts of their own; default: all.
-        """
-        ordered, d = self.ordered, len(self.ordered)
-        cells: dict[str, list[tuple[int, int]]] = {}
-        phrases = {}
-        for row, column in zip(*np.tril_indices(d, k=-1), strict=True):
-            pair = ordered[column], ordered[row]
-            part, phrase = OTHER_PAIRS, "the partial regressions of all other pairs"
-            if named is None or pair in named or pair[::-1] in named:
-                part = " – ".join(pair)
-                phrase = f"the sample's partial regression of {part}"
-            cells.setdefault(part, []).append((int(row), int(column)))
-            phrases[part] = phrase
+    def pairs(self, **settings: Any) -> NamedParts:
+        """Take what a sample says of a pair of nodes, given those before, as a part."""
+        d = len(self.ordered)
+        cells = {
+            self._cell_name(row, column): [(row, column)]
+            for row in range(d)
+            for column in range(row)
+        }
+        phrases = {pair: f"the sample's partial regression of {pair}" for pair in cells}
         phrases[RESIDUALS] = "the residual variances of the nodes"
         phrases[MEANS] = "the means of the nodes"
         cells[RESIDUALS] = [(row, row) for row in range(d)]

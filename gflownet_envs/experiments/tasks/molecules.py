@@ -18,6 +18,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     presets_of,
+    trajectory_in_lines,
     words_of,
 )
 from gflownet_envs.experiments.tasks.molecule_studies import (
@@ -68,9 +69,10 @@ def molecule_laws(study: RealStudy, policies: Policies) -> MoleculeLaws:
     return MoleculeLaws(smiles, chain, law)
 
 
-def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
+def likeliest_molecules_table(
+    study: RealStudy, laws: MoleculeLaws, source: str
+) -> Table:
     """List the molecules that are likeliest on average, and who agrees."""
-    laws = molecule_laws(study, policies)
     mean = laws.law.mean(axis=0)
     favourites = np.argsort(-laws.law, axis=1)[:, :_N_FAVOURITES]
     rows = []
@@ -92,17 +94,17 @@ def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
             }
         )
     return Table.of_rows(
-        f"Likeliest molecules ({_source(policies)} policies, mean over members)", rows
+        f"Likeliest molecules ({source} policies, mean over members)", rows
     )
 
 
-def spread_of_molecules_table(study: RealStudy, policies: Policies) -> Table:
+def spread_of_molecules_table(law: np.ndarray, source: str) -> Table:
+    # shapes: law (E, n_molecules)
     """Say how many molecules a member makes and how far members are apart."""
-    law = molecule_laws(study, policies).law
     effective = np.exp(-(law * np.log(np.maximum(law, 1e-300))).sum(axis=1))
     apart = 0.5 * np.abs(law - law.mean(axis=0)).sum(axis=1)
     return Table(
-        f"Molecules of a member ({_source(policies)} policies)",
+        f"Molecules of a member ({source} policies)",
         ("what", "median", "smallest", "largest"),
         tuple(
             (name, float(np.median(v)), float(v.min()), float(v.max()))
@@ -112,10 +114,6 @@ def spread_of_molecules_table(study: RealStudy, policies: Policies) -> Table:
             )
         ),
     )
-
-
-def _source(policies: Policies) -> str:
-    return "exact" if policies.ensemble is None else "trained"
 
 
 def molecules_figure(study: RealStudy, policies: Policies) -> Any:
@@ -160,19 +158,13 @@ def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> N
     ax.imshow(molecule_picture(study.molecules.smiles[number]))
     ax.set(xticks=[], yticks=[], title="reference molecule")
     ax.spines[:].set_visible(False)
-    dataset = results.headline.dataset
-    ax.set_xlabel(
-        "\n".join(
-            f"{step}: {action}"
-            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
-        )
-    )
+    ax.set_xlabel(trajectory_in_lines(results.headline.dataset))
 
 
-def draw_toy_scores(
-    study: Study, scores: np.ndarray, reference: tuple[str, ...], ax: Any
-) -> None:  # shapes: scores (n_reference,)
+def draw_toy_scores(results: RunResults, study: Study, ax: Any) -> None:
     """Draw known scores against what the members predict, with one deviation."""
+    scores = descriptor_score(feature_chains(results.preset.proxy, results.seed))
+    reference = results.headline.dataset.trajectory
     centre = study.reward_features.mean(axis=0)
     spread = study.reward_features.std(axis=0, ddof=1)
     ax.errorbar(scores, centre, spread, fmt=".", color="C0", ecolor="0.8", lw=0.5)
@@ -207,20 +199,19 @@ class MoleculesTask(Task):
         """List the likeliest real molecules."""
         if not isinstance(study, RealStudy):
             return ()
+        laws = molecule_laws(study, policies)
+        source = "exact" if policies.ensemble is None else "trained"
         return (
-            spread_of_molecules_table(study, policies),
-            likeliest_molecules_table(study, policies),
+            spread_of_molecules_table(laws.law, source),
+            likeliest_molecules_table(study, laws, source),
         )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference molecule, or what the members predict of toy chains."""
-        study = results.study
-        if isinstance(study, RealStudy):
-            draw_reference_molecule(results, study, ax)
-            return
-        chains = feature_chains(results.preset.proxy, results.seed)
-        names = results.headline.dataset.trajectory
-        draw_toy_scores(study, descriptor_score(chains), names, ax)
+        if isinstance(results.study, RealStudy):
+            draw_reference_molecule(results, results.study, ax)
+        else:
+            draw_toy_scores(results, results.study, ax)
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
         """Draw the likeliest real molecules."""

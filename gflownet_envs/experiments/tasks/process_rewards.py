@@ -51,33 +51,26 @@ from gflownet_envs.rewards.source import mean_reward
 _N_EXCHANGED, _N_LARGE = 40, 500_000
 
 
-@dataclass(frozen=True)
-class SeenGroups:
-    """Groups of labelled problems, each problem in one of them."""
-
-    title: str
-    groups: Mapping[str, np.ndarray]  # numbers of problems
-
-
 def seen_parts(
     reward: ProcessReward,  # of at least n_members
     problems: Tensor,  # shape: (n, S)
     labels: Tensor,  # shape: (n,)
     spec: ProcessRewardSpec,
-    seen_groups: SeenGroups,
+    groups: Mapping[str, np.ndarray],
     names: Sequence[str],
     *,
+    what: str,
     n_members: int,
     seed: int,
     **settings: Any,
 ) -> NamedParts:
     """Split what the reward models saw by groups of the labelled problems.
 
-    A part is 1 for each problem of the group that the member's model saw, else 0. The
+    Groups are numbers of problems, each problem in one of them; a part is 1 for each
+    problem of the group that the member's model saw, else 0. The
     models of recombined members are trained again; how many problems they saw differs
     a little.
     """
-    groups = seen_groups.groups
     seen = np.zeros((n_members, len(problems)))
     np.put_along_axis(seen, reward.seen[:n_members], 1.0, axis=1)
 
@@ -90,7 +83,7 @@ def seen_parts(
         )
 
     return NamedParts(
-        f"what each reward model saw: {seen_groups.title}",
+        f"what each reward model saw: {what}",
         {name: seen[:, own] for name, own in groups.items()},
         of_parts,
         {name: f"which of {name} the reward models had seen" for name in groups},
@@ -112,7 +105,8 @@ class _Pool:
     labels: Tensor  # shape: (n,)
     halves: tuple[str, str]  # what the first problems are, and all others
     is_first: np.ndarray  # shape: (n,), bool
-    seen: SeenGroups
+    groups: Mapping[str, np.ndarray]  # numbers of problems, all of them
+    grouped: str  # what is grouped by what
     nouns: tuple[str, str]  # what a token is, and what tokens are
     kinds: Mapping[str, np.ndarray] | None = None  # sets of sequences with a name
 
@@ -183,8 +177,9 @@ class _ProcessRewardTask(Task):
                     problems,
                     labels,
                     preset.proxy,
-                    pool.seen,
+                    pool.groups,
                     names,
+                    what=pool.grouped,
                     n_members=some.stop,
                     seed=run["seed"],
                     batch_size=64,
@@ -269,7 +264,8 @@ class LlmArithmeticTask(_ProcessRewardTask):
             labels,
             halves=("right equations", "wrong equations"),
             is_first=labels.numpy() == 1,
-            seen=_by_operation(environment, problems),
+            groups=_by_operation(environment, problems),
+            grouped="labelled equations by their operation",
             nouns=("token", "tokens"),
             kinds=equations(environment),
         )
@@ -290,36 +286,29 @@ class StrategyReasoningTask(_ProcessRewardTask):
             labels,
             halves=("better half", "worse half"),
             is_first=labels.numpy() > np.median(labels.numpy()),
-            seen=_by_quality(labels.numpy()),
+            groups=_by_quality(labels.numpy()),
+            grouped="labelled sequences by their quality",
             nouns=("strategy", "strategies"),
         )
 
 
 def _by_operation(
     environment: TokenSequenceEnvironment, problems: Tensor
-) -> SeenGroups:
+) -> dict[str, np.ndarray]:
     """Group equations by their operation, the second token."""
-    tokens = [environment.action_names[a] for a in problems[:, 1].tolist()]
-    groups = {
-        f"the equations with {operation}": np.flatnonzero(
-            [token == operation for token in tokens]
-        )
+    tokens = np.array(environment.action_names)[problems[:, 1].numpy()]
+    return {
+        f"the equations with {operation}": np.flatnonzero(tokens == operation)
         for operation in OPERATIONS
+        if operation in tokens
     }
-    return SeenGroups(
-        "labelled equations by their operation",
-        {name: own for name, own in groups.items() if len(own)},
-    )
 
 
-def _by_quality(labels: np.ndarray) -> SeenGroups:  # shape: (n,)
+def _by_quality(labels: np.ndarray) -> dict[str, np.ndarray]:  # shape: (n,)
     """Group sequences by their labels, a quarter in each."""
     quarters = np.array_split(np.argsort(-labels, kind="stable"), 4)
     names = ("the best", "the second", "the third", "the worst")
-    return SeenGroups(
-        "labelled sequences by their quality",
-        {
-            f"{name} quarter of the sequences": np.sort(own)
-            for name, own in zip(names, quarters, strict=True)
-        },
-    )
+    return {
+        f"{name} quarter of the sequences": np.sort(own)
+        for name, own in zip(names, quarters, strict=True)
+    }

@@ -37,7 +37,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     Edge,
     GraphTask,
     covariance_names,
-    edges_of_trajectory,
     levels_of_nodes,
     scores_above_empty,
 )
@@ -74,8 +73,8 @@ class SachsCells:
     # trajectory
     pilot: str = "exact"
     proteins: tuple[str, ...] | None = None  # some of the eleven
-    # into named parts: of the data by "regressions" or "pairs" of nodes, of the scores
-    # by "nodes", which depend on one another
+    # into named parts: of the data by "regressions" of nodes, of the scores by "nodes",
+    # which depend on one another
     splits: tuple[str, ...] = ("regressions",)
 
 
@@ -138,9 +137,7 @@ class SachsTask(GraphTask):
             ),
             cpu_seconds={"pilot": time.process_time() - started},
             exact_solver=GraphFlows,
-            named_parts=self._named_parts(
-                samples, reward, edges_of_trajectory(environment, trajectory), preset
-            ),
+            named_parts=self._named_parts(samples, reward, preset),
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
@@ -161,7 +158,6 @@ class SachsTask(GraphTask):
         self,
         samples: np.ndarray,  # shape: (E, n, d)
         reward: LocalScoreReward,
-        pairs: Sequence[Edge],
         preset: Preset,
     ) -> tuple[NamedParts, ...]:
         """Return parts of the data, whose dependence is moderate, and of the scores."""
@@ -178,7 +174,6 @@ class SachsTask(GraphTask):
         )
         known: dict[str, Callable[[], NamedParts]] = {
             "regressions": partial(parts.regressions, _BLOCKS),
-            "pairs": partial(parts.pairs, pairs),
             "nodes": parts.nodes,
         }
         unknown = sorted(set(chosen) - set(known))

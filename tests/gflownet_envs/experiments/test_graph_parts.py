@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.experiments.tasks.graph_parts import (
-    OTHER_PAIRS,
+    MEANS,
+    RESIDUALS,
     GraphParts,
     TriangularSamples,
     topological_order,
@@ -42,7 +43,7 @@ def all_splits(samples):
         "nodes": parts.nodes(),
         "regressions": parts.regressions(),
         "blocks": parts.regressions([("a", "d"), ("gone", "b")]),
-        "pairs": parts.pairs([("a", "b"), ("d", "c")]),
+        "pairs": parts.pairs(),
     }
 
 
@@ -67,10 +68,8 @@ def test_names(samples):
     assert next(iter(splits["regressions"].parts)) == "regression of c"
     assert "regressions of a, d" in splits["blocks"].parts
     assert "regression of b" in splits["blocks"].parts
-    pairs = splits["pairs"]
-    assert set(pairs.parts) > {"a – b", "c – d", OTHER_PAIRS}
-    others = pairs.entries[OTHER_PAIRS]
-    assert set(others.names) == {"c – a", "c – b", "a – d", "b – d"}
+    names = {" – ".join(pair) for pair in combinations("cabd", 2)}
+    assert set(splits["pairs"].parts) == names | {RESIDUALS, MEANS}
 
 
 def test_any_recombination_of_the_data_is_a_sample(samples):

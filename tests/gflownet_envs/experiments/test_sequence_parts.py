@@ -21,7 +21,7 @@ from gflownet_envs.experiments.named_parts import (
     sequence_parts,
 )
 from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.experiments.tasks.process_rewards import SeenGroups, seen_parts
+from gflownet_envs.experiments.tasks.process_rewards import seen_parts
 from gflownet_envs.policies.networks import StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.problems import (
@@ -178,9 +178,9 @@ def trained_by_hand(reward, problems, labels, seen):
 def test_what_was_seen_is_exchanged(labelled, trained):
     problems, labels, _ = labelled
     groups = {"first": np.arange(5), "last": np.arange(5, 12)}
-    groups, names = SeenGroups("by number", groups), WITHOUT_END.object_names()[:24:2]
+    names = WITHOUT_END.object_names()[:24:2]
     known = (trained, *labelled, groups, names)
-    named = seen_parts(*known, n_members=N_MEMBERS, seed=0)
+    named = seen_parts(*known, what="by number", n_members=N_MEMBERS, seed=0)
     own = named.reward(named.parts).scores(problems).numpy()
     assert_allclose(own, trained.scores(problems).numpy(), atol=1e-4)
     own = policies(WITHOUT_END, named.reward(named.parts))
