@@ -57,7 +57,7 @@ class HiddenLayer(NamedTuple):
 
 
 class ArrayTape:
-    r"""What `PolicyTape` does, for few members: the same cells and the same gradient.
+    r"""Evaluates networks of few members at cells of tables, and their gradient.
 
     All arrays are made once. With few members most of the time goes into calling
     operations, of which torch takes two to three times as long as NumPy. So the last

@@ -29,6 +29,9 @@ _WIDE = 30.0
 # Halvings that leave no digit of a double.
 _MOST_STEPS = 60
 
+# More than the rounding of a probability, by which a step changes nothing.
+_ROUNDING = 4e-15
+
 
 @dataclass(frozen=True)
 class SmoothedLaw(TabulatedLaw):
@@ -233,16 +236,15 @@ class _Curve:
         last = len(self.points) - 2
         piece = np.clip(np.searchsorted(self.below, below, "right") - 1, 0, last)
         low, high = self.points[piece], self.points[piece + 1]
-        x, width = np.interp(below, self.below, self.points), high - low
+        x = np.interp(below, self.below, self.points)
         for _ in range(_MOST_STEPS):
             error = self._inner(x) - below
+            if np.abs(error).max() <= _ROUNDING:
+                break
             low, high = np.where(error <= 0, x, low), np.where(error >= 0, x, high)
             with np.errstate(divide="ignore", invalid="ignore"):
                 new = x - error / self._inner(x, 1)
-            new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-            moved, x = (np.abs(new - x) / width).max(), new
-            if moved < 1e-16:
-                break
+            x = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
         return np.asarray(x)
 
     def evened(self) -> _Curve:
