@@ -125,11 +125,13 @@ def little_noise(
 PLACKETT_BURMAN = (1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1)
 
 
-def arranged(n: int, generator: Generator, design: str) -> Case:
+def arranged(n: int, generator: Generator, design: str, together: float = 0.0) -> Case:
     """Return orthogonal columns, or nearly, of which the first two act."""
     if design == "Plackett-Burman":
         rows = [np.roll(PLACKETT_BURMAN, k) for k in range(11)]
         X = np.array([*rows, -np.ones(11)])
+    elif design == "factorial":
+        X = np.array(list(product_of([-1.0, 1.0], repeat=4)))
     elif design == "fractional":
         X = np.array(list(product_of([-1.0, 1.0], repeat=4)))
         X = np.c_[X, X.prod(axis=1)]
@@ -141,7 +143,7 @@ def arranged(n: int, generator: Generator, design: str) -> Case:
         sampler = LatinHypercube(5, optimization="random-cd", rng=generator)
         X = 2.0 * sampler.random(n) - 1.0
     y = 3.0 * X[:, 0] - 2.0 * X[:, 1] + 0.5 * generator.normal(size=n)
-    return Case(X, y, (0, 1))
+    return Case(X, y + together * X[:, 0] * X[:, 1], (0, 1))
 
 
 def dependent(n: int, generator: Generator, correlation: float) -> Case:
@@ -460,6 +462,10 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "central composite design": (20, composite),
     "null almost a driver's effect": (100, twin),
     "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),
+    "2^4 runs, an interaction": (
+        16,
+        partial(arranged, design="factorial", together=2.0),
+    ),
     "2^(5-1) runs": (16, partial(arranged, design="fractional")),
     "2^(5-1) settings, twice": (32, partial(arranged, design="fractional")),
     "Box-Behnken design": (27, partial(arranged, design="Box-Behnken")),
