@@ -271,9 +271,9 @@ def _draw_policies(
     label = max((ax.get_xlabel() for ax in axes), key=len)
     for ax in axes:
         ax.set_xlabel("")
-    handles, labels = axes[0].get_legend_handles_labels()
-    place = {"loc": "outside lower center", "ncols": len(labels), "frameon": False}
-    figure.legend(handles, labels, title=label, **place)
+    handles, _ = axes[0].get_legend_handles_labels()  # labels are cut to the panel
+    place = {"loc": "outside lower center", "ncols": len(samples), "frameon": False}
+    figure.legend(handles, list(samples), title=label, **place)
 
 
 def _cut(name: str) -> str:

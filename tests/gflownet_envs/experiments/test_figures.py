@@ -103,7 +103,7 @@ def test_many_steps_are_shown_by_a_dozen(results, monkeypatch):
     display.unexplained = np.linspace(0.1, 0.9, 18)
     display.step_names = [f"edge {i}" for i in range(18)]
     display.supported = [True] * 18
-    display.interval = display.total_order = None
+    display.share_bounds = None
     stand_in = SimpleNamespace(from_fit=lambda *_, **__: display)
     monkeypatch.setattr(figures, "SobolDisplay", stand_in)
     ax = figures._figure(8, 6).subplots()
