@@ -46,8 +46,8 @@ from ._expansion.expansion import Expansion
 from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
 from ._input_laws import NAMED_LAWS, scores
+from ._input_laws.families import FiniteMeasure
 from ._input_laws.maps import IsoprobabilisticMap
-from ._input_laws.measures import FiniteMeasure
 from ._input_laws.other_libraries import all_in_scipy
 from ._input_laws.tabulated import ContinuousLaw, DiscreteLaw
 from ._learned.kernel_basis import KernelBasis

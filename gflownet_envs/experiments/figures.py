@@ -271,7 +271,7 @@ def _draw_policies(
     label = max((ax.get_xlabel() for ax in axes), key=len)
     for ax in axes:
         ax.set_xlabel("")
-    handles, _ = axes[0].get_legend_handles_labels()  # cut to the width of a panel
+    handles, _ = axes[0].get_legend_handles_labels()  # labels are cut to the panel
     place = {"loc": "outside lower center", "ncols": len(samples), "frameon": False}
     figure.legend(handles, list(samples), title=label, **place)
 

@@ -67,7 +67,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -79,7 +79,7 @@ from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
-from gflownet_envs.policies.networks import HeadLayout
+from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.source import (
     ObjectReward,
@@ -93,7 +93,6 @@ from gflownet_envs.sampling import PlainSampler
 
 if TYPE_CHECKING:
     from gflownet_envs.policy_dataset import PolicyDataset
-    from gflownet_envs.training.ensemble import TrainedEnsemble
 
 MAX_LISTED = 100_000
 """Trajectories that are listed one by one, at most; more are summed."""
@@ -104,6 +103,21 @@ MAX_STATES = 200_000
 _VALUES_AT_ONCE = 2**22  # float64 numbers of an array that grows with members
 _VARIANCE_ALLOWANCE = 2.0  # the true variance of weights over that of the sample
 _ROUNDING = 1e-9  # added to bounds that are certain: sums of float64 numbers
+
+
+class _Members(Protocol):
+    """What is read of an ensemble."""
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def members(self) -> tuple[int, ...]: ...
+    @property
+    def n_members(self) -> int: ...
+    @property
+    def network(self) -> PolicyNetwork: ...
+    def log_policy_table(self, graph: StateGraph) -> Tensor: ...
+    def subset(self, members: Sequence[int]) -> _Members: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +234,7 @@ class DistanceBound:
 
 
 def distance_bound(
-    ensemble: TrainedEnsemble,
+    ensemble: _Members,
     reward: RewardSource,  # of the members, in their order
     *,
     n_samples: int,
@@ -257,7 +271,7 @@ def distance_bound(
     )
 
 
-def head_layout(ensemble: TrainedEnsemble) -> HeadLayout:
+def head_layout(ensemble: _Members) -> HeadLayout:
     """Return what the outputs of an ensemble's networks are, by their number."""
     environment = ensemble.environment
     state = environment.initial_state((1,))
@@ -294,7 +308,7 @@ def n_trajectories(graph: StateGraph) -> float:
 
 
 def bound_by_all(
-    ensemble: TrainedEnsemble, reward: RewardSource, graph: StateGraph
+    ensemble: _Members, reward: RewardSource, graph: StateGraph
 ) -> DistanceBound:
     """Bound the distances by all trajectories: listed, or summed if they are many."""
     number = n_trajectories(graph)
@@ -359,7 +373,7 @@ def _summed_distance(
 
 
 def bound_by_samples(
-    ensemble: TrainedEnsemble,
+    ensemble: _Members,
     reward: RewardSource,
     layout: HeadLayout,
     *,
@@ -404,7 +418,7 @@ class _Samples:
 
     def __init__(
         self,
-        ensemble: TrainedEnsemble,
+        ensemble: _Members,
         reward: RewardSource,
         sampler: PlainSampler,
         width: int,

@@ -32,8 +32,14 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from .._checks import FloatArray, at_least_one_copy
-from .families import InputLaw, LogNormalLaw, LogUniformLaw, NormalLaw, UniformLaw
-from .measures import measure_of_sample
+from .families import (
+    InputLaw,
+    LogNormalLaw,
+    LogUniformLaw,
+    NormalLaw,
+    UniformLaw,
+    measure_of_sample,
+)
 from .smoothed import SmoothedLaw
 from .tabulated import EmpiricalLaw, OrdinalLaw
 

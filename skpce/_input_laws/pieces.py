@@ -26,8 +26,7 @@ from scipy.stats import qmc
 
 from .._checks import FloatArray
 from .families import InputLaw, at_the_origin
-from .measures import adapt
-from .tabulated import start_points
+from .tabulated import adapt, start_points
 
 
 def sobol_points(

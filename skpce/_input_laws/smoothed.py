@@ -12,8 +12,7 @@ from scipy import stats
 from scipy.interpolate import CubicHermiteSpline
 
 from .._checks import FloatArray, IndexArray, state_of_fields
-from .families import positive_scale
-from .measures import FiniteMeasure, measure_of_sample
+from .families import FiniteMeasure, measure_of_sample, positive_scale
 from .tabulated import TabulatedLaw
 
 # About so many groups of values at most.
