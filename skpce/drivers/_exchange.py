@@ -746,8 +746,8 @@ _MANY_FREE, _MOST_TERMS = 16, 0.7
 # Part of the residuals that is taken to be left at least beside an input.
 _LEAST_LEFT = 0.05
 
-# Part of what an input leaves alone from which on a product is no noise of it.
-_MOST_OF_REST = 0.4
+# F from which on what an input does in a pair is no noise of what it does alone.
+_LARGE_F = 12.0
 
 # Entries of scores in memory at a time, columns of products at most, and
 # multiplications from which on a tail stands in the place of draws.
@@ -1076,7 +1076,7 @@ class _Setting:
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
-            few = free.shape[1] < _MANY_FREE
+            few = turns and free.shape[1] < _MANY_FREE
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=min(own.n_leading, 1 if few else _LEADING))
@@ -1290,8 +1290,8 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
         """Return both statistics of scores.
 
-        What an input does alone is no noise of what it does in its best pair, nor the
-        other way round: where it is most of the residuals, it is taken off them.
+        In a design, what an input does alone is no noise of what it does in its best
+        pair, nor the other way round: what is beyond chance is taken off the residuals.
         """
         alone, pairs, sizes = np.square(scores[0]), np.square(scores[1]), scores[2]
         whole = added(alone.sum(axis=0), self.groups) / self.n_free
@@ -1299,17 +1299,19 @@ class _Setting:
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
         first = added(pairs[0], self.groups, axis=1) / sizes[:, np.newaxis]
-        best = first.max(axis=2)
         pairs = np.tensordot(self.lead.weights, pairs, axes=1)
         pairs = self.of_partners(added(pairs, self.groups, axis=1)) / self.expected
-        pairs = pairs.max(axis=2) / self._beside(whole, best)
-        return alone / self._beside(best, whole), pairs
+        pairs = pairs.max(axis=2)
+        if not self.turns and self.exchange.strata is None:
+            return alone, pairs
+        best = first.max(axis=2)
+        return alone / self._beside(best, whole), pairs / self._beside(whole, best)
 
     def _beside(self, part: FloatArray, other: FloatArray) -> FloatArray:
-        """Return what a part leaves of the residuals, where it is most of them."""
+        """Return what a part leaves of the residuals, where it is beyond chance."""
         left = 1.0 - part / np.maximum(self.total, 1e-300)
-        is_most = part > _MOST_OF_REST * (self.total - other)
-        return np.where(is_most, np.maximum(left, _LEAST_LEFT), 1.0)
+        rest = (self.total - other - part) / max(self.n_free - 2, 1)
+        return np.where(part > _LARGE_F * rest, np.maximum(left, _LEAST_LEFT), 1.0)
 
     @property
     def n_free(self) -> int:
