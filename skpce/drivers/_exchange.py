@@ -305,12 +305,14 @@ class Inputs:
                 found = free
         return (found, True) if arranged else (nothing, False)
 
+    def are_levels(self, unit: IndexArray) -> bool:
+        """Whether each input has so few values that units share them."""
+        n_levels = [len(np.unique(column)) for column in self.X.T]
+        return bool(2 * max(n_levels) <= unit.max() + 1)
+
     def are_confounded(self, unit: IndexArray) -> bool:
         """Whether products of first terms are not told from others, or hardly."""
-        n_levels = [len(np.unique(column)) for column in self.X.T]
         n_units = int(unit.max()) + 1
-        if 2 * max(n_levels) > n_units:
-            return False
         first = [mean_of(one.leading, unit)[:, :1] for one in self.terms]
         products = [products_of(*pair) for pair in combinations(first, 2)]
         table = np.hstack([np.ones((n_units, 1)), *first, *products])
@@ -993,6 +995,7 @@ class _Setting:
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
     prior_of: IndexArray | None = None  # shape: (n_coordinates,)
     turns: bool = False  # whether residuals are rotated, the terms in their places
+    of_levels: bool = False  # whether it is a design of levels
     order: FloatArray | None = None  # shape: (n_units,), of a series
     rows: FloatArray | None = None  # shape: (n_rows, n_coordinates), residuals of runs
     alone: bool = False  # whether all of the level is for what the terms do alone
@@ -1067,7 +1070,7 @@ class _Setting:
             tied = _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
         turns, few, beside = False, False, bounded(fit.beside, groups)
-        nearness = np.inf
+        nearness, are_levels = np.inf, inputs.are_levels(unit)
         if fit.covariances and strata is None and exchange.kind != "signs":
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
         if is_arranged(nearness, len(others)):
@@ -1076,14 +1079,15 @@ class _Setting:
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
-            few = turns and free.shape[1] < _MANY_FREE
+            few = turns and are_levels and free.shape[1] < _MANY_FREE
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=min(own.n_leading, 1 if few else _LEADING))
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
-        alone = exchange.pooled or (roots and inputs.are_confounded(unit))
+        alone = exchange.pooled
+        alone |= bool(roots) and are_levels and inputs.are_confounded(unit)
         partners = []
         for k in [] if alone else others.tolist():
             table = mean_of(inputs.terms[k].leading, unit)
@@ -1105,6 +1109,7 @@ class _Setting:
             roots=roots,
             prior_of=fit.prior_of,
             turns=turns,
+            of_levels=are_levels and (turns or strata is not None),
             order=design.order,
             rows=of_rows,
         )
@@ -1290,21 +1295,22 @@ class _Setting:
     ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
         """Return both statistics of scores.
 
-        In a design, what an input does alone is no noise of what it does in its best
-        pair, nor the other way round: what is beyond chance is taken off the residuals.
+        In a design of levels, what an input does alone is no noise of what it does in
+        its best pair, nor the other way round: what is beyond chance is taken off.
         """
         alone, pairs, sizes = np.square(scores[0]), np.square(scores[1]), scores[2]
-        whole = added(alone.sum(axis=0), self.groups) / self.n_free
+        whole, first = alone.sum(axis=0), pairs[:1]
         alone = added(np.tensordot(self.own.weights, alone, axes=1), self.groups)
         if not pairs.shape[3]:
             return alone, np.zeros_like(alone)
-        first = added(pairs[0], self.groups, axis=1) / sizes[:, np.newaxis]
         pairs = np.tensordot(self.lead.weights, pairs, axes=1)
         pairs = self.of_partners(added(pairs, self.groups, axis=1)) / self.expected
         pairs = pairs.max(axis=2)
-        if not self.turns and self.exchange.strata is None:
+        if not self.of_levels:
             return alone, pairs
-        best = first.max(axis=2)
+        whole = added(whole, self.groups) / self.n_free
+        best = added(first.sum(axis=0), self.groups, axis=1) / sizes[:, np.newaxis]
+        best = best.max(axis=2)
         return alone / self._beside(best, whole), pairs / self._beside(whole, best)
 
     def _beside(self, part: FloatArray, other: FloatArray) -> FloatArray:
