@@ -1256,14 +1256,16 @@ class _Setting:
         """Divide scores, of terms in other places or in their own, by deviations."""
         if moved is None:
             moved = self.own.values.T[:, np.newaxis]
+        sizes = np.full((1, pairs.shape[3]), float(self.n_free))
         if not self.roots:
-            sizes = np.square(moved[0]) @ np.square(self._partner_columns())
+            if self.of_levels:
+                sizes = np.square(moved[0]) @ np.square(self._partner_columns())
             return alone, pairs, np.maximum(sizes, 1e-300)
         alone = alone / self._deviations(moved)
         lead = moved[: self.own.n_leading]
         for k, column in enumerate(self._partner_columns().T):
             pairs[..., k] /= self._deviations(lead * column)
-        return alone, pairs, np.full((1, pairs.shape[3]), float(self.n_free))
+        return alone, pairs, sizes
 
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
