@@ -21,7 +21,9 @@ the residuals, made equally large by that covariance, are rotated in the directi
 the terms of the others leave [6]_. A second p-value keeps the places and changes the
 signs of the contributions of the members [3]_: it holds where the spread of the noise
 follows the input. Where it seems to, and where inputs depend on each other, the larger
-of both counts. Where draws would be too many, the tail of a quadratic form stands in
+of both counts. In designs of levels each statistic is divided by what the other one
+leaves of the residuals, where that is beyond chance (F above 12), in draws too: what
+an input does in a pair is no noise of what it does alone. Where draws would be too many, the tail of a quadratic form stands in
 their place, which is conservative.
 
 P-values are ranks among draws, or tails of quadratic forms.
@@ -1082,7 +1084,7 @@ class _Setting:
             few = turns and are_levels and free.shape[1] < _MANY_FREE
             if turns and len(members) == 1 and not inputs.is_category[members[0]]:
                 own = own.first(max(free.shape[1] // 3, 1))
-                own = replace(own, n_leading=min(own.n_leading, 1 if few else _LEADING))
+                own = replace(own, n_leading=1) if few else own
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
