@@ -23,8 +23,8 @@ signs of the contributions of the members [3]_: it holds where the spread of the
 follows the input. Where it seems to, and where inputs depend on each other, the larger
 of both counts. In designs of levels each statistic is divided by what the other one
 leaves of the residuals, where that is beyond chance (F above 12), in draws too: what
-an input does in a pair is no noise of what it does alone. Where draws would be too many, the tail of a quadratic form stands in
-their place, which is conservative.
+an input does in a pair is no noise of what it does alone. Where draws would be too
+many, the tail of a quadratic form stands in their place, which is conservative.
 
 P-values are ranks among draws, or tails of quadratic forms.
 Where an input does nothing, a statistic is :math:`\sum_{ac} w_a s_{ac}^2` with scores
