@@ -22,6 +22,7 @@ from ._checks import (
     check_integer,
     check_real,
     floats_with_nan,
+    listed,
     numbers_of_text,
 )
 from ._result import Result
@@ -775,7 +776,8 @@ def _read(
     runs = table_of(at_hand(data))
     known = names_of(runs)
     random_names, fixed_names = (
-        [given] if isinstance(given, str) else list(given) for given in (random, fixed)
+        [given] if isinstance(given, str) else listed(given, role, "a list of columns")
+        for given, role in ((random, "random"), (fixed, "fixed"))
     )
     if not random_names:
         raise ValueError(

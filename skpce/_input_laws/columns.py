@@ -15,6 +15,9 @@ _MANY_LEVELS = 50
 # Inputs that a warning names.
 _MOST_NAMED = 3
 
+# The tail of a stated distribution that holds no quarter of the values.
+_SMALLEST_TAIL = 1e-6
+
 # Deviations below this share of the scale may be rounding.
 _SMALLEST_SHARE = 1e-9
 
@@ -74,13 +77,26 @@ def warn_of_narrow(
     X: FloatArray,  # shape: (n_samples, n_features)
     names: Sequence[str],
 ) -> None:
-    """Warn once of inputs whose stated distribution is narrower than their data."""
+    """Warn once of inputs whose stated distribution is narrower than their data.
+
+    Either some values are outside of its support, or a quarter of them is where it has
+    no more than a millionth.
+    """
     found = []
     for law, column, name in zip(laws, X.T, names, strict=True):
         if law.learned:
             continue
         data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
-        if text := law.outside_in_words(column, data):
+        text = law.outside_in_words(column, data)
+        if not text and not isinstance(law, CategoricalLaw):
+            stated, (lower, upper) = law.to_scipy(), np.quantile(column, [0.25, 0.75])
+            if min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
+                text = (
+                    f"A quarter of the values of {data} lie where the distribution "
+                    f"that was given, {law.describe()}, has less than "
+                    f"{_SMALLEST_TAIL:g} of its probability."
+                )
+        if text:
             found.append(text)
     _warn(
         found,

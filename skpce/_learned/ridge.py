@@ -229,7 +229,9 @@ def learn_terms(
     every = terms_of(laws, few.inputs, n_functions, listed, largest_order)
     part = spread_rows(n_few, min(max(n_few // 3, _PART[0]), _PART[1]))
     learned = []
-    with one_thread_if_small(n_few**2):
+    # Functions far outside of a stated distribution overflow: such a prior is none.
+    overflow = np.errstate(over="ignore", invalid="ignore")
+    with one_thread_if_small(n_few**2), overflow:
         for number in range(int(prior_of.max(initial=0)) + 1):
             own = few.targets[:, prior_of[groups] == number]
             if shares:
