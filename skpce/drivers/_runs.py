@@ -63,7 +63,7 @@ from ..ensembles._table import (
     with_failed,
 )
 from ._cautions import Caution, said
-from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
+from ._design import Design, find_counter, first_of, numbers_of
 
 # Names of columns
 
@@ -1043,12 +1043,9 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
                 "setting: for these give replicate= in place of groups="
             )
     counter, repeat = "", labels.get("replicate")
-    is_told = setting is not None or same is not None
-    place = None if is_told else find_counter(data.X, data.names)
-    # Of two factors each counts the levels of the other.
-    if place is not None and (
-        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
-    ):
+    is_told = setting is not None or same is not None or asked.inputs is not None
+    place = None if is_told else find_counter(data.X, data.names, data.levels)
+    if place is not None:
         counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
     given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
