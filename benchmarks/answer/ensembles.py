@@ -262,6 +262,15 @@ def shared_seeds(n: int, generator: Generator) -> Case:
     return Case(X[:, :2], y, (0,), options={"blocks": seed})
 
 
+def recurring(n: int, generator: Generator, named: str) -> Case:
+    """Return settings that recur in three folds; their effect is random."""
+    X = np.repeat(generator.normal(size=(n // 3, 2)), 3, axis=0)
+    fold = np.tile(np.arange(3), n // 3)
+    effect = np.repeat(generator.normal(size=n // 3), 3)
+    y = effect + generator.normal(size=3)[fold] + 0.3 * generator.normal(size=n)
+    return Case(X, y, options={named: fold})
+
+
 def random_settings(n: int, generator: Generator) -> Case:
     """Return six settings whose effect is random, and a column that counts repeats."""
     each = n // 6
@@ -440,6 +449,14 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     "blocks": (60, blocked),
     "blocks, null correlated .8 with a driver": (60, partial(blocked, correlation=0.8)),
     "blocks are seeds, with which a null acts": (48, shared_seeds),
+    "random settings in each of three folds, blocks": (
+        60,
+        partial(recurring, named="blocks"),
+    ),
+    "random settings in each of three folds, groups": (
+        60,
+        partial(recurring, named="groups"),
+    ),
     "six random settings and a seed": (60, random_settings),
     "1 row in another unit": (60, partial(noise, rows=1)),
     "2 rows in another unit": (60, partial(noise, rows=2)),

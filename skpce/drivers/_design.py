@@ -24,6 +24,10 @@ _COUNTERS = re.compile(
 # an input is exchanged among these.
 _CROSSED = 0.5
 
+# Share of the rows whose settings are in several blocks, from which on settings are
+# exchanged and not what is in a block.
+_RECURS = 0.1
+
 # Settings of a crossed design, and their arrangements, from which settings are
 # exchanged and not their runs.
 _CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
@@ -244,6 +248,19 @@ class Design:
         """Whether some unit has members in several blocks."""
         return self.blocks is not None and bool(varies_within(self.blocks, unit).any())
 
+    def without_shifts(self, values: FloatArray, exchange: Exchange) -> FloatArray:
+        """Take means off of blocks, and of groups in which whole units recur."""
+        unit = exchange.unit
+        if exchange.kind == "signs":
+            return values
+        if self.blocks is not None:
+            units_of = np.bincount(self.blocks[first_of(unit)])
+            if self.blocks_cross(unit) or (units_of > 1).any():
+                return without_means(values, self.blocks)
+        if self.groups is not None and varies_within(self.groups, unit).any():
+            return without_means(values, self.groups)
+        return values
+
     def series_blocks(self, memory: int) -> IndexArray:
         """Return blocks of so many members that follow one another, or a few more.
 
@@ -276,7 +293,7 @@ class Design:
         """
         mine = numbers_of(own)
         if self.groups is not None:
-            return self._of_groups(mine)
+            return self._of_groups(mine, others)
         blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
         given = numbers_of(np.column_stack([blocks, others]))
         crossed = varies_within(mine, given)[given].mean()
@@ -290,9 +307,16 @@ class Design:
         if self.blocks is not None:
             within = varies_within(mine, self.blocks)[self.blocks]
             if within.mean() >= _CROSSED:
+                if self._recur_in(self.blocks):
+                    return self._enough("rows", self.setting, None)
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
         return self._enough("rows", self.setting_units(), None)
+
+    def _recur_in(self, labels: IndexArray) -> bool:
+        """Whether settings recur with several labels, and what others do in them."""
+        recurs = varies_within(labels, self.setting)[self.setting]
+        return bool(recurs.mean() >= _RECURS)
 
     def _is_ablation(self, mine: IndexArray, given: IndexArray, crossed: float) -> bool:
         """Whether an input differs in few settings, which have repeats, from others.
@@ -343,7 +367,7 @@ class Design:
             return self.setting
         return numbers_of(np.column_stack([self.blocks, self.setting]))
 
-    def _of_groups(self, mine: IndexArray) -> Exchange:
+    def _of_groups(self, mine: IndexArray, others: FloatArray) -> Exchange:
         assert self.groups is not None
         varies = varies_within(mine, self.groups)
         if not varies.any():
@@ -356,6 +380,10 @@ class Design:
         table = np.zeros((self.groups.max() + 1, mine.max() + 1), dtype=np.int64)
         np.add.at(table, (self.groups, mine), 1)
         if (table == table[0]).all():  # each group has the same levels, each as often
+            given = numbers_of(np.column_stack([self.groups, others]))
+            crossed = varies_within(mine, given)[given].mean() >= _CROSSED
+            if not crossed and self._recur_in(self.groups):
+                return self._enough("rows", self.setting, None)
             return Exchange("strata", np.arange(self.n_rows), self.groups)
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
@@ -659,3 +687,8 @@ def mean_of(values: FloatArray, labels: IndexArray) -> FloatArray:
     """Return the mean of the rows of each label."""
     counts = np.bincount(labels).reshape(-1, *[1] * (values.ndim - 1))
     return np.asarray(sum_of(values, labels) / counts)
+
+
+def without_means(values: FloatArray, strata: IndexArray) -> FloatArray:
+    """Take the means of strata off."""
+    return np.asarray(values - mean_of(values, strata)[strata])

@@ -87,6 +87,7 @@ from ._design import (
     standardized,
     sum_of,
     waves_along,
+    without_means,
 )
 
 # P-values of many hypotheses, adjusted.
@@ -171,11 +172,6 @@ class Terms:
         """Return the terms of some rows, of mean 0."""
         values = self.values[first]
         return replace(self, values=values - values.mean(axis=0))
-
-
-def without_means(values: FloatArray, strata: IndexArray) -> FloatArray:
-    """Take the means of strata off."""
-    return np.asarray(values - mean_of(values, strata)[strata])
 
 
 def equal_within(values: FloatArray, strata: IndexArray) -> FloatArray:
@@ -1024,10 +1020,7 @@ class _Setting:
             exchange = Exchange(kind, labels)
         if exchange.kind == "none" or not own.values.size:
             return None
-        if design.blocks is not None and exchange.kind != "signs":
-            units_of = np.bincount(design.blocks[first_of(exchange.unit)])
-            if design.blocks_cross(exchange.unit) or (units_of > 1).any():
-                both = without_means(both, design.blocks)
+        both = design.without_shifts(both, exchange)
         if design.repeats_few and exchange.kind == "rows":
             each = np.arange(design.n_rows)
             nearness = inputs.dependence(whole.values[:, :1], others, each, 1).sum()

@@ -21,8 +21,14 @@ from .._expansion.problem import (
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
-from ._design import deal_folds, mean_of, q2_with_interval, units_by_inputs
-from ._exchange import Problem, added, rotated, without_means
+from ._design import (
+    deal_folds,
+    mean_of,
+    q2_with_interval,
+    units_by_inputs,
+    without_means,
+)
+from ._exchange import Problem, added, rotated
 
 # Draws of the posterior; coordinates times inputs up to which these are made, and
 # coordinates of a kernel basis.

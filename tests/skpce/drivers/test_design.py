@@ -185,6 +185,20 @@ def test_members_of_one_time_do_not_remember_one_another():
     assert memory_of(y[:30], order=design.order[:30]) < 4
 
 
+@pytest.mark.parametrize("role", ["blocks", "groups"])
+def test_settings_that_recur_with_several_labels_are_exchanged(role, rng):
+    X, label = np.repeat(rng.normal(size=(12, 2)), 3, axis=0), np.tile(range(3), 12)
+    design = Design.of(X, **{role: label})
+    exchange = design.exchange(X[:, :1], X[:, 1:])
+    assert exchange.kind == "rows"
+    assert exchange.unit.tolist() == design.setting.tolist()
+    shifted = label + rng.normal(size=12)[design.setting]
+    moved = design.without_shifts(shifted[:, np.newaxis], exchange)
+    assert_allclose([moved[label == k].mean() for k in range(3)], 0.0, atol=1e-12)
+    of_crossed = design.exchange(X[:, :1], np.zeros((36, 0)))
+    assert of_crossed.kind == "strata"  # no other input acts
+
+
 def test_a_column_that_counts_repeats_is_found_by_its_name():
     rng = np.random.default_rng(6)
     X = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
