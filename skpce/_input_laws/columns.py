@@ -90,7 +90,8 @@ def warn_of_narrow(
         text = law.outside_in_words(column, data)
         if not text and not isinstance(law, CategoricalLaw):
             stated, (lower, upper) = law.to_scipy(), np.quantile(column, [0.25, 0.75])
-            if min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
+            has_tails = stated is not None  # a discrete one is asked for its support
+            if has_tails and min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
                 text = (
                     f"A quarter of the values of {data} lie where the distribution "
                     f"that was given, {law.describe()}, has less than "
