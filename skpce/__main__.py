@@ -148,7 +148,7 @@ def _print(answer: Answer) -> int:
 def _told(given: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of explain."""
     table = read_file(given.file)
-    known = table.columns
+    known = list(table)
     order: Any = given.order
     if order not in (None, *known) and order.lower() in ("none", "false"):
         order = False

@@ -35,6 +35,7 @@ from collections.abc import (
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
+from decimal import Decimal
 from errno import ENOENT
 from functools import cache, cached_property, wraps
 from html import escape
@@ -97,9 +98,18 @@ def floats_with_nan(values: NDArray[Any]) -> FloatArray:
     if values.dtype.kind != "O":
         return values.astype(np.float64)
     entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
-    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
+    if not all(isinstance(v, (Real, np.bool_, Decimal)) for v in entries):
         raise ValueError("some values are no numbers")
     return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
+def as_numbers(values: NDArray[Any]) -> FloatArray | None:
+    """Return a column as floats, of text too that reads so; None for labels."""
+    numbers = numbers_of_text(values)
+    try:
+        return floats_with_nan(values if numbers is None else numbers)
+    except ValueError:
+        return None
 
 
 # As programs write numbers; "007", "0x1f" and "1_000" are labels.

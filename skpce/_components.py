@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
@@ -18,24 +19,17 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ._checks import (
     FloatArray,
     IndexArray,
+    as_numbers,
     at_hand,
     check_integer,
     check_real,
-    floats_with_nan,
     listed,
-    numbers_of_text,
 )
 from ._result import Result
 from .drivers._design import numbers_of
 from .drivers._exchange import holm
-from .drivers._runs import (
-    known_names,
-    names_of,
-    numbered,
-    quoted,
-    refuse_twice,
-    table_of,
-)
+from .drivers._runs import numbered, table_of
+from .ensembles._table import known_names, quoted, refuse_twice
 
 _LEVEL = 0.05
 
@@ -774,7 +768,7 @@ def _read(
     which the levels of terms are.
     """
     runs = table_of(at_hand(data))
-    known = names_of(runs)
+    known = list(runs)
     random_names, fixed_names = (
         [given] if isinstance(given, str) else listed(given, role, "a list of columns")
         for given, role in ((random, "random"), (fixed, "fixed"))
@@ -849,17 +843,15 @@ def _read(
     return replace(table, y=table.rest), mean, order, factors
 
 
-def _scores(column: Any, name: str) -> FloatArray:
-    values = np.asarray(column)
-    numbers = numbers_of_text(values)
-    try:
-        return floats_with_nan(values if numbers is None else numbers)
-    except ValueError:
+def _scores(values: NDArray[Any], name: str) -> FloatArray:
+    found = as_numbers(values)
+    if found is None:
         odd = next(v for v in values.tolist() if not isinstance(v, (int, float)))
         raise ValueError(
             f"The score {name!r} has the entry {odd!r}; expected numbers, such as 1 "
             "for a right answer and 0 for a wrong one."
-        ) from None
+        )
+    return found
 
 
 def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) -> _Term:

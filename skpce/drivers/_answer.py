@@ -25,6 +25,7 @@ from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.columns import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
+from ..ensembles._table import known_names
 from ._cautions import WORDS, Caution, cautions_in_words, said, tie_of, without_doubles
 from ._cautions import listed as listed_in_words
 from ._design import Design
@@ -38,7 +39,7 @@ from ._findings import (
     percent_in_words,
     rest_of,
 )
-from ._runs import Asked, known_names, read_runs
+from ._runs import Asked, read_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

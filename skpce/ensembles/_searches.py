@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import STATES, Ensemble, build, refuse_no_input, say_left_out
+from ._table import (
+    STATES,
+    Ensemble,
+    make_ensemble,
+    names_in_log,
+    read_columns,
+    refuse_twice,
+    say_left_out,
+)
 
 
 def from_study(
@@ -130,21 +138,18 @@ def from_study(
     if metrics is None:
         n = outputs.shape[1]
         metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
-    if len(set(metrics)) < len(metrics):
-        raise ValueError(
-            f"Two objectives of study have one name: {list(metrics)}; expected names "
-            "that differ."
-        )
-    sampler = type(getattr(study, "sampler", None)).__name__
-    return build(
+    refuse_twice(list(metrics), "metric_names of study")
+    found = read_columns(
         {name: _values(name, complete) for name in names},
         laws,
         dict(zip(metrics, outputs.T, strict=True)),
         log=[name for name, (_, is_log) in spaces.items() if is_log],
         notes=notes,
         what="trials",
-        order=False if sampler in NOT_ADAPTIVE else None,
     )
+    sampler = type(getattr(study, "sampler", None)).__name__
+    order: Any = False if sampler in NOT_ADAPTIVE else None
+    return make_ensemble(found, metrics, order=order)
 
 
 #: Samplers of Optuna whose trials do not depend on those before them.
@@ -321,20 +326,19 @@ def from_cv_results(
                 "search. Rename the parameter."
             )
         columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
-    refuse_no_input(log, columns)
-    return build(
+    found = read_columns(
         columns,
         {  # a search knows which of its parameters are numbers
             name: "empirical" if values.dtype.kind == "f" else "categorical"
             for name, values in columns.items()
         },
         {name: np.concatenate(values) for name, values in scores.items()},
-        log=log,
-        replicated=splits == "replicates",
+        log=names_in_log(log, columns),
         what="candidates" if splits == "mean" else "fits",
-        order=False,
         notes=notes,
     )
+    replicated = splits == "replicates"
+    return make_ensemble(found, scores, replicated=replicated, order=False)
 
 
 def _parameters(results: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -254,7 +254,7 @@ def test_names_that_would_be_lost_are_refused(study, search):
     for trial in study.trials:
         trial.values = [1.0, 2.0]
     study.metric_names = ["loss", "loss"]
-    refuses("Two objectives of study have one name", from_study, study)
+    refuses("metric_names of study has 2 columns 'loss'", from_study, study)
     study.metric_names = ["loss", "time"]
     study.trials[0].params["kind"] = "None"
     refuses("choices None and 'None'", from_study, study)
