@@ -16,6 +16,7 @@ from ._table import (
     Ensemble,
     make_ensemble,
     names_in_log,
+    names_of,
     read_columns,
     refuse_twice,
     say_left_out,
@@ -295,11 +296,10 @@ def from_cv_results(
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
     cv_results = opened(getattr(cv_results, "cv_results_", cv_results))
-    names = getattr(cv_results, "columns", cv_results)
-    if names is cv_results and not isinstance(cv_results, Mapping):
+    if not names_of(cv_results):
         expected = "a fitted search, or its cv_results_: a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
-    results = {str(name): cv_results[name] for name in names}
+    results = {name: cv_results[name] for name in names_of(cv_results)}
     notes = []
     rounds = np.asarray(results.get("iter", 0))
     first = rounds == rounds.min()
@@ -309,7 +309,11 @@ def from_cv_results(
             f"{first.sum()} candidates of the first round of successive halving; later "
             "rounds have those with the best scores, and other resources."
         )
-    columns = _parameters(results)
+    columns = {
+        name.removeprefix("param_"): _parameter(values)
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
     if not columns:
         raise ValueError(
             "cv_results has no parameters; expected columns param_... among "
@@ -341,38 +345,16 @@ def from_cv_results(
     return make_ensemble(found, scores, replicated=replicated, order=False)
 
 
-def _parameters(results: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return what each parameter was for each candidate."""
-    given = {
-        name.removeprefix("param_"): values
-        for name, values in results.items()
-        if name.startswith("param_")
-    }
-    for name, values in given.items():
-        missing = _is_missing(values)
-        if missing.any():
-            raise ValueError(
-                f"The parameter {name!r} is missing for {missing.sum()} of "
-                f"{len(missing)} candidates; expected a value in each. Leave the "
-                "parameter out, as by skpce.explain(search, inputs=...)."
-            )
-    return {
-        name: _candidates(_objects(np.asarray(values).tolist()))
-        for name, values in given.items()
-    }
+def _parameter(values: Any) -> NDArray[Any]:
+    """Return what a parameter was for each candidate, as numbers or as labels.
 
-
-def _is_missing(values: Any) -> NDArray[np.bool_]:
-    """Return for which candidates a parameter has no value."""
-    is_nan = [isinstance(v, float) and v != v for v in np.asarray(values).tolist()]
-    return np.ma.getmaskarray(np.ma.asarray(values)) | np.array(is_nan)  # of a frame
-
-
-def _candidates(found: NDArray[Any]) -> NDArray[Any]:
-    """Return values of a parameter as numbers, or as labels."""
-    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in found):
-        return np.asarray(found, dtype=np.float64)
-    return _objects([v if isinstance(v, (str, bool)) else str(v) for v in found])
+    What is masked, and NaN, is missing; None is a choice like others.
+    """
+    given = np.ma.filled(np.ma.asarray(values).astype(object), np.nan).tolist()
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in given):
+        return np.asarray(given, dtype=np.float64)
+    kept = [isinstance(v, (str, bool)) or v != v for v in given]
+    return _objects([v if k else str(v) for v, k in zip(given, kept, strict=True)])
 
 
 def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:
