@@ -308,15 +308,8 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     """Refuse numbers whose squares overflow, and columns whose variance underflows."""
     if not values.size:
         return
-    limit = np.float64(LARGEST_NUMBER)
-    lowest = highest = values
-    if varying:  # the ends of each column; NaN where all of it is
-        lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
-    if (
-        np.fmin.reduce(lowest, axis=None) < -limit
-        or np.fmax.reduce(highest, axis=None) > limit
-    ):
-        large = np.abs(values) > limit
+    large = np.abs(values) > np.float64(LARGEST_NUMBER)
+    if large.any():
         place = tuple(np.argwhere(large)[0].tolist())
         raise ValueError(
             f"{name} has {float(values[place])!r} in row {place[0]}"
@@ -326,7 +319,7 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         )
     if not varying or values.dtype.kind != "f":  # others differ by 1 or more
         return
-    spread = np.atleast_1d(highest - lowest)
+    spread = np.atleast_1d(np.fmax.reduce(values) - np.fmin.reduce(values))
     faint = (spread > 0) & (spread < SMALLEST_SPREAD)
     if faint.any():
         column = int(np.argmax(faint))
@@ -505,7 +498,7 @@ def at_hand(given: Any) -> Any:
 
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
-    if is_table(given) or not _narwhals_knows(given):
+    if is_table(given) or not _library_of(given):
         return given
     return import_module("narwhals").from_native(given, eager_only=True)
 
@@ -604,10 +597,8 @@ def remember_frames(holder: Any, *given: Any) -> None:
 
 def _library_behind(given: Any) -> str:
     """Return the library of frames of data, or of data that something came from."""
-    if given is None or type(given) is np.ndarray:
-        return ""
     library = _library_of(given)
-    if library in _LIBRARIES or _narwhals_knows(given):
+    if library:
         return library
     last = getattr(given, "_final_estimator", given)
     holders = (last, getattr(last, "expansion_", None))
@@ -617,46 +608,38 @@ def _library_behind(given: Any) -> str:
 
 def _library_for(like: Any, of: Any) -> str:
     """Return the library of a new frame."""
-    given = _library_of(like)
-    if given in _LIBRARIES or _narwhals_knows(like):
-        return given
-    wanted = get_config()["transform_output"]
+    library = _library_of(like)
+    if library:
+        return library
+    wanted = str(get_config()["transform_output"])
     if wanted in _LIBRARIES:
-        return str(wanted)
-    remembered = _library_behind(of)
-    if remembered and _is_installed(remembered):
-        return remembered
-    installed = (name for name in _LIBRARIES if _is_installed(name))
-    return next(installed, "pandas")
+        return wanted
+    possible = (_library_behind(of), *_LIBRARIES)
+    return next(filter(_is_installed, possible), "pandas")
 
 
 def _library_of(given: Any) -> str:
-    """Return the library of a frame or series by the name of its package."""
+    """Return the library of a frame or series of which frames can be made, or ""."""
     if given is None or isinstance(given, (np.ndarray, list, tuple)):
         return ""
     if type(given).__name__ == "LazyFrame":
         raise ValueError(
             "A LazyFrame has no values yet; expected a data frame, as collect() gives."
         )
-    has_columns = hasattr(given, "columns") or hasattr(given, "to_frame")
-    return type(given).__module__.partition(".")[0] if has_columns else ""
-
-
-def _narwhals_knows(given: Any) -> bool:
-    """Say whether narwhals is installed and can make such a frame."""
-    if not _library_of(given) or not _is_installed("narwhals"):
-        return False
-    narwhals = import_module("narwhals")
-    try:
-        narwhals.from_native(given, eager_only=True)
-    except TypeError:
-        return False
-    return True
+    if not hasattr(given, "columns") and not hasattr(given, "to_frame"):
+        return ""
+    library = type(given).__module__.partition(".")[0]
+    if library in _LIBRARIES:
+        return library
+    with suppress(ImportError, TypeError):  # narwhals is not installed, or has no such
+        import_module("narwhals").from_native(given, eager_only=True)
+        return library
+    return ""
 
 
 def _is_installed(name: str) -> bool:
     try:
-        return find_spec(name) is not None
+        return bool(name) and find_spec(name) is not None
     except ValueError:  # it was taken out of sys.modules
         return False
 
@@ -807,17 +790,14 @@ def label_codes(X: Any) -> tuple[Any, dict[int, Any]]:
     The labels have the type of their column.
     """
     labels, columns = label_columns(X), list(getattr(X, "columns", ()))
-    coded, label_of = [], {}
-    for place, name in enumerate(columns if labels else ()):
-        column = X[name]
-        if name in labels:
-            values = labels[name]
-            codes = _codes(values, _levels(name, values, column.dtype))
-            _, first, code = np.unique(codes, return_index=True, return_inverse=True)
-            label_of[place] = getattr(column, "array", column)[first]
-            column = code.astype(np.float64)
-        coded.append(column)
-    return (make_frame(columns, coded, like=X) if labels else X), label_of
+    coded, label_of = {name: X[name] for name in columns if labels}, {}
+    for name, values in labels.items():
+        codes = _codes(values, _levels(name, values, X[name].dtype))
+        _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+        entries = getattr(X[name], "array", X[name])
+        label_of[columns.index(name)] = entries[first]
+        coded[name] = code.astype(np.float64)
+    return (make_frame(coded, coded.values(), like=X) if labels else X), label_of
 
 
 def _refuse_numbers(
@@ -1011,31 +991,20 @@ def one_table(y: Any, name: str = "y") -> Any:
         raise ValueError(
             f"{name} is a list of {len(y)} arrays, one per step; {EXPECTED_TABLE}."
         )
-    n_dimensions = getattr(y, "ndim", None)
-    if n_dimensions == 3:
-        return _side_by_side(y, name)
-    if isinstance(n_dimensions, int) and n_dimensions > 3:
+    n_dimensions = getattr(y, "ndim", 0)
+    if n_dimensions > 3:
         raise ValueError(f"{name} has {n_dimensions} dimensions; {EXPECTED_TABLE}.")
-    _refuse_text(y, name)
-    return y
-
-
-def _side_by_side(y: Any, name: str) -> ItemTable:
-    """Return the items of a 3-D array side by side."""
-    refuse_no_numbers(y, name)
-    values = np.asarray(y)
-    n_members, n_items, n_classes = values.shape
-    table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
-    table.columns = [
-        (f"step{item}", str(part))
-        for item in range(n_items)
-        for part in range(n_classes)
-    ]
-    return table
-
-
-def _refuse_text(y: Any, name: str) -> None:
-    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
+    if n_dimensions == 3:
+        refuse_no_numbers(y, name)
+        values = np.asarray(y)
+        n_members, n_items, n_classes = values.shape
+        table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
+        table.columns = [
+            (f"step{item}", str(part))
+            for item in range(n_items)
+            for part in range(n_classes)
+        ]
+        return table
     try:
         values = np.asarray(y).ravel()
     except ValueError:
@@ -1044,12 +1013,13 @@ def _refuse_text(y: Any, name: str) -> None:
         ) from None
     entries = values.tolist() if values.dtype.kind in "USO" else []
     text = [entry for entry in entries if isinstance(entry, (str, bytes))]
-    if text:
+    if text:  # often the labels of a classifier
         raise ValueError(
             f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
             "member of the ensemble: probabilities such as the predict_proba of each "
             "member at one or several points, side by side, or scores or losses."
         )
+    return y
 
 
 def refuse_nan(y: Any, name: str = "y") -> None:
