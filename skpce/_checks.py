@@ -1328,6 +1328,41 @@ def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[
     return names
 
 
+def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
+    """Return the given names in place of as many others; None retains these."""
+    if given is None:
+        return names
+    first = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+    expected = f"{len(names)} names, one for each of {first}"
+    new = listed(given, name, expected)
+    if len(new) != len(names):
+        raise ValueError(f"{name}={given!r} must be {expected}.")
+    return [str(entry) for entry in new]
+
+
+def alone(
+    what: str, groups: Mapping[str, Sequence[int]], names: Sequence[str]
+) -> dict[str, list[int]]:
+    """Return the positions of the names in no group; refuse those in several."""
+    taken: dict[int, str] = {}
+    for group, places in groups.items():
+        for place in places:
+            if place in taken:
+                raise ValueError(
+                    f"{what} has {names[place]!r} in {taken[place]!r} and in "
+                    f"{group!r}; expected each input in one group."
+                )
+            taken[place] = group
+    found = {name: [i] for i, name in enumerate(names) if i not in taken}
+    clash = next((name for name in groups if name in found), None)
+    if clash is not None:
+        raise ValueError(
+            f"{what} has the name {clash!r}, which is that of an input outside of the "
+            "group; expected another."
+        )
+    return found
+
+
 def refuse_other_names(
     what: str, given: Sequence[str] | None, names: Sequence[str] | None
 ) -> None:

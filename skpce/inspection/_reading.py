@@ -20,15 +20,16 @@ from .._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
+    alone,
     as_floats,
     check_real,
     check_rows,
     label_codes,
-    listed,
     names_of_inputs,
     numbered_names,
     refuse_extremes,
     refuse_other_names,
+    renamed,
     validated_array,
     with_codes,
 )
@@ -296,18 +297,6 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
     return "", pipeline
 
 
-def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
-    """Return the given names in place of as many others; None retains these."""
-    if given is None:
-        return names
-    first = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-    expected = f"{len(names)} names, one for each of {first}"
-    new = listed(given, name, expected)
-    if len(new) != len(names):
-        raise ValueError(f"{name}={given!r} must be {expected}.")
-    return [str(entry) for entry in new]
-
-
 def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
     """Read an expansion whose inputs are numbers, and check its smallest Q²."""
     check_real(owner, "min_q2", min_q2, high=1, closed="right")
@@ -512,23 +501,7 @@ def column_groups(
     }
     if overlapping:
         return found
-    taken: dict[int, str] = {}
-    for name, columns in found.items():
-        for i in columns:
-            if i in taken:
-                raise ValueError(
-                    f"groups {taken[i]!r} and {name!r} both hold the column "
-                    f"{names[i]!r}; expected groups without a common column."
-                )
-            taken[i] = name
-    alone = {names[i]: [i] for i in range(len(names)) if i not in taken}
-    twice = sorted(set(found) & set(alone))
-    if twice:
-        raise ValueError(
-            f"groups has the name {twice[0]!r}, which is a column outside the group; "
-            "expected another."
-        )
-    return found | alone
+    return found | alone("groups", found, names)
 
 
 def _positions(name: Any, columns: Any, names: Sequence[str]) -> list[int]:
