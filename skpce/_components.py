@@ -23,13 +23,12 @@ from ._checks import (
     at_hand,
     check_integer,
     check_real,
-    listed,
 )
 from ._result import Result
-from .drivers._design import numbers_of
+from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
 from .drivers._runs import numbered, table_of
-from .ensembles._table import known_names, quoted, refuse_twice
+from .ensembles._table import as_names, known_names, quoted, refuse_twice
 
 _LEVEL = 0.05
 
@@ -55,7 +54,10 @@ class _Term:
     name: str
     columns: tuple[str, ...]
     code: IndexArray  # shape: (n_rows,), the level of each row
-    n_levels: int
+
+    @cached_property
+    def n_levels(self) -> int:
+        return int(self.code.max()) + 1
 
     @cached_property
     def levels(self) -> Any:
@@ -102,10 +104,8 @@ class _Table:
     def means_of(self, cells: _Term) -> _Table:
         """Return the means of cells, with the terms that are constant in each."""
         terms = [t for t in self.terms if t is not cells and cells.determines(t)]
-        first = np.zeros(cells.n_levels, dtype=np.int64)
-        first[cells.code[::-1]] = np.arange(len(self.y))[::-1]
-        counts = cells.counts
-        own = tuple(_Term(t.name, t.columns, t.code[first], t.n_levels) for t in terms)
+        first, counts = first_of(cells.code), cells.counts
+        own = tuple(replace(t, code=t.code[first]) for t in terms)
         means = cells.summed(self.fixed) / counts[:, np.newaxis]
         return _Table(cells.summed(self.y) / counts, _orthonormal(means), own)
 
@@ -768,23 +768,15 @@ def _read(
     which the levels of terms are.
     """
     runs = table_of(at_hand(data))
-    known = list(runs)
-    random_names, fixed_names = (
-        [given] if isinstance(given, str) else listed(given, role, "a list of columns")
-        for given, role in ((random, "random"), (fixed, "fixed"))
-    )
-    if not random_names:
-        raise ValueError(
-            "random is empty; expected the columns of the random factors, such as "
-            "['item', 'prompt']."
-        )
-    parts = {n: [n] if n in known else str(n).split(":") for n in random_names}
-    columns = list(dict.fromkeys(c for own in parts.values() for c in own))
-    known_names([score], known, "score", "column of table")
-    known_names(columns, known, "random", "column of table")
+    noun = "column of table"
+    random_names = as_names(random, "random")
     refuse_twice(random_names, "random")
-    for name in fixed_names:
-        known_names([name], known, "fixed", "column of table")
+    parts = {n: [n] if n in runs else n.split(":") for n in random_names}
+    columns = list(dict.fromkeys(c for own in parts.values() for c in own))
+    known_names([score], runs, "score", noun)
+    known_names(columns, runs, "random", noun)
+    is_none = isinstance(fixed, (list, tuple)) and not fixed
+    fixed_names = [] if is_none else known_names(fixed, runs, "fixed", noun)
     both = next((n for n in (score, *fixed_names) if n in random_names), None)
     if both is not None:
         raise ValueError(
@@ -858,9 +850,8 @@ def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) ->
     code = codes[columns[0]]
     if len(columns) > 1:
         code = numbers_of(np.column_stack([codes[column] for column in columns]))
-    n_levels = int(code.max()) + 1
-    if n_levels < 2:
+    if not code.any():
         raise ValueError(
             f"The random factor {name!r} has one level; expected two or more."
         )
-    return _Term(str(name), tuple(columns), code, n_levels)
+    return _Term(name, tuple(columns), code)
