@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
@@ -19,7 +18,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ._checks import (
     FloatArray,
     IndexArray,
-    as_numbers,
     at_hand,
     check_integer,
     check_real,
@@ -28,7 +26,7 @@ from ._result import Result
 from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
 from .drivers._runs import numbered, table_of
-from .ensembles._table import as_names, known_names, quoted, refuse_twice
+from .ensembles._table import as_names, known_names, quoted, read_output, refuse_twice
 
 _LEVEL = 0.05
 
@@ -783,12 +781,7 @@ def _read(
             f"{both!r} is a random factor, and the score or a fixed factor too; "
             "expected one role."
         )
-    y = _scores(runs[score], score)
-    if np.isinf(y).any():
-        raise ValueError(
-            f"The score {score!r} is infinite in {int(np.isinf(y).sum())} of {len(y)} "
-            "rows; expected finite numbers, NaN where there is none."
-        )
+    y = read_output(score, runs[score])
     used = ~np.isnan(y)
     codes = {
         name: numbered(name, runs[name], used)
@@ -833,17 +826,6 @@ def _read(
     mean = float(y.mean())
     table = _Table(y - mean, _orthonormal(levels), terms)
     return replace(table, y=table.rest), mean, order, factors
-
-
-def _scores(values: NDArray[Any], name: str) -> FloatArray:
-    found = as_numbers(values)
-    if found is None:
-        odd = next(v for v in values.tolist() if not isinstance(v, (int, float)))
-        raise ValueError(
-            f"The score {name!r} has the entry {odd!r}; expected numbers, such as 1 "
-            "for a right answer and 0 for a wrong one."
-        )
-    return found
 
 
 def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) -> _Term:

@@ -20,8 +20,8 @@ from .._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
+    as_numbers,
     at_hand,
-    floats_with_nan,
     html_table,
     is_category,
     is_missing,
@@ -451,11 +451,9 @@ def read_columns(
     **read_as: Any,
 ) -> ReadRuns:
     """Read columns as runs, outputs of text too."""
-    read = {name: numbers_of_text(values) for name, values in outputs.items()}
-    of_text = {name: values for name, values in read.items() if values is not None}
-    numbers = [_output(name, v) for name, v in {**outputs, **of_text}.items()]
-    texts = list(map(repr, of_text))
-    found = ReadRuns(columns, laws, np.column_stack(numbers), texts=texts, **read_as)
+    y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
+    texts = [repr(n) for n, v in outputs.items() if numbers_of_text(v) is not None]
+    found = ReadRuns(columns, laws, y, texts=texts, **read_as)
     for name, column in zip(outputs, found.y.T, strict=True):
         known = column[~np.isnan(column)]
         if name not in may_agree and (not known.size or np.ptp(known) == 0):
@@ -569,25 +567,24 @@ class ReadRuns:
         self.inputs[name] = _input(name, values, is_log)
 
 
-def _output(name: str, values: NDArray[Any]) -> FloatArray:
+def read_output(name: str, values: NDArray[Any]) -> FloatArray:
     """Return an output as floats; None and NaN are failures, text may be true."""
     if values.dtype.kind in "OU":
         texts = [v.strip().lower() for v in values.tolist() if isinstance(v, str)]
         if len(texts) == len(values) and set(texts) <= {"true", "false"}:
             return np.array([text == "true" for text in texts], dtype=np.float64)
-    try:
-        found = floats_with_nan(values)
-    except ValueError:
+    found = as_numbers(values)
+    if found is None:
         # of an array of dates no element is a Python number; tolist gives integers
         other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         other = other or [str(values[0])]
         pairs = ((v, np.array([v, "0"], dtype=object)) for v in other)
         bad = next((v for v, two in pairs if numbers_of_text(two) is None), other[0])
         raise ValueError(
-            f"The output {name!r} has values that are no numbers, such as "
-            f"{bad!r}; expected floats, such as 1 and 0 for two labels, and NaN where "
-            "a run failed."
-        ) from None
+            f"The output {name!r} has values that are no numbers, such as {bad!r}; "
+            "expected floats, such as 1 and 0 for two labels, and NaN where a run "
+            "failed."
+        )
     if np.isinf(found).any():
         raise ValueError(
             f"The output {name!r} is infinite in {np.isinf(found).sum()} rows; "
