@@ -72,7 +72,11 @@ def test_options_reach_explain(file, monkeypatch, capsys):
     assert list(found.pop("data"))[:2] == ["rate", "units"]
     assert found == {
         **dict.fromkeys(("steps", "replicate", "groups")),
-        **{"outputs": ["accuracy", "loss"], "inputs": ["rate", "kind"], "log": []},
+        **{
+            "outputs": ["accuracy", "loss"],
+            "inputs": {"rate": None, "kind": None},
+            "log": [],
+        },
         **{"blocks": "seed", "order": False, "negligible": 0.1},
         "together": {"both": ["rate", "units"]},
     }
