@@ -157,17 +157,14 @@ SMALLEST_SPREAD = 1e-70
 #: The largest integer that is a float.
 LARGEST_INTEGER = int(np.finfo(np.float64).max)
 
+# Kinds of arrays that are no real numbers, and what is expected in their place.
 _KINDS = {
-    "c": "complex numbers (Complex data not supported)",
-    "M": "dates",
-    "m": "durations",
-    "V": "records",
+    "c": ("complex numbers (Complex data not supported)", ""),
+    "M": ("dates", ", such as days since the first"),
+    "m": ("durations", ", such as seconds"),
+    "V": ("records", ""),
 }
-_KINDS |= dict.fromkeys("UST", "text")
-
-# What is expected in their place.
-_IN_PLACE = {"M": ", such as days since the first", "m": ", such as seconds"}
-_IN_PLACE |= dict.fromkeys("UST", "; labels go in a column of a data frame")
+_KINDS |= dict.fromkeys("UST", ("text", "; labels go in a column of a data frame"))
 
 _KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str, bytes), "U"),
@@ -212,13 +209,13 @@ def refuse_no_numbers(value: Any, name: str) -> None:
     for label, kind, described in _types_of(value, name):
         if kind in _KINDS:
             where = "" if label is None else f" in the column {label!r}"
-            instead = _IN_PLACE.get(kind, "")
+            what, instead = _KINDS[kind]
             if name == "y" and kind in "UST":
                 instead = ", such as 1 and 0 for two labels"
             elif where and kind in "UST":
                 instead = ": leave it out, or encode it, as OneHotEncoder does"
             raise ValueError(
-                f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
+                f"{name} holds {what}{where}, values of the type {described}; "
                 f"expected real numbers{instead}."
             )
 
@@ -434,27 +431,19 @@ def is_of_a_fold() -> bool:
     )
 
 
-def _level_of_user() -> int:
-    """Return the level, from one call up, of the first line outside the libraries."""
-    level = 0
-    for frame, _ in walk_stack(sys._getframe(1)):
-        level += 1
-        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
-            break
-    return level
-
-
-def warn_outside_folds(
-    message: str, category: type[Warning], *, stacklevel: int | None = None
-) -> None:
-    """Warn, except in a fold of a cross-validation; of the user's line by default.
+def warn_outside_folds(message: str, category: type[Warning]) -> None:
+    """Warn of the user's line, except in a fold of a cross-validation.
 
     A search of scikit-learn resets the record of what was warned of at every fold, so
     that hundreds of fits would say the same. Its scores measure what the warning is
     about, and the refit on all rows warns once.
     """
     if not is_of_a_fold():
-        level = _level_of_user() if stacklevel is None else stacklevel + 1
+        level = 0
+        for frame, _ in walk_stack(sys._getframe()):
+            level += 1
+            if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
+                break
         warnings.warn(message, category, stacklevel=level)
 
 

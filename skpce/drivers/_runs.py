@@ -846,8 +846,6 @@ def _outputs_of_arrays(
 ) -> tuple[FloatArray, Outputs]:  # values of shape (n_rows, n_columns)
     """Return y as numbers, and what its columns are."""
     outputs: Any = asked.outputs
-    if isinstance(y, Mapping):
-        y, outputs = _columns_of_dict(y, asked)
     y = _with_numbers(y)
     refuse_no_numbers(y, "y")
     named = [outputs] if isinstance(outputs, str) else outputs
@@ -868,19 +866,6 @@ def _outputs_of_arrays(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
     )
     return np.asarray(table, dtype=np.float64).reshape(n_rows, -1), read
-
-
-def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:
-    """Return outputs in a dict side by side, and their names."""
-    names = [str(name) for name in y]
-    columns = dict(zip(names, map(np.asarray, y.values()), strict=True))
-    if any(column.ndim != 1 for column in columns.values()):
-        return one_table(y), None  # refused there
-    if asked.steps is not None:
-        return np.column_stack(list(columns.values())), asked.outputs
-    if asked.outputs is not None:
-        names = known_names(asked.outputs, names, "outputs", "column of y")
-    return np.column_stack([columns[name] for name in names]), names
 
 
 def _with_numbers(y: Any) -> Any:
@@ -968,11 +953,7 @@ def _read_without_y(data: Any, asked: Asked) -> Table:
         _refuse_log(asked, "a study", "Its search space says which are logarithmic")
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
         wanted = asked.parameters(known, "parameter of the study")
-        try:
-            found = from_study(data, wanted)
-        except ValueError as error:  # in the words of explain
-            raise ValueError(str(error).replace("parameters=", "inputs=")) from None
-        table = _of_ensemble(found, asked)
+        table = _of_ensemble(from_study(data, wanted), asked)
         sampler = type(getattr(data, "sampler", None)).__name__
         is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
         return replace(table, sampler=sampler) if is_adaptive else table

@@ -178,7 +178,7 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> tuple[Any, 
     if len(kinds) > 1:
         raise ValueError(
             f"The search space of the parameter {name!r} changed between trials, from "
-            f"{first!r} to {other!r}; expected one kind. Leave it out by parameters=."
+            f"{first!r} to {other!r}; expected one kind. Leave the parameter out."
         )
     notes.append(
         f"The search space of the parameter {name} changed between trials, from "

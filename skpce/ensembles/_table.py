@@ -22,6 +22,7 @@ from .._checks import (
     OutputGroups,
     as_numbers,
     at_hand,
+    floats_with_nan,
     html_table,
     is_category,
     is_missing,
@@ -676,15 +677,13 @@ def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
 
 
 def _input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
-    entries = values.tolist()
     try:
-        if values.dtype.kind in "mMU" or any(isinstance(v, str) for v in entries):
-            raise ValueError  # numpy reads dates and "1_000" as numbers
-        column = np.array(entries, dtype=np.float64)
-    except (TypeError, ValueError):
+        column = floats_with_nan(values)
+    except ValueError:
         raise ValueError(
             f"The input {name!r} has values that are no numbers, such as "
-            f"{entries[0]!r}; expected floats, or the distribution 'categorical'."
+            f"{values.tolist()[0]!r}; expected floats, or the distribution "
+            "'categorical'."
         ) from None
     if not np.isfinite(column).all():
         raise ValueError(

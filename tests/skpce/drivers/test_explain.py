@@ -94,7 +94,7 @@ ARRAYS = {
     "frames": (lambda X, y: (named(X), pd.DataFrame({"s": y})), "s"),
     "series": (lambda X, y: (named(X), pd.Series(y, name="s")), "s"),
     "polars": (lambda X, y: (pl.DataFrame(named(X)), pl.Series("s", y)), "s"),
-    "dicts": (lambda X, y: (named(X).to_dict("list"), {"s": y}), "s"),
+    "dict": (lambda X, y: (named(X).to_dict("list"), pd.Series(y, name="s")), "s"),
 }
 
 
