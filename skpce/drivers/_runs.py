@@ -403,7 +403,12 @@ def setting_of(table: Table) -> IndexArray | None:
     rows, setting = np.unique(X, axis=0, return_inverse=True)
     if len(rows) < len(X):
         return np.asarray(setting.reshape(-1))
-    other = [repr(name) for k, name in enumerate(names) if _hides_repeats(X, k)]
+    other = []
+    for place, name in enumerate(names if len(names) > 1 else ()):
+        rest = np.delete(X, place, axis=1)
+        counts = np.unique(rest, axis=0, return_counts=True)[1]
+        if counts.min() > 1 and len(counts) > 1:
+            other.append(repr(name))
     remedy = "Where each run is a setting of its own, leave replicate= out."
     if other:
         remedy += (
@@ -414,15 +419,6 @@ def setting_of(table: Table) -> IndexArray | None:
         f"No two of {len(X)} runs have equal inputs, so that there are no repeats; "
         f"expected some. {remedy}"
     )
-
-
-def _hides_repeats(X: FloatArray, column: int) -> bool:
-    """Return whether every setting of the other inputs is repeated."""
-    if X.shape[1] < 2:
-        return False
-    rest = np.delete(X, column, axis=1)
-    counts = np.unique(rest, axis=0, return_counts=True)[1]
-    return bool(counts.min() > 1 and len(counts) > 1)
 
 
 def refuse_other_inputs(X: NDArray[Any], setting: IndexArray) -> None:
@@ -578,26 +574,20 @@ def read_json(path: Any) -> list[dict[str, Any]]:
             f"{shown} is no list of runs in JSON, and has no run in each line: {error}."
         ) from None
     if len(rows) == 1 and isinstance(rows[0], dict):
-        rows = _rows_of_columns(rows[0])
+        columns = {
+            name: dict(enumerate(column)) if isinstance(column, list) else column
+            for name, column in rows[0].items()
+        }
+        keys = {tuple(c) if isinstance(c, dict) else () for c in columns.values()}
+        first = keys.pop() if len(keys) == 1 else ()
+        if len(first) > 1:  # it is of columns, as frames are written by default
+            rows = [{n: c[k] for n, c in columns.items()} for k in first]
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f"{shown} has no runs; expected objects, such as "
             '{"rate": 0.1, "loss": 2.3}, in a list or one in each line.'
         )
     return rows
-
-
-def _rows_of_columns(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return rows of an object of columns, as frames are written by default."""
-    columns = [
-        dict(enumerate(column)) if isinstance(column, list) else column
-        for column in found.values()
-    ]
-    if not all(isinstance(column, dict) for column in columns):
-        return [found]
-    if len({tuple(column) for column in columns}) != 1 or len(columns[0]) < 2:
-        return [found]
-    return [{n: c[k] for n, c in zip(found, columns, strict=True)} for k in columns[0]]
 
 
 def read_csv(path: Any) -> Columns:

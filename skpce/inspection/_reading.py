@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -496,22 +495,14 @@ def column_groups(
             "groups must be None or a mapping of names to columns, such as "
             f"{{'size': ['a', 'b']}}. Got {groups!r}."
         )
-    found = {
-        str(name): _positions(name, columns, names) for name, columns in groups.items()
-    }
+    found: dict[str, list[int]] = {}
+    for name, columns in groups.items():
+        try:
+            found[str(name)] = checked_features(columns, names)
+        except ValueError as error:
+            raise ValueError(
+                f"The group {name!r} of groups must be a set of columns of X: {error}"
+            ) from error
     if overlapping:
         return found
     return found | alone("groups", found, names)
-
-
-def _positions(name: Any, columns: Any, names: Sequence[str]) -> list[int]:
-    if isinstance(columns, np.ndarray):
-        columns = columns.tolist()
-    if isinstance(columns, (str, Integral)):
-        columns = [columns]
-    try:
-        return checked_features(columns, names)
-    except ValueError as error:
-        raise ValueError(
-            f"The group {name!r} of groups must be a set of columns of X: {error}"
-        ) from error
