@@ -253,29 +253,21 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     return X
 
 
-def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last estimator of a fit, which may be any model, and what it gets."""
-    steps, last, _ = _taken_apart(pipeline, None)
-    return last, transformed(steps, X)
-
-
-def input_names_of(pipeline: Any, inputs: Any) -> tuple[str, ...]:
-    """Return the names of what the last estimator of a fit gets."""
-    _, last, names = _taken_apart(pipeline, None)
+def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the last estimator of a fit, any model, what it gets, and their names."""
+    steps, last, names = _taken_apart(pipeline, None)
+    inputs = transformed(steps, X)
     expansion = getattr(last, "expansion_", None)
     if names is None and isinstance(expansion, Expansion):
         names = list(expansion.input_names)
-    if names is None:
-        names = [str(name) for name in getattr(inputs, "columns", ())]
-    width = np.shape(inputs)[1]
-    return tuple(names) if len(names) == width else tuple(numbered_names(width))
+    return last, inputs, column_names(inputs, names)
 
 
-def column_names(X: Any) -> tuple[str, ...]:
-    """Return the names of columns; x0, x1, ... of an array."""
-    names = getattr(X, "columns", None)
-    names = numbered_names(np.shape(X)[1]) if names is None else names
-    return tuple(map(str, names))
+def column_names(X: Any, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return as many names as there are columns: given ones, else their own."""
+    names = list(getattr(X, "columns", ())) if names is None else names
+    width = np.shape(X)[1]
+    return tuple(map(str, names if len(names) == width else numbered_names(width)))
 
 
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
