@@ -287,7 +287,7 @@ def as_names(given: Any, what: str) -> list[str]:
 
 def known_names(given: Any, known: Iterable[Any], what: str, noun: str) -> list[str]:
     """Return names that were asked for, all of which are known."""
-    names, texts = as_names(given, what), list(map(str, known))
+    names, texts = as_names(given, what), dict.fromkeys(map(str, known))
     for name in names:
         if name not in texts:
             near = [
@@ -298,7 +298,7 @@ def known_names(given: Any, known: Iterable[Any], what: str, noun: str) -> list[
             meant = f" (perhaps {min(near)!r})" if near else ""
             raise ValueError(
                 f"{what} has {name!r}, which is no {noun}{meant}; expected one of "
-                f"{quoted(texts)}."
+                f"{quoted(list(texts))}."
             )
     refuse_twice(names, what)
     return names
@@ -306,11 +306,11 @@ def known_names(given: Any, known: Iterable[Any], what: str, noun: str) -> list[
 
 def refuse_twice(names: Sequence[str], what: str) -> None:
     """Refuse columns of one name."""
-    twice = next((name for name in names if names.count(name) > 1), None)
+    counts = Counter(names)
+    twice = next((name for name in counts if counts[name] > 1), None)
     if twice is not None:
         raise ValueError(
-            f"{what} has {names.count(twice)} columns {twice!r}; expected names that "
-            "differ."
+            f"{what} has {counts[twice]} columns {twice!r}; expected names that differ."
         )
 
 
@@ -384,8 +384,8 @@ def read_table(
     known_names(outputs, table, "outputs", noun)
     if others:
         known_names(others, table, "replicate", noun)
-    wanted = [*laws, *outputs, *others]
-    twice = next((name for name in wanted if wanted.count(name) > 1), None)
+    wanted = Counter([*laws, *outputs, *others])
+    twice = next((name for name in wanted if wanted[name] > 1), None)
     if twice is not None:
         raise ValueError(
             f"The column {twice!r} is given for two purposes; expected one of inputs, "
