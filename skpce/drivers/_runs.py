@@ -28,6 +28,7 @@ from .._checks import (
     Steps,
     as_numbers,
     at_hand,
+    check_rows,
     is_missing,
     is_table,
     make_frame,
@@ -835,6 +836,7 @@ def _outputs_of_arrays(
     y: Any, n_rows: int, asked: Asked
 ) -> tuple[FloatArray, Outputs]:  # values of shape (n_rows, n_columns)
     """Return y as numbers, and what its columns are."""
+    check_rows("explain", "y", y, dense=False)
     outputs: Any = asked.outputs
     y = _with_numbers(y)
     refuse_no_numbers(y, "y")

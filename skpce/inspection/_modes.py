@@ -19,6 +19,7 @@ from .._checks import (
     binary_scales,
     check_real,
     fail,
+    is_position,
     remembers_frames,
 )
 from .._compositions.fitted import FittedCompositions
@@ -265,8 +266,10 @@ def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
     places = parts - starts[geometry.step_of_active]
     if action is None:
         return np.arange(len(parts))
-    rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
-    if isinstance(action, bool) or not len(rows):
+    rows = np.empty(0, dtype=np.int64)
+    if isinstance(action, str) or is_position(action, len(parts)):
+        rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
+    if not rows.size:
         known = list(dict.fromkeys(names.tolist()))
         raise fail(
             "modes_test", "action", f"None, one of {known} or its position", action

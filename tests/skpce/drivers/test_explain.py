@@ -373,6 +373,7 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     (lambda t, X, y: (y, X), "swapped"),
     (lambda t, X, y: (X[:, 0], y), r"X\.reshape\(-1, 1\)"),
     (lambda t, X, y: (X, y[1:]), "24 runs and y has 23"),
+    (lambda t, X, y: (X, iter(y)), "'y' .* a table with a row for each member"),
     (lambda t, X, y: (X[:6], y[:6]), "6 of 6 runs have an output; expected at least 8"),
     (lambda t, X, y: (X, np.where(FEW, y, np.nan)), "5 of 24 runs have an output"),
     (lambda t, X, y: (np.where(X > 0.9, np.nan, X), y), "missing in .* of 24 runs"),
