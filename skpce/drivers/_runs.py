@@ -212,6 +212,12 @@ class Data:
     read: Outputs
     like: Any = None
 
+    @classmethod
+    def of(cls, runs: ReadRuns, read: Outputs, like: Any) -> Data:
+        """Return runs that were read from columns."""
+        logarithms = tuple(runs.logarithms)
+        return cls(runs.X, runs.laws, runs.levels, logarithms, runs.y, read, like)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the inputs."""
@@ -674,13 +680,8 @@ def read_table_of(data: Any, asked: Asked) -> Table:
     of_steps = [] if steps is None else outputs
     found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
     read = read_outputs(found.y, "explain", steps=steps, outputs=widths, may_fail=True)
-    data = _data_of(found, read, data if is_table(data) else None)
-    return asked.table(data, every, found.used, [*notes, *found.notes])
-
-
-def _data_of(found: ReadRuns, read: Outputs, like: Any) -> Data:
-    logarithms = tuple(found.logarithms)
-    return Data(found.X, found.laws, found.levels, logarithms, found.y, read, like)
+    read_data = Data.of(found, read, data if is_table(data) else None)
+    return asked.table(read_data, every, found.used, [*notes, *found.notes])
 
 
 def _outputs_of(
@@ -768,7 +769,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         orders=given.orders,
     )
     like = X if is_table(X) and hasattr(X, "columns") else None
-    return asked.table(_data_of(found, read, like), given, found.used, found.notes)
+    return asked.table(Data.of(found, read, like), given, found.used, found.notes)
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
@@ -838,7 +839,11 @@ def _outputs_of_arrays(
     """Return y as numbers, and what its columns are."""
     check_rows("explain", "y", y, dense=False)
     outputs: Any = asked.outputs
-    y = _with_numbers(y)
+    entries = np.asarray(y)
+    numbers = numbers_of_text(entries.ravel()) if entries.dtype.kind in "OU" else None
+    if numbers is not None:  # text that reads as numbers
+        given, names = numbers.reshape(entries.shape), names_of(y)
+        y = make_frame(names, given.T, like=y) if names else given
     refuse_no_numbers(y, "y")
     named = [outputs] if isinstance(outputs, str) else outputs
     refuse_twice(names_of(y), "y")
@@ -858,18 +863,6 @@ def _outputs_of_arrays(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
     )
     return np.asarray(table, dtype=np.float64).reshape(n_rows, -1), read
-
-
-def _with_numbers(y: Any) -> Any:
-    """Return y with numbers in place of text that reads as numbers."""
-    values = np.asarray(y)
-    if values.dtype.kind not in "OU":
-        return y
-    numbers = numbers_of_text(values.ravel())
-    if numbers is None:
-        return y
-    numbers = numbers.reshape(values.shape)
-    return make_frame(list(y.columns), numbers.T, like=y) if names_of(y) else numbers
 
 
 # Data of any kind

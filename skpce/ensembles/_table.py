@@ -115,16 +115,13 @@ class Ensemble:
             Of the library of ``X``, one row for each member.
         """
         X, y = opened(self.X), opened(self.y)
-        columns = {}
-        for name in X.columns:
-            values = np.asarray(X[name])
-            if str(name) in self.levels:
-                levels = self.levels[str(name)]
-                values = np.array([levels[int(v)] for v in values], dtype=object)
-            columns[name] = values
-        columns |= {name: np.asarray(y[name]) for name in y.columns}
+        columns = {str(name): np.asarray(X[name]) for name in X.columns}
+        for name, levels in self.levels.items():
+            labels = [levels[int(code)] for code in columns[name]]
+            columns[name] = np.array(labels, dtype=object)
+        columns |= {_named(name): np.asarray(y[name]) for name in y.columns}
         kind = None if hasattr(self.X, "iloc") else self.X
-        return make_frame([_named(n) for n in columns], columns.values(), like=kind)
+        return make_frame(columns, columns.values(), like=kind)
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
