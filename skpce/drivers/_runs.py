@@ -537,8 +537,8 @@ def table_of(data: Any) -> Columns:
         return read_file(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
-        lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
-        if len(set(lengths.values())) > 1:
+        lengths = {name: len(v) if v.ndim else None for name, v in columns.items()}
+        if None in lengths.values() or len(set(lengths.values())) > 1:
             raise ValueError(
                 f"The columns of data have the lengths {lengths}; expected one."
             )
@@ -809,6 +809,8 @@ def _refuse_estimator(data: Any, expected: str) -> None:
 def _input_columns_of(X: Any, asked: Asked) -> Columns:
     """Return the columns of X by their names."""
     table = opened(X)
+    if isinstance(X, Mapping):
+        return table_of(X)
     if names_of(table):
         return Columns(table, "X")
     values = np.asarray(X)

@@ -398,6 +398,7 @@ def test_what_is_asked_of_data_is_refused_with_the_remedy(table, X, y, no_work):
     refuses("expected positive", explain, X - 0.5, y, log=["x0"])
     refuses("sums to 5 columns", explain, X, HALF, steps=[3, 2])
     refuses("lengths", explain, {"a": [1, 2], "b": [1]}, outputs="a")
+    refuses("lengths {'a': None}; expected one", explain, {"a": 1}, y)
     rows = {"a": np.repeat(X[:12, 0], 2), "t": X[:, 1], "s": [0, 1] * 12, "acc": y}
     asked = {"inputs": ["a", "t"], "outputs": "acc", "replicate": "s"}
     refuses("Without 't' all settings repeat", explain, rows, **asked)
