@@ -235,10 +235,11 @@ class Data:
         return tuple("auto" if law == "empirical" else law for law in laws)
 
     def __str__(self) -> str:
-        inputs, outputs = (
-            ", ".join([*names[:MOST_SHOWN], "..."][: len(names)])
+        shown = [
+            ", ".join(names[:MOST_SHOWN]) + (", ..." if names[MOST_SHOWN:] else "")
             for names in (self.names, self.read.names)
-        )
+        ]
+        inputs, outputs = shown
         return f"{len(self.X)} runs; inputs: {inputs or 'none'}; outputs: {outputs}."
 
     @property
@@ -390,11 +391,12 @@ def replicate_columns(given: Any, known: Collection[str]) -> list[str]:
     if given is None:
         return []
     names = np.ravel(np.array(given, dtype=object)).tolist()
-    if not isinstance(given, str):
-        n_unknown = sum(name not in known for name in names if isinstance(name, str))
-        few = n_unknown < len(names) or len(names) < FEWEST_MEMBERS
-        if not known or not few or not all(isinstance(name, str) for name in names):
-            return []
+    are_names = isinstance(given, str)
+    if not are_names and known and all(isinstance(name, str) for name in names):
+        # Labels are as many as the runs, and none of them is the name of a column.
+        are_names = any(name in known for name in names) or len(names) < FEWEST_MEMBERS
+    if not are_names:
+        return []
     return known_names(names, known, "replicate", "column of data")
 
 
