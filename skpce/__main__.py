@@ -99,7 +99,8 @@ _OPTIONS = (
 )
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Explain a file; 0 if that went well, else one line and exit code 2."""
     parser = _Parser(
         prog="python -m skpce",
         description=_ABOUT,
@@ -110,12 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     for option, value, how, purpose in _OPTIONS:
         parser.add_argument(option, metavar=value, help=purpose, **how)
     parser.add_argument("--version", action="version", version=f"skpce {__version__}")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Explain a file; 0 if that went well, else one line and exit code 2."""
-    given = _parser().parse_args(arguments)
+    given = parser.parse_args(arguments)
     warnings.showwarning = _show_warning
     try:
         _check_targets(given.report, given.plot)

@@ -89,10 +89,20 @@ class _Table:
     fixed: FloatArray  # shape: (n_rows, n_fixed)
     terms: tuple[_Term, ...]
 
-    @property
+    @cached_property
     def rest(self) -> FloatArray:
         """What the fixed part leaves of y."""
         return self.y - self.fixed @ (self.fixed.T @ self.y)
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """What the fixed part and the effects of all levels leave of y."""
+        ends = np.cumsum([t.n_levels for t in self.terms])
+        effects = np.split(_least_squares(self, self.terms)[1], ends[:-1])
+        left = self.rest
+        for term, own in zip(self.terms, effects, strict=True):
+            left = left - own[term.code]
+        return np.asarray(left - self.fixed @ (self.fixed.T @ left))
 
     def finer(self, place: int) -> list[_Term]:
         """Return the terms of which each level lies in one level of this one."""
@@ -681,21 +691,10 @@ def _free_of_residual(table: _Table, free: int) -> float:
     excess kurtosis of the errors (Box, 1953), here that of the residuals over the
     square of their share :math:`\nu / n`, where it is above 0.
     """
-    left = _left(table)
-    n_rows = len(left)
+    left, n_rows = table.left, len(table.y)
     fourth = n_rows * float(np.sum(left**4)) / float(left @ left) ** 2
     excess = max(fourth - 3.0, 0.0) * (n_rows / free) ** 2
     return 1.0 / (1.0 / free + excess / (2.0 * n_rows))
-
-
-def _left(table: _Table) -> FloatArray:  # shape: (n_rows,)
-    """Return what the fixed part and the effects of all levels leave."""
-    ends = np.cumsum([t.n_levels for t in table.terms])
-    effects = np.split(_least_squares(table, table.terms)[1], ends[:-1])
-    left = table.rest
-    for term, own in zip(table.terms, effects, strict=True):
-        left = left - own[term.code]
-    return np.asarray(left - table.fixed @ (table.fixed.T @ left))
 
 
 def _notes(
@@ -735,7 +734,7 @@ def _unnamed(table: _Table) -> Iterator[str]:
     ]
     if not pairs or n_rows > _MOST_ASKED:
         return
-    left, rank = _left(table), _rank(table, table.terms)
+    left, rank = table.left, _rank(table, table.terms)
     for one, other in pairs:
         code = numbers_of(np.column_stack([one.code, other.code]))
         count = np.bincount(code)

@@ -141,24 +141,21 @@ def expansion_of(
     if X is not None:
         check_rows("The reading of a pipeline", "X", X, dense=False)
     steps, last, names = _taken_apart(pipeline, None)
-    problem = compositions = None
-    expansion = last
-    if not isinstance(last, Expansion):
-        if isinstance(last, _EXPANSIONS):
-            check_is_fitted(last)
-        expansion = getattr(last, "expansion_", None)
-        if not isinstance(expansion, Expansion):
-            raise NoExpansionError(
-                f"The pipeline or estimator ends in {_kind(last)}; expected a fitted "
-                "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the "
-                "last step of a Pipeline, or as the best estimator of a search. "
-                f"The last step is {type(last).__name__}: for any other model use "
-                "skpce.inspection.sobol_indices(pipeline, X)."
-            )
-        compositions = getattr(last, "_fitted", None)
-        problem = getattr(last, "_problem", None)
-        if compositions is not None:
-            problem = compositions.problem
+    if isinstance(last, _EXPANSIONS):
+        check_is_fitted(last)
+    expansion = getattr(last, "expansion_", last)
+    if not isinstance(expansion, Expansion):
+        raise NoExpansionError(
+            f"The pipeline or estimator ends in {_kind(last)}; expected a fitted "
+            "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the last "
+            "step of a Pipeline, or as the best estimator of a search. The last step "
+            f"is {type(last).__name__}: for any other model use "
+            "skpce.inspection.sobol_indices(pipeline, X)."
+        )
+    compositions = getattr(last, "_fitted", None)
+    problem = getattr(last, "_problem", None)
+    if compositions is not None:
+        problem = compositions.problem
     names = list(expansion.input_names) if names is None else names
     renamed_to = tuple(renamed("input_features", input_features, names))
     if renamed_to != expansion.input_names:
@@ -438,7 +435,26 @@ def fitted_model(
     owner: str, estimator: Any, X: Any, *, labels: bool = True
 ) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
-    call, names = _call(owner, estimator)
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"The estimator of {owner} is the class {estimator.__name__}; expected an "
+            "instance that is fitted, or a function of rows of X."
+        )
+    call, classes = estimator, None
+    if hasattr(estimator, "fit") or not callable(estimator):
+        has_tags = hasattr(estimator, "__sklearn_tags__")
+        if has_tags:
+            check_is_fitted(estimator)
+        classifies = has_tags and is_classifier(estimator)
+        method = "predict_proba" if classifies else "predict"
+        call = getattr(estimator, method, None)
+        if not callable(call):
+            raise ValueError(
+                f"{type(estimator).__name__} has no {method!r}; expected by {owner}: a "
+                "fitted estimator, or a callable such as its method decision_function."
+            )
+        classes = getattr(estimator, "classes_", None) if classifies else None
+    names = None if classes is None else tuple(map(str, classes))
     second = names is not None and len(names) == 2
     if names is not None and second:
         names = names[-1:]
@@ -448,32 +464,6 @@ def fitted_model(
         names = expansion.output_names
     inputs = read_inputs(X, fitted=estimator, labels=labels)
     return FittedModel(call, inputs, names, second)
-
-
-def _call(
-    owner: str, estimator: Any
-) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
-    """Return the function to call and the names of the classes."""
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"The estimator of {owner} is the class {estimator.__name__}; expected an "
-            "instance that is fitted, or a function of rows of X."
-        )
-    if not hasattr(estimator, "fit") and callable(estimator):
-        return estimator, None
-    if hasattr(estimator, "__sklearn_tags__"):
-        check_is_fitted(estimator)
-    classifies = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
-    method = "predict_proba" if classifies else "predict"
-    call = getattr(estimator, method, None)
-    if not callable(call):
-        raise ValueError(
-            f"{type(estimator).__name__} has no {method!r}; expected by {owner}: a "
-            "fitted estimator, or a callable such as its method decision_function."
-        )
-    classes = getattr(estimator, "classes_", None) if classifies else None
-    names = None if classes is None else tuple(str(name) for name in classes)
-    return call, names
 
 
 def column_groups(
