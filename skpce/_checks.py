@@ -690,18 +690,13 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
         raise ValueError(
             f"X has several columns of the name {twice!r}; expected different names."
         )
-    dtypes = zip(names, list(X.dtypes), strict=True)
-    candidates = [
-        name
-        for name, dtype in dtypes
-        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
-    ]
-    found = {name: np.asarray(X[name], dtype=object) for name in candidates}
-    return {
-        name: values
-        for name, values in found.items()
-        if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
-    }
+    found = {}
+    for name, dtype in zip(names, list(X.dtypes), strict=True):
+        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype):
+            values = np.asarray(X[name], dtype=object)
+            if is_category(dtype) or any(isinstance(v, str) for v in values):
+                found[name] = values
+    return found
 
 
 def is_category(dtype: Any) -> bool:
@@ -736,15 +731,16 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     if not hasattr(estimator, "distribution"):
         return X
-    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    labels = label_columns(X)
     if reset:
         vars(estimator).pop("levels_", None)
     if not labels or not (reset or hasattr(estimator, "levels_")):
         return X
+    names = list(X.columns)
     if reset:
-        inputs = names_of_inputs(columns)
+        inputs = names_of_inputs(names)
         _refuse_numbers(estimator.distribution, X, labels, inputs)
-        input_of = dict(zip(columns, inputs, strict=True))
+        input_of = dict(zip(names, inputs, strict=True))
         estimator.levels_ = {
             input_of[name]: _levels(name, values, X[name].dtype)
             for name, values in labels.items()
@@ -752,10 +748,8 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     else:  # other names are refused before other types, and warned of once
         validate_data(estimator, X, reset=False, skip_check_array=True)
         inputs = input_names(estimator)
-    levels = [estimator.levels_.get(name, ()) for name in inputs]
-    if not reset:
-        columns = list(getattr(estimator, "feature_names_in_", range(len(columns))))
-    return codes_by_level(X, levels, columns)
+        names = list(getattr(estimator, "feature_names_in_", range(len(names))))
+    return codes_by_level(X, [estimator.levels_.get(n, ()) for n in inputs], names)
 
 
 def codes_by_level(X: Any, levels: Sequence[Sequence[Any]], names: Any = None) -> Any:
