@@ -357,33 +357,75 @@ class Asked:
         wanted = known_names(self.inputs, known, "inputs", noun)
         return list(dict.fromkeys([*wanted, *self.columns_with_roles(known)]))
 
-    def table(
-        self, data: Data, columns: Columns, used: BoolArray, notes: Sequence[str]
-    ) -> Table:
-        """Return runs with their labels, those of columns too."""
-        labels = {
-            role: columns[v] if isinstance(v, str) else v
-            for role, v in self.roles.items()
-        }
-        counted = replicate_columns(self.replicate, columns)
-        if counted:  # one label, such as a seed, of the columns that count repeats
-            rows = zip(*(columns[name].tolist() for name in counted), strict=True)
-            labels["replicate"] = np.array([repr(row) for row in rows])
-        setting = True if counted else self.replicate
-        return Table(data, labels, used, setting, tuple(notes))
 
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Runs as they stand in their source."""
-
-    data: Data
-    labels: dict[str, Any]  # of all rows of the source
-    used: BoolArray  # shape: (n_rows,), rows of the source that are runs
-    setting: Any = None  # True: equal inputs; or labels, of all rows
-    notes: tuple[str, ...] = ()
-    sampler: str = ""  # one that chose settings by earlier results
-    is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
+def runs_of(
+    asked: Asked,
+    data: Data,
+    columns: Columns,  # all rows of the source
+    used: BoolArray,  # shape: (n_rows,), rows of the source that are runs
+    notes: Sequence[str],
+    *,
+    setting: Any = None,  # of all rows, where it is not asked for
+    sampler: str = "",  # one that chose settings by earlier results
+    is_shuffled: bool = False,  # whether the order of the rows is known to mean nothing
+) -> Runs:
+    """Return runs with what may be exchanged with what."""
+    given = {
+        role: columns[label] if isinstance(label, str) else label
+        for role, label in asked.roles.items()
+    }
+    order: Any = given.pop("order", None)
+    counted = replicate_columns(asked.replicate, columns)
+    if counted:  # one label, such as a seed, of the columns that count repeats
+        rows = zip(*(columns[name].tolist() for name in counted), strict=True)
+        given["replicate"] = np.array([repr(row) for row in rows])
+    labels = {role: numbered(role, label, used) for role, label in given.items()}
+    blocks, same, repeat = map(labels.get, ("blocks", "groups", "replicate"))
+    if blocks is not None and blocks.max() + 1 == len(blocks):
+        raise ValueError(
+            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
+            "labels that several runs share: runs are compared within blocks."
+        )
+    if same is not None and not same.any():
+        raise ValueError(
+            f"groups has one label for all {len(same)} runs; expected several "
+            "groups, which are compared. Leave groups= out if runs are independent."
+        )
+    refuse_extremes(data.X, "X", varying=True)
+    refuse_extremes(data.y, "y", varying=True)
+    if counted:
+        setting = equal_inputs(data)
+    elif asked.replicate is not None or setting is not None:
+        own = setting if asked.replicate is None else asked.replicate
+        setting = numbered("replicate", own, used)
+        refuse_other_inputs(data.X, setting)
+    if order is not None:
+        order = positions(order, used)
+    elif asked.order is False or is_shuffled:
+        order = False
+    told = list(notes)
+    if same is not None:
+        first = first_of(same)
+        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
+            told.append(
+                "the inputs are the same in all runs of each group, as in repeats of a "
+                "setting: for these give replicate= in place of groups="
+            )
+    counter, is_told = "", setting is not None or same is not None
+    place = None if is_told else find_counter(data.X, data.names)
+    # Of two factors each counts the levels of the other.
+    if place is not None and (
+        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
+    ):
+        counter, repeat = data.names[place], numbers_of(data.X[:, place])
+        data = data.without([counter])
+    known = {"replicate": setting, "groups": same, "blocks": blocks}
+    design = Design.of(data.X, order=order, counter=counter, **known)
+    design = replace(design, adaptive=bool(sampler), repeat=repeat)
+    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
+    if sampler:
+        cautions.append(Caution("adaptive", {"sampler": sampler}))
+    return Runs(data, np.flatnonzero(used), design, tuple(cautions))
 
 
 def replicate_columns(given: Any, known: Collection[str]) -> list[str]:
@@ -400,15 +442,9 @@ def replicate_columns(given: Any, known: Collection[str]) -> list[str]:
     return known_names(names, known, "replicate", "column of data")
 
 
-def setting_of(table: Table) -> IndexArray | None:
+def equal_inputs(data: Data) -> IndexArray:
     """Return the setting of each run, where repeats were declared."""
-    X, names = table.data.X, table.data.names
-    if table.setting is None:
-        return None
-    if table.setting is not True:
-        found = numbered("replicate", table.setting, table.used)
-        refuse_other_inputs(X, found)
-        return found
+    X, names = data.X, data.names
     rows, setting = np.unique(X, axis=0, return_inverse=True)
     if len(rows) < len(X):
         return np.asarray(setting.reshape(-1))
@@ -490,21 +526,6 @@ def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
             "labels of one kind."
         )
     return found
-
-
-def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
-    """Refuse blocks of one run each, and one group: these leave nothing to exchange."""
-    blocks, groups = labels.get("blocks"), labels.get("groups")
-    if blocks is not None and blocks.max() + 1 == len(blocks):
-        raise ValueError(
-            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
-            "labels that several runs share: runs are compared within blocks."
-        )
-    if groups is not None and not groups.any():
-        raise ValueError(
-            f"groups has one label for all {len(groups)} runs; expected several "
-            "groups, which are compared. Leave groups= out if runs are independent."
-        )
 
 
 def positions(given: Any, used: BoolArray) -> FloatArray:
@@ -650,7 +671,7 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.int64) if whole else numbers
 
 
-def read_table_of(data: Any, asked: Asked) -> Table:
+def read_table_of(data: Any, asked: Asked) -> Runs:
     every = table_of(data)
     with_roles = asked.columns_with_roles(every)
     steps, outputs, widths = _outputs_of(every, with_roles, asked)
@@ -683,7 +704,7 @@ def read_table_of(data: Any, asked: Asked) -> Table:
     found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
     read = read_outputs(found.y, "explain", steps=steps, outputs=widths, may_fail=True)
     read_data = Data.of(found, read, data if is_table(data) else None)
-    return asked.table(read_data, every, found.used, [*notes, *found.notes])
+    return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 
 
 def _outputs_of(
@@ -739,7 +760,7 @@ def _no_outputs(
 # X and y
 
 
-def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
+def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
     _refuse_no_arrays(X, y)
     refuse_other_rows(X=X, y=y)
     refuse_swapped(None, X, y)
@@ -771,7 +792,8 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
         orders=given.orders,
     )
     like = X if is_table(X) and hasattr(X, "columns") else None
-    return asked.table(Data.of(found, read, like), given, found.used, found.notes)
+    data = Data.of(found, read, like)
+    return runs_of(asked, data, given, found.used, found.notes)
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
@@ -878,45 +900,26 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     if y is None and hasattr(data, "step_names"):
         data, y, asked = _of_policies(data, asked)
     if y is not None:
-        table = read_arrays(data, y, asked.in_logarithms())
-    else:
-        table = _read_without_y(data, asked)
-    told = list(table.notes)
-    given = {role: v for role, v in table.labels.items() if role != "order"}
-    labels = {role: numbered(role, v, table.used) for role, v in given.items()}
-    _refuse_idle(labels)
-    refuse_extremes(table.data.X, "X", varying=True)
-    refuse_extremes(table.data.y, "y", varying=True)
-    setting = setting_of(table)
-    order: Any = table.labels.get("order")
-    if order is not None:
-        order = positions(order, table.used)
-    elif asked.order is False or table.is_shuffled:
-        order = False
-    data, same = table.data, labels.get("groups")
-    if same is not None:
-        first = first_of(same)
-        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
-            told.append(
-                "the inputs are the same in all runs of each group, as in repeats of a "
-                "setting: for these give replicate= in place of groups="
-            )
-    counter, repeat = "", labels.get("replicate")
-    is_told = setting is not None or same is not None
-    place = None if is_told else find_counter(data.X, data.names)
-    # Of two factors each counts the levels of the other.
-    if place is not None and (
-        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
-    ):
-        counter, repeat = data.names[place], numbers_of(data.X[:, place])
-        data = data.without([counter])
-    given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
-    design = Design.of(data.X, order=order, counter=counter, **given)
-    design = replace(design, adaptive=bool(table.sampler), repeat=repeat)
-    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
-    if table.sampler:
-        cautions.append(Caution("adaptive", {"sampler": table.sampler}))
-    return Runs(data, np.flatnonzero(table.used), design, tuple(cautions))
+        return read_arrays(data, y, asked.in_logarithms())
+    if isinstance(data, Ensemble):
+        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
+        return _of_ensemble(data, asked)
+    if hasattr(data, "trials") and not hasattr(data, "columns"):
+        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
+        known = list(dict.fromkeys(name for t in data.trials for name in t.params))
+        wanted = asked.parameters(known, "parameter of the study")
+        sampler = type(getattr(data, "sampler", None)).__name__
+        sampler = "" if sampler in (*NOT_ADAPTIVE, "NoneType") else sampler
+        return _of_ensemble(from_study(data, wanted), asked, sampler)
+    results = opened(getattr(data, "cv_results_", data))
+    names = names_of(results)
+    known = [n.removeprefix("param_") for n in names if n.startswith("param_")]
+    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in names)):
+        wanted = asked.parameters(known, "parameter of the search")
+        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
+        some = {n: results[n] for n in names if n not in left_out}
+        return _of_ensemble(from_cv_results(some, log=asked.log), asked)
+    return read_table_of(data, asked.in_logarithms())
 
 
 def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
@@ -933,30 +936,6 @@ def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
     return data.X, data.y, found
 
 
-def _read_without_y(data: Any, asked: Asked) -> Table:
-    """Read an ensemble, a study, a search or a table."""
-    if isinstance(data, Ensemble):
-        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
-        return _of_ensemble(data, asked)
-    if hasattr(data, "trials") and not hasattr(data, "columns"):
-        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
-        known = list(dict.fromkeys(name for t in data.trials for name in t.params))
-        wanted = asked.parameters(known, "parameter of the study")
-        table = _of_ensemble(from_study(data, wanted), asked)
-        sampler = type(getattr(data, "sampler", None)).__name__
-        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
-        return replace(table, sampler=sampler) if is_adaptive else table
-    results = opened(getattr(data, "cv_results_", data))
-    names = names_of(results)
-    known = [n.removeprefix("param_") for n in names if n.startswith("param_")]
-    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in names)):
-        wanted = asked.parameters(known, "parameter of the search")
-        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
-        some = {n: results[n] for n in names if n not in left_out}
-        return _of_ensemble(from_cv_results(some, log=asked.log), asked)
-    return read_table_of(data, asked.in_logarithms())
-
-
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
     if asked.log:
         raise ValueError(
@@ -965,7 +944,7 @@ def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
         )
 
 
-def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
+def _of_ensemble(ensemble: Ensemble, asked: Asked, sampler: str = "") -> Runs:
     inputs, outputs = Columns(opened(ensemble.X)), opened(ensemble.y)
     names = list(inputs)
     with_roles = asked.columns_with_roles(names)
@@ -990,6 +969,13 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    table = asked.table(data.without(left_out), inputs, used, ensemble.notes)
-    setting = ensemble.setting if asked.replicate is None else table.setting
-    return replace(table, setting=setting, is_shuffled=ensemble.order is False)
+    return runs_of(
+        asked,
+        data.without(left_out),
+        inputs,
+        used,
+        ensemble.notes,
+        setting=ensemble.setting,
+        sampler=sampler,
+        is_shuffled=ensemble.order is False,
+    )
