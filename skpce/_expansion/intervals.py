@@ -193,7 +193,7 @@ def sobol_interval(
     ``"posterior"`` draws the parameters of the prior, from Laplace's approximation,
     then the coefficients. The squares of a draw are too large by the variance of the
     coefficients, which is taken off. The distances of quantiles from the median, as
-    angles whose squared sines are the shares, are taken 1.3 times. An input, or its
+    angles whose squared sines are the shares, are taken 1.2 times. An input, or its
     effect alone, without which the log evidence falls by less than 2 may have none.
 
     A distribution that was learned, such as ``distribution="normal"``, is an estimate;

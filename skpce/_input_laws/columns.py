@@ -88,10 +88,10 @@ def warn_of_narrow(
             continue
         data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
         text = law.outside_in_words(column, data)
-        if not text and not isinstance(law, CategoricalLaw):
-            stated, (lower, upper) = law.to_scipy(), np.quantile(column, [0.25, 0.75])
-            has_tails = stated is not None  # a discrete one is asked for its support
-            if has_tails and min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
+        stated = law.to_scipy()  # None of values that are counted or listed
+        if not text and stated is not None:
+            lower, upper = np.quantile(column, [0.25, 0.75])
+            if min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
                 text = (
                     f"A quarter of the values of {data} lie where the distribution "
                     f"that was given, {law.describe()}, has less than "

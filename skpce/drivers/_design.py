@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -15,9 +15,9 @@ from scipy.special import gammaln
 
 from .._checks import BoolArray, FloatArray, IndexArray
 
-#: Names of columns that count repeats of a setting.
-COUNTERS = re.compile(
-    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)s?$"
+# Names of columns that count repeats of a setting; "folds" is how many there are.
+_COUNTERS = re.compile(
+    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)$"
 )
 
 # Share of the rows that have others with equal settings of all other inputs, from which
@@ -468,26 +468,24 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
 def find_counter(
     X: FloatArray,  # shape: (n_rows, n_inputs)
     names: Sequence[str],
+    levels: Mapping[str, Sequence[Any]],  # of labels
 ) -> int | None:
     """Return the input that only counts repeats of the settings of the others.
 
-    Without it, settings repeat, and each of them has another of its values in every
-    repeat. One whose name says what it is, or beside settings that differ in all inputs
-    at once: in a factorial design each factor looks like a counter of the others.
+    Its name says so, and labels are numbered. Without it settings repeat, and each of
+    them has another of its values in every repeat.
     """
     n_rows, n_inputs = X.shape
-    for column in range(n_inputs if n_inputs > 1 else 0):
-        rest = np.delete(X, column, axis=1)
-        setting = numbers_of(rest)
-        n_settings = int(setting.max()) + 1
-        if not 1 < n_settings <= n_rows // 2:
+    for column, name in enumerate(names if n_inputs > 1 else ()):
+        numbered = all(re.search(r"\d", str(label)) for label in levels.get(name, ()))
+        if not (numbered and _COUNTERS.search(name.lower())):
             continue
-        pairs = np.unique(np.column_stack([setting, numbers_of(X[:, column])]), axis=0)
-        if len(pairs) < n_rows or (X[:, column] != np.round(X[:, column])).any():
+        setting = numbers_of(np.delete(X, column, axis=1))
+        if not 1 < setting.max() + 1 <= n_rows // 2:
             continue
-        levels = [len(np.unique(values)) for values in rest.T]
-        alone = min(levels) > 0.5 * n_settings and n_settings > 2 and len(levels) > 1
-        if COUNTERS.search(str(names[column]).lower()) or alone:
+        values = X[:, column]
+        pairs = np.unique(np.column_stack([setting, numbers_of(values)]), axis=0)
+        if len(pairs) == n_rows and (values == np.round(values)).all():
             return column
     return None
 

@@ -120,11 +120,15 @@ def find_drivers(
                 tested[output][k] = replace(tested[output][k], scope="tried")
     alike = _alike(seen.parts, drives, told_apart)
     of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
-    untold = ~told_apart
+    untold = ~told_apart  # of which nothing is said not to matter
     untold[:, of_blocks] = True
     shares.unknown(of_blocks)
     for output, i, j in alike:
         untold[output, [i, j]] = True
+    for output, row_of in enumerate(tested):
+        for row, one in enumerate(row_of):
+            untold[output, row] |= bool(one.why_not)
+            untold[output] |= [bool(set(one.tied_to) & set(own)) for own in members]
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     shares.not_shown(~drives)

@@ -65,7 +65,7 @@ from ..ensembles._table import (
     states_among,
 )
 from ._cautions import Caution, said
-from ._design import COUNTERS, Design, find_counter, first_of, numbers_of
+from ._design import Design, find_counter, first_of, numbers_of
 
 # Columns that are inputs, or outputs, where nobody has said
 
@@ -411,12 +411,10 @@ def runs_of(
                 "the inputs are the same in all runs of each group, as in repeats of a "
                 "setting: for these give replicate= in place of groups="
             )
-    counter, is_told = "", setting is not None or same is not None
-    place = None if is_told else find_counter(data.X, data.names)
-    # Of two factors each counts the levels of the other.
-    if place is not None and (
-        len(data.names) > 2 or COUNTERS.search(data.names[place].lower())
-    ):
+    counter = ""
+    is_told = setting is not None or same is not None or asked.inputs is not None
+    place = None if is_told else find_counter(data.X, data.names, data.levels)
+    if place is not None:
         counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
     known = {"replicate": setting, "groups": same, "blocks": blocks}

@@ -223,6 +223,16 @@ def test_a_distribution_narrower_than_the_data_is_warned_of_once(model):
     assert file == __file__
 
 
+def test_a_stated_distribution_far_from_most_of_the_data_is_warned_of():
+    X = np.random.default_rng(0).normal(50, 10, (40, 1))
+    wide = ridge_pce(1, distribution=stats.norm(40, 5))
+    assert warned(lambda: wide.fit(X, X[:, 0])) == []
+    standard = ridge_pce(1, distribution=stats.norm())
+    ((message, _),) = warned(lambda: standard.fit(X, X[:, 0]))
+    assert message.startswith("A quarter of the values of x0 (")
+    assert "normal (mean 0, sd 1), has less than 1e-06 of its probability" in message
+
+
 def test_one_warning_names_three_of_many_inputs():
     X = np.random.default_rng(0).uniform(0, 2, (40, 5))
     model = ridge_pce(1, distribution=(0, 1))

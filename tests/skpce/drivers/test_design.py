@@ -185,17 +185,21 @@ def test_members_of_one_time_do_not_remember_one_another():
     assert memory_of(y[:30], order=design.order[:30]) < 4
 
 
-def test_a_column_that_counts_repeats_is_found():
+def test_a_column_that_counts_repeats_is_found_by_its_name():
     rng = np.random.default_rng(6)
     X = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
     table = np.column_stack([X, np.tile(np.arange(10.0), 6)])
-    assert find_counter(table, ["a", "b", "seed"]) == 2
-    assert find_counter(table, ["a", "b", "c"]) == 2
+    for name in ("seed", "cv_fold", "random_state", "split"):
+        assert find_counter(table, ["a", "b", name], {}) == 2
+    for name in ("n_folds", "num_seeds", "batch_size", "optimizer"):
+        assert find_counter(table, ["a", "b", name], {}) is None
 
 
-def test_factors_of_a_factorial_are_no_counters():
-    assert find_counter(factorial(3, 4), ["a", "b"]) is None
-    assert find_counter(factorial(2, 2, 3), ["a", "b", "c"]) is None
+def test_labels_count_repeats_if_they_are_numbered():
+    table = factorial(6, 3)
+    numbered, named = ["fold_0", "fold_1", "fold_2"], ["random", "scaffold", "time"]
+    assert find_counter(table, ["model", "split"], {"split": numbered}) == 1
+    assert find_counter(table, ["model", "split"], {"split": named}) is None
 
 
 def test_parts_that_add_up_are_a_constraint():
