@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from ._checks import check_target, import_extra, write_file
+from ._checks import check_target, import_extra
 from ._version import __version__
-from .drivers import Answer, explain
+from .drivers import explain
 from .drivers._runs import read_file
 
 _FAILED = 2
@@ -99,7 +99,8 @@ _OPTIONS = (
 )
 
 
-def _parser() -> argparse.ArgumentParser:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Explain a file; 0 if that went well, else one line and exit code 2."""
     parser = _Parser(
         prog="python -m skpce",
         description=_ABOUT,
@@ -110,45 +111,45 @@ def _parser() -> argparse.ArgumentParser:
     for option, value, how, purpose in _OPTIONS:
         parser.add_argument(option, metavar=value, help=purpose, **how)
     parser.add_argument("--version", action="version", version=f"skpce {__version__}")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Explain a file; 0 if that went well, else one line and exit code 2."""
-    given = _parser().parse_args(arguments)
+    given = parser.parse_args(arguments)
     warnings.showwarning = _show_warning
     try:
         _check_targets(given.report, given.plot)
         answer = explain(**_told(given))
-        _write(answer, given.report, given.plot)
+        if given.plot is not None:
+            axes = answer.plot()
+            axes = axes[0] if isinstance(axes, list) else axes
+            axes.figure.savefig(given.plot, dpi=150)
+        if given.report is not None:
+            answer.report(given.report)
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename}")
     except (ValueError, TypeError, ImportError) as error:
         _fail(_as_options(str(error)))
-    return _print(answer)
+    _print(str(answer))
+    return 0
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     sys.stderr.write(f"skpce: warning: {' '.join(str(message).split())}\n")
 
 
-def _print(answer: Answer) -> int:
+def _print(answer: str) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
         sys.stdout.reconfigure(errors="replace")
     try:
-        for line in str(answer).splitlines():
+        for line in answer.splitlines():
             advice = line.startswith(("Note", "Caution"))
             sys.stdout.write(f"{_as_options(line) if advice else line}\n")
         sys.stdout.flush()
     except BrokenPipeError:  # a reader such as head has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _told(given: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of explain."""
     table = read_file(given.file)
-    known = table.columns
+    known = list(table)
     order: Any = given.order
     if order not in (None, *known) and order.lower() in ("none", "false"):
         order = False
@@ -178,13 +179,13 @@ def _names(given: Iterable[str], known: Sequence[str]) -> list[str]:
     return found
 
 
-def _inputs(given: Iterable[str], known: Sequence[str]) -> Any:
-    """Return names of inputs, with distributions if there are any."""
-    names = _names(given, known)
-    if all(name in known or "=" not in name for name in names):
-        return names
-    pairs = ((n, "", None) if n in known else n.rpartition("=") for n in names)
-    return {name or law: law if name else None for name, _, law in pairs}
+def _inputs(given: Iterable[str], known: Sequence[str]) -> dict[str, str | None]:
+    """Return names of inputs, with the distributions of some."""
+    found: dict[str, str | None] = {}
+    for text in _names(given, known):
+        name, _, law = ("", "", text) if text in known else text.rpartition("=")
+        found[name or law] = law if name else None
+    return found
 
 
 def _groups(
@@ -212,26 +213,9 @@ def _check_targets(report: str | None, plot: str | None) -> None:
     if report is not None:
         check_target("--report ", report)
     if plot is not None:
-        plt = import_extra("matplotlib.pyplot", "plot", "--plot")
-        known = plt.figure().canvas.get_supported_filetypes()
-        plt.close("all")
+        canvas = import_extra("matplotlib.backend_bases", "plot", "--plot")
+        known = canvas.FigureCanvasBase.get_supported_filetypes()
         check_target("--plot ", plot, [f".{kind}" for kind in known])
-
-
-def _format_of(path: str) -> str:
-    return os.path.splitext(path)[1].removeprefix(".").lower()
-
-
-def _write(answer: Answer, report: str | None, plot: str | None) -> None:
-    """Write files, each in one piece."""
-    if plot is not None:
-        axes = answer.plot()
-        figure = (axes[0] if isinstance(axes, list) else axes).figure
-        content = io.BytesIO()
-        figure.savefig(content, format=_format_of(plot), dpi=150)
-        write_file(plot, content.getvalue())
-    if report is not None:
-        answer.report(report)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from collections.abc import (
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
+from decimal import Decimal
 from errno import ENOENT
 from functools import cache, cached_property, wraps
 from html import escape
@@ -97,9 +98,18 @@ def floats_with_nan(values: NDArray[Any]) -> FloatArray:
     if values.dtype.kind != "O":
         return values.astype(np.float64)
     entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
-    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
+    if not all(isinstance(v, (Real, np.bool_, Decimal)) for v in entries):
         raise ValueError("some values are no numbers")
     return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
+def as_numbers(values: NDArray[Any]) -> FloatArray | None:
+    """Return a column as floats, of text too that reads so; None for labels."""
+    numbers = numbers_of_text(values)
+    try:
+        return floats_with_nan(values if numbers is None else numbers)
+    except ValueError:
+        return None
 
 
 # As programs write numbers; "007", "0x1f" and "1_000" are labels.
@@ -147,17 +157,14 @@ SMALLEST_SPREAD = 1e-70
 #: The largest integer that is a float.
 LARGEST_INTEGER = int(np.finfo(np.float64).max)
 
+# Kinds of arrays that are no real numbers, and what is expected in their place.
 _KINDS = {
-    "c": "complex numbers (Complex data not supported)",
-    "M": "dates",
-    "m": "durations",
-    "V": "records",
+    "c": ("complex numbers (Complex data not supported)", ""),
+    "M": ("dates", ", such as days since the first"),
+    "m": ("durations", ", such as seconds"),
+    "V": ("records", ""),
 }
-_KINDS |= dict.fromkeys("UST", "text")
-
-# What is expected in their place.
-_IN_PLACE = {"M": ", such as days since the first", "m": ", such as seconds"}
-_IN_PLACE |= dict.fromkeys("UST", "; labels go in a column of a data frame")
+_KINDS |= dict.fromkeys("UST", ("text", "; labels go in a column of a data frame"))
 
 _KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str, bytes), "U"),
@@ -202,13 +209,13 @@ def refuse_no_numbers(value: Any, name: str) -> None:
     for label, kind, described in _types_of(value, name):
         if kind in _KINDS:
             where = "" if label is None else f" in the column {label!r}"
-            instead = _IN_PLACE.get(kind, "")
+            what, instead = _KINDS[kind]
             if name == "y" and kind in "UST":
                 instead = ", such as 1 and 0 for two labels"
             elif where and kind in "UST":
                 instead = ": leave it out, or encode it, as OneHotEncoder does"
             raise ValueError(
-                f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
+                f"{name} holds {what}{where}, values of the type {described}; "
                 f"expected real numbers{instead}."
             )
 
@@ -298,15 +305,8 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     """Refuse numbers whose squares overflow, and columns whose variance underflows."""
     if not values.size:
         return
-    limit = np.float64(LARGEST_NUMBER)
-    lowest = highest = values
-    if varying:  # the ends of each column; NaN where all of it is
-        lowest, highest = np.fmin.reduce(values), np.fmax.reduce(values)
-    if (
-        np.fmin.reduce(lowest, axis=None) < -limit
-        or np.fmax.reduce(highest, axis=None) > limit
-    ):
-        large = np.abs(values) > limit
+    large = np.abs(values) > np.float64(LARGEST_NUMBER)
+    if large.any():
         place = tuple(np.argwhere(large)[0].tolist())
         raise ValueError(
             f"{name} has {float(values[place])!r} in row {place[0]}"
@@ -316,7 +316,7 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         )
     if not varying or values.dtype.kind != "f":  # others differ by 1 or more
         return
-    spread = np.atleast_1d(highest - lowest)
+    spread = np.atleast_1d(np.fmax.reduce(values) - np.fmin.reduce(values))
     faint = (spread > 0) & (spread < SMALLEST_SPREAD)
     if faint.any():
         column = int(np.argmax(faint))
@@ -431,27 +431,19 @@ def is_of_a_fold() -> bool:
     )
 
 
-def _level_of_user() -> int:
-    """Return the level, from one call up, of the first line outside the libraries."""
-    level = 0
-    for frame, _ in walk_stack(sys._getframe(1)):
-        level += 1
-        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
-            break
-    return level
-
-
-def warn_outside_folds(
-    message: str, category: type[Warning], *, stacklevel: int | None = None
-) -> None:
-    """Warn, except in a fold of a cross-validation; of the user's line by default.
+def warn_outside_folds(message: str, category: type[Warning]) -> None:
+    """Warn of the user's line, except in a fold of a cross-validation.
 
     A search of scikit-learn resets the record of what was warned of at every fold, so
     that hundreds of fits would say the same. Its scores measure what the warning is
     about, and the refit on all rows warns once.
     """
     if not is_of_a_fold():
-        level = _level_of_user() if stacklevel is None else stacklevel + 1
+        level = 0
+        for frame, _ in walk_stack(sys._getframe()):
+            level += 1
+            if str(frame.f_globals.get("__name__")).partition(".")[0] not in _OURS:
+                break
         warnings.warn(message, category, stacklevel=level)
 
 
@@ -495,7 +487,7 @@ def at_hand(given: Any) -> Any:
 
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
-    if is_table(given) or not _narwhals_knows(given):
+    if is_table(given) or not _library_of(given):
         return given
     return import_module("narwhals").from_native(given, eager_only=True)
 
@@ -594,10 +586,8 @@ def remember_frames(holder: Any, *given: Any) -> None:
 
 def _library_behind(given: Any) -> str:
     """Return the library of frames of data, or of data that something came from."""
-    if given is None or type(given) is np.ndarray:
-        return ""
     library = _library_of(given)
-    if library in _LIBRARIES or _narwhals_knows(given):
+    if library:
         return library
     last = getattr(given, "_final_estimator", given)
     holders = (last, getattr(last, "expansion_", None))
@@ -607,46 +597,38 @@ def _library_behind(given: Any) -> str:
 
 def _library_for(like: Any, of: Any) -> str:
     """Return the library of a new frame."""
-    given = _library_of(like)
-    if given in _LIBRARIES or _narwhals_knows(like):
-        return given
-    wanted = get_config()["transform_output"]
+    library = _library_of(like)
+    if library:
+        return library
+    wanted = str(get_config()["transform_output"])
     if wanted in _LIBRARIES:
-        return str(wanted)
-    remembered = _library_behind(of)
-    if remembered and _is_installed(remembered):
-        return remembered
-    installed = (name for name in _LIBRARIES if _is_installed(name))
-    return next(installed, "pandas")
+        return wanted
+    possible = (_library_behind(of), *_LIBRARIES)
+    return next(filter(_is_installed, possible), "pandas")
 
 
 def _library_of(given: Any) -> str:
-    """Return the library of a frame or series by the name of its package."""
+    """Return the library of a frame or series of which frames can be made, or ""."""
     if given is None or isinstance(given, (np.ndarray, list, tuple)):
         return ""
     if type(given).__name__ == "LazyFrame":
         raise ValueError(
             "A LazyFrame has no values yet; expected a data frame, as collect() gives."
         )
-    has_columns = hasattr(given, "columns") or hasattr(given, "to_frame")
-    return type(given).__module__.partition(".")[0] if has_columns else ""
-
-
-def _narwhals_knows(given: Any) -> bool:
-    """Say whether narwhals is installed and can make such a frame."""
-    if not _library_of(given) or not _is_installed("narwhals"):
-        return False
-    narwhals = import_module("narwhals")
-    try:
-        narwhals.from_native(given, eager_only=True)
-    except TypeError:
-        return False
-    return True
+    if not hasattr(given, "columns") and not hasattr(given, "to_frame"):
+        return ""
+    library = type(given).__module__.partition(".")[0]
+    if library in _LIBRARIES:
+        return library
+    with suppress(ImportError, TypeError):  # narwhals is not installed, or has no such
+        import_module("narwhals").from_native(given, eager_only=True)
+        return library
+    return ""
 
 
 def _is_installed(name: str) -> bool:
     try:
-        return find_spec(name) is not None
+        return bool(name) and find_spec(name) is not None
     except ValueError:  # it was taken out of sys.modules
         return False
 
@@ -708,18 +690,13 @@ def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
         raise ValueError(
             f"X has several columns of the name {twice!r}; expected different names."
         )
-    dtypes = zip(names, list(X.dtypes), strict=True)
-    candidates = [
-        name
-        for name, dtype in dtypes
-        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype)
-    ]
-    found = {name: np.asarray(X[name], dtype=object) for name in candidates}
-    return {
-        name: values
-        for name, values in found.items()
-        if is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
-    }
+    found = {}
+    for name, dtype in zip(names, list(X.dtypes), strict=True):
+        if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype):
+            values = np.asarray(X[name], dtype=object)
+            if is_category(dtype) or any(isinstance(v, str) for v in values):
+                found[name] = values
+    return found
 
 
 def is_category(dtype: Any) -> bool:
@@ -754,15 +731,16 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     if not hasattr(estimator, "distribution"):
         return X
-    labels, columns = label_columns(X), list(getattr(X, "columns", ()))
+    labels = label_columns(X)
     if reset:
         vars(estimator).pop("levels_", None)
     if not labels or not (reset or hasattr(estimator, "levels_")):
         return X
+    names = list(X.columns)
     if reset:
-        inputs = names_of_inputs(columns)
+        inputs = names_of_inputs(names)
         _refuse_numbers(estimator.distribution, X, labels, inputs)
-        input_of = dict(zip(columns, inputs, strict=True))
+        input_of = dict(zip(names, inputs, strict=True))
         estimator.levels_ = {
             input_of[name]: _levels(name, values, X[name].dtype)
             for name, values in labels.items()
@@ -770,10 +748,8 @@ def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
     else:  # other names are refused before other types, and warned of once
         validate_data(estimator, X, reset=False, skip_check_array=True)
         inputs = input_names(estimator)
-    levels = [estimator.levels_.get(name, ()) for name in inputs]
-    if not reset:
-        columns = list(getattr(estimator, "feature_names_in_", range(len(columns))))
-    return codes_by_level(X, levels, columns)
+        names = list(getattr(estimator, "feature_names_in_", range(len(names))))
+    return codes_by_level(X, [estimator.levels_.get(n, ()) for n in inputs], names)
 
 
 def codes_by_level(X: Any, levels: Sequence[Sequence[Any]], names: Any = None) -> Any:
@@ -797,17 +773,14 @@ def label_codes(X: Any) -> tuple[Any, dict[int, Any]]:
     The labels have the type of their column.
     """
     labels, columns = label_columns(X), list(getattr(X, "columns", ()))
-    coded, label_of = [], {}
-    for place, name in enumerate(columns if labels else ()):
-        column = X[name]
-        if name in labels:
-            values = labels[name]
-            codes = _codes(values, _levels(name, values, column.dtype))
-            _, first, code = np.unique(codes, return_index=True, return_inverse=True)
-            label_of[place] = getattr(column, "array", column)[first]
-            column = code.astype(np.float64)
-        coded.append(column)
-    return (make_frame(columns, coded, like=X) if labels else X), label_of
+    coded, label_of = {name: X[name] for name in columns if labels}, {}
+    for name, values in labels.items():
+        codes = _codes(values, _levels(name, values, X[name].dtype))
+        _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+        entries = getattr(X[name], "array", X[name])
+        label_of[columns.index(name)] = entries[first]
+        coded[name] = code.astype(np.float64)
+    return (make_frame(coded, coded.values(), like=X) if labels else X), label_of
 
 
 def _refuse_numbers(
@@ -1001,31 +974,20 @@ def one_table(y: Any, name: str = "y") -> Any:
         raise ValueError(
             f"{name} is a list of {len(y)} arrays, one per step; {EXPECTED_TABLE}."
         )
-    n_dimensions = getattr(y, "ndim", None)
-    if n_dimensions == 3:
-        return _side_by_side(y, name)
-    if isinstance(n_dimensions, int) and n_dimensions > 3:
+    n_dimensions = getattr(y, "ndim", 0)
+    if n_dimensions > 3:
         raise ValueError(f"{name} has {n_dimensions} dimensions; {EXPECTED_TABLE}.")
-    _refuse_text(y, name)
-    return y
-
-
-def _side_by_side(y: Any, name: str) -> ItemTable:
-    """Return the items of a 3-D array side by side."""
-    refuse_no_numbers(y, name)
-    values = np.asarray(y)
-    n_members, n_items, n_classes = values.shape
-    table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
-    table.columns = [
-        (f"step{item}", str(part))
-        for item in range(n_items)
-        for part in range(n_classes)
-    ]
-    return table
-
-
-def _refuse_text(y: Any, name: str) -> None:
-    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
+    if n_dimensions == 3:
+        refuse_no_numbers(y, name)
+        values = np.asarray(y)
+        n_members, n_items, n_classes = values.shape
+        table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
+        table.columns = [
+            (f"step{item}", str(part))
+            for item in range(n_items)
+            for part in range(n_classes)
+        ]
+        return table
     try:
         values = np.asarray(y).ravel()
     except ValueError:
@@ -1034,12 +996,13 @@ def _refuse_text(y: Any, name: str) -> None:
         ) from None
     entries = values.tolist() if values.dtype.kind in "USO" else []
     text = [entry for entry in entries if isinstance(entry, (str, bytes))]
-    if text:
+    if text:  # often the labels of a classifier
         raise ValueError(
             f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
             "member of the ensemble: probabilities such as the predict_proba of each "
             "member at one or several points, side by side, or scores or losses."
         )
+    return y
 
 
 def refuse_nan(y: Any, name: str = "y") -> None:
@@ -1346,6 +1309,41 @@ def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[
             f"({len(seen)}), got {len(names)}"
         )
     return names
+
+
+def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
+    """Return the given names in place of as many others; None retains these."""
+    if given is None:
+        return names
+    first = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+    expected = f"{len(names)} names, one for each of {first}"
+    new = listed(given, name, expected)
+    if len(new) != len(names):
+        raise ValueError(f"{name}={given!r} must be {expected}.")
+    return [str(entry) for entry in new]
+
+
+def alone(
+    what: str, groups: Mapping[str, Sequence[int]], names: Sequence[str]
+) -> dict[str, list[int]]:
+    """Return the positions of the names in no group; refuse those in several."""
+    taken: dict[int, str] = {}
+    for group, places in groups.items():
+        for place in places:
+            if place in taken:
+                raise ValueError(
+                    f"{what} has {names[place]!r} in {taken[place]!r} and in "
+                    f"{group!r}; expected each input in one group."
+                )
+            taken[place] = group
+    found = {name: [i] for i, name in enumerate(names) if i not in taken}
+    clash = next((name for name in groups if name in found), None)
+    if clash is not None:
+        raise ValueError(
+            f"{what} has the name {clash!r}, which is that of an input outside of the "
+            "group; expected another."
+        )
+    return found
 
 
 def refuse_other_names(

@@ -21,21 +21,12 @@ from ._checks import (
     at_hand,
     check_integer,
     check_real,
-    floats_with_nan,
-    listed,
-    numbers_of_text,
 )
 from ._result import Result
-from .drivers._design import numbers_of
+from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
-from .drivers._runs import (
-    known_names,
-    names_of,
-    numbered,
-    quoted,
-    refuse_twice,
-    table_of,
-)
+from .drivers._runs import numbered, table_of
+from .ensembles._table import as_names, known_names, quoted, read_output, refuse_twice
 
 _LEVEL = 0.05
 
@@ -61,7 +52,10 @@ class _Term:
     name: str
     columns: tuple[str, ...]
     code: IndexArray  # shape: (n_rows,), the level of each row
-    n_levels: int
+
+    @cached_property
+    def n_levels(self) -> int:
+        return int(self.code.max()) + 1
 
     @cached_property
     def levels(self) -> Any:
@@ -95,10 +89,20 @@ class _Table:
     fixed: FloatArray  # shape: (n_rows, n_fixed)
     terms: tuple[_Term, ...]
 
-    @property
+    @cached_property
     def rest(self) -> FloatArray:
         """What the fixed part leaves of y."""
         return self.y - self.fixed @ (self.fixed.T @ self.y)
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """What the fixed part and the effects of all levels leave of y."""
+        ends = np.cumsum([t.n_levels for t in self.terms])
+        effects = np.split(_least_squares(self, self.terms)[1], ends[:-1])
+        left = self.rest
+        for term, own in zip(self.terms, effects, strict=True):
+            left = left - own[term.code]
+        return np.asarray(left - self.fixed @ (self.fixed.T @ left))
 
     def finer(self, place: int) -> list[_Term]:
         """Return the terms of which each level lies in one level of this one."""
@@ -108,10 +112,8 @@ class _Table:
     def means_of(self, cells: _Term) -> _Table:
         """Return the means of cells, with the terms that are constant in each."""
         terms = [t for t in self.terms if t is not cells and cells.determines(t)]
-        first = np.zeros(cells.n_levels, dtype=np.int64)
-        first[cells.code[::-1]] = np.arange(len(self.y))[::-1]
-        counts = cells.counts
-        own = tuple(_Term(t.name, t.columns, t.code[first], t.n_levels) for t in terms)
+        first, counts = first_of(cells.code), cells.counts
+        own = tuple(replace(t, code=t.code[first]) for t in terms)
         means = cells.summed(self.fixed) / counts[:, np.newaxis]
         return _Table(cells.summed(self.y) / counts, _orthonormal(means), own)
 
@@ -689,21 +691,10 @@ def _free_of_residual(table: _Table, free: int) -> float:
     excess kurtosis of the errors (Box, 1953), here that of the residuals over the
     square of their share :math:`\nu / n`, where it is above 0.
     """
-    left = _left(table)
-    n_rows = len(left)
+    left, n_rows = table.left, len(table.y)
     fourth = n_rows * float(np.sum(left**4)) / float(left @ left) ** 2
     excess = max(fourth - 3.0, 0.0) * (n_rows / free) ** 2
     return 1.0 / (1.0 / free + excess / (2.0 * n_rows))
-
-
-def _left(table: _Table) -> FloatArray:  # shape: (n_rows,)
-    """Return what the fixed part and the effects of all levels leave."""
-    ends = np.cumsum([t.n_levels for t in table.terms])
-    effects = np.split(_least_squares(table, table.terms)[1], ends[:-1])
-    left = table.rest
-    for term, own in zip(table.terms, effects, strict=True):
-        left = left - own[term.code]
-    return np.asarray(left - table.fixed @ (table.fixed.T @ left))
 
 
 def _notes(
@@ -743,7 +734,7 @@ def _unnamed(table: _Table) -> Iterator[str]:
     ]
     if not pairs or n_rows > _MOST_ASKED:
         return
-    left, rank = _left(table), _rank(table, table.terms)
+    left, rank = table.left, _rank(table, table.terms)
     for one, other in pairs:
         code = numbers_of(np.column_stack([one.code, other.code]))
         count = np.bincount(code)
@@ -774,35 +765,22 @@ def _read(
     which the levels of terms are.
     """
     runs = table_of(at_hand(data))
-    known = names_of(runs)
-    random_names, fixed_names = (
-        [given] if isinstance(given, str) else listed(given, role, "a list of columns")
-        for given, role in ((random, "random"), (fixed, "fixed"))
-    )
-    if not random_names:
-        raise ValueError(
-            "random is empty; expected the columns of the random factors, such as "
-            "['item', 'prompt']."
-        )
-    parts = {n: [n] if n in known else str(n).split(":") for n in random_names}
-    columns = list(dict.fromkeys(c for own in parts.values() for c in own))
-    known_names([score], known, "score", "column of table")
-    known_names(columns, known, "random", "column of table")
+    noun = "column of table"
+    random_names = as_names(random, "random")
     refuse_twice(random_names, "random")
-    for name in fixed_names:
-        known_names([name], known, "fixed", "column of table")
+    parts = {n: [n] if n in runs else n.split(":") for n in random_names}
+    columns = list(dict.fromkeys(c for own in parts.values() for c in own))
+    known_names([score], runs, "score", noun)
+    known_names(columns, runs, "random", noun)
+    is_none = isinstance(fixed, (list, tuple)) and not fixed
+    fixed_names = [] if is_none else known_names(fixed, runs, "fixed", noun)
     both = next((n for n in (score, *fixed_names) if n in random_names), None)
     if both is not None:
         raise ValueError(
             f"{both!r} is a random factor, and the score or a fixed factor too; "
             "expected one role."
         )
-    y = _scores(runs[score], score)
-    if np.isinf(y).any():
-        raise ValueError(
-            f"The score {score!r} is infinite in {int(np.isinf(y).sum())} of {len(y)} "
-            "rows; expected finite numbers, NaN where there is none."
-        )
+    y = read_output(score, runs[score])
     used = ~np.isnan(y)
     codes = {
         name: numbered(name, runs[name], used)
@@ -849,26 +827,12 @@ def _read(
     return replace(table, y=table.rest), mean, order, factors
 
 
-def _scores(column: Any, name: str) -> FloatArray:
-    values = np.asarray(column)
-    numbers = numbers_of_text(values)
-    try:
-        return floats_with_nan(values if numbers is None else numbers)
-    except ValueError:
-        odd = next(v for v in values.tolist() if not isinstance(v, (int, float)))
-        raise ValueError(
-            f"The score {name!r} has the entry {odd!r}; expected numbers, such as 1 "
-            "for a right answer and 0 for a wrong one."
-        ) from None
-
-
 def _term(name: str, columns: Sequence[str], codes: Mapping[str, IndexArray]) -> _Term:
     code = codes[columns[0]]
     if len(columns) > 1:
         code = numbers_of(np.column_stack([codes[column] for column in columns]))
-    n_levels = int(code.max()) + 1
-    if n_levels < 2:
+    if not code.any():
         raise ValueError(
             f"The random factor {name!r} has one level; expected two or more."
         )
-    return _Term(str(name), tuple(columns), code, n_levels)
+    return _Term(name, tuple(columns), code)

@@ -363,14 +363,13 @@ class MoreTermsThanRowsWarning(UserWarning):
 
 
 def warn_of_terms(chooses_terms: bool, n_terms: int, n_rows: int) -> None:
-    """Warn of more terms than rows, from two calls up, unless terms are chosen."""
+    """Warn of more terms than rows, unless terms are chosen."""
     if n_terms > n_rows and not chooses_terms:
         warn_outside_folds(
             f"The basis has {n_terms} terms for {n_rows} rows, so that the penalty "
             "decides most coefficients. Lower the degree, or choose few terms with "
             "solver='subspace_pursuit'.",
             MoreTermsThanRowsWarning,
-            stacklevel=3,
         )
 
 

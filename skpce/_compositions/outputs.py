@@ -411,5 +411,4 @@ def warn_of_zeros(
         "(zero_replacement=, of a surrogate log_ratio=LogRatioTransformer("
         "zero_replacement=...)), or leave these members out.",
         ZeroReplacedWarning,
-        stacklevel=3,
     )

@@ -469,7 +469,6 @@ def _judge_closure(
             f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
             f"by their sum.{only if width == 1 else ''}",
             ClosureWarning,
-            stacklevel=4,
         )
 
 

@@ -51,9 +51,9 @@ from .._checks import (
     numbered_names,
     refuse_extremes,
     refuse_other_names,
+    renamed,
 )
 from .._input_laws.families import InputLaw
-from ..inspection._reading import renamed
 
 # Tails outside the interval of the table.
 _TAIL = 0.05

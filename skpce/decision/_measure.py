@@ -20,10 +20,10 @@ from .._checks import (
     check_option,
     fail,
     refuse_extremes,
+    renamed,
 )
 from .._input_laws.families import NormalLaw
 from .._result import Result
-from ..inspection._reading import renamed
 from ._belief import InputBelief, as_function, evaluated, read_noise
 from ._value.envelope import value_of_input
 

@@ -16,15 +16,18 @@ from .._checks import (
     FloatArray,
     OutputGroups,
     Steps,
+    alone,
     check_real,
     html_table,
     listed,
     one_thread_for,
+    renamed,
 )
 from .._compositions.outputs import Outputs, warn_of_zeros
 from .._input_laws.columns import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
+from ..ensembles._table import known_names
 from ._cautions import WORDS, Caution, cautions_in_words, said, tie_of, without_doubles
 from ._cautions import listed as listed_in_words
 from ._design import Design
@@ -38,7 +41,7 @@ from ._findings import (
     percent_in_words,
     rest_of,
 )
-from ._runs import Asked, known_names, read_runs
+from ._runs import Asked, read_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -165,12 +168,7 @@ framed, printed
             For another number of names.
         """
         old = self.input_names
-        new = tuple(map(str, names))
-        if len(new) != len(old):
-            raise ValueError(
-                f"names has {len(new)} names; expected {len(old)}, one for each of "
-                f"{', '.join(old[:5])}{', ...' if len(old) > 5 else ''}."
-            )
+        new = tuple(renamed("names", names, list(old)))
         if new == old:
             return self
         mine = len(self.cautions) - len(self.findings.cautions)
@@ -722,28 +720,13 @@ def _rows(
             "together must be a dict of names of groups to inputs. Got "
             f"{together!r} instead."
         )
-    groups: dict[str, tuple[int, ...]] = {}
-    used: dict[str, str] = {}
+    groups = {}
     for name, given in (together or {}).items():
         what = f"together[{str(name)!r}]"
         inputs = known_names(given, known, what, "input that varies")
-        twice = next((one for one in inputs if one in used), None)
-        if twice is not None:
-            raise ValueError(
-                f"together has {twice!r} in {used[twice]!r} and in {str(name)!r}; "
-                "expected each input in one group."
-            )
-        used |= dict.fromkeys(inputs, str(name))
-        groups[str(name)] = tuple(sorted(known.index(one) for one in inputs))
-    singles = {name: (i,) for i, name in enumerate(known) if name not in used}
-    clash = next((name for name in groups if name in singles), None)
-    if clash is not None:
-        raise ValueError(
-            f"together has the name {clash!r}, which is that of an input outside of "
-            "the group; expected another."
-        )
-    rows = singles | groups
-    return list(rows.values()), list(rows)
+        groups[str(name)] = sorted(known.index(one) for one in inputs)
+    rows = alone("together", groups, known) | groups
+    return [tuple(places) for places in rows.values()], list(rows)
 
 
 # Words

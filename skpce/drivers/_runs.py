@@ -11,7 +11,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -26,7 +26,9 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     Steps,
+    as_numbers,
     at_hand,
+    check_rows,
     is_missing,
     is_table,
     make_frame,
@@ -49,73 +51,21 @@ from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
 from ..ensembles._table import (
     LIKE_A_NUMBER,
+    MOST_SHOWN,
     Columns,
     Ensemble,
-    ReadInputs,
+    ReadRuns,
     as_names,
-    columns_of,
-    entries_of_dicts,
-    input_columns,
-    perhaps,
-    read_columns,
-    say_left_out,
+    known_names,
+    names_in_log,
+    names_of,
+    quoted,
+    read_table,
+    refuse_twice,
     states_among,
-    with_failed,
 )
 from ._cautions import Caution, said
 from ._design import Design, find_counter, first_of, numbers_of
-
-# Names of columns
-
-
-MOST_SHOWN = 12  # names of columns in a message
-
-
-def names_of(table: Any) -> list[Any]:
-    if isinstance(table, Mapping):
-        return list(table)
-    return list(getattr(table, "columns", ()))
-
-
-def known_names(
-    given: Any, known: Sequence[Any], what: str, noun: str, shown: Any = None
-) -> list[str]:
-    """Return names that were asked for, all of which are known."""
-    names = [str(name) for name in as_names(given, what)]
-    texts = set(map(str, known))
-    for name in names:
-        if name not in texts:
-            raise ValueError(
-                f"{what} has {name!r}, which is no {noun}{perhaps(name, texts)}; "
-                f"expected one of {quoted(known if shown is None else shown)}."
-            )
-    refuse_twice(names, what)
-    return names
-
-
-def refuse_twice(names: Sequence[Any], what: str) -> None:
-    shown = [str(name) for name in names]
-    twice = next((name for name in shown if shown.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(
-            f"{what} has {shown.count(twice)} columns {twice!r}; expected names that "
-            "differ."
-        )
-
-
-def quoted(names: Sequence[Any]) -> str:
-    shown = ", ".join(map(repr, names[:MOST_SHOWN]))
-    return shown + (f", ... ({len(names)} in all)" if len(names) > MOST_SHOWN else "")
-
-
-def _beginning(names: Sequence[Any]) -> str:
-    shown = [*map(str, names[:MOST_SHOWN])]
-    return ", ".join(shown if len(names) <= MOST_SHOWN else [*shown, "..."])
-
-
-def is_categorical(law: Any) -> bool:
-    return isinstance(law, str) and law == "categorical"
-
 
 # Columns that are inputs, or outputs, where nobody has said
 
@@ -149,30 +99,30 @@ _DATE = re.compile(
 
 
 def inputs_of(
-    columns: Mapping[Any, NDArray[Any]],  # that have no other role
-) -> tuple[list[Any], list[str]]:
+    columns: Mapping[str, NDArray[Any]],  # that have no other role
+) -> tuple[list[str], list[str]]:
     """Return the columns that are taken as inputs, and notes about the others."""
     known = [
         name
         for name, values in columns.items()
-        if _PARAMETERS.match(str(name)) and not _numbers_the_runs(name, values)
+        if _PARAMETERS.match(name) and not _numbers_the_runs(name, values)
     ]
     if known:
-        left = [str(name) for name in columns if name not in known]
+        left = [name for name in columns if name not in known]
         why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
         notes = [f"The inputs are the columns of parameters; {why_not}"]
         return known, notes if left else []
     why = {name: _why_no_input(name, values) for name, values in columns.items()}
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
-        names = [str(name) for name, own in why.items() if own == reason]
+        names = [name for name, own in why.items() if own == reason]
         notes.append(
             f"{_said(names, *reason)}, and {_no_input(names)} {_unless(names)}"
         )
     return [name for name, reason in why.items() if reason is None], notes
 
 
-def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
+def _why_no_input(name: str, values: NDArray[Any]) -> tuple[str, str] | None:
     """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
@@ -192,15 +142,15 @@ def _why_no_input(name: Any, values: NDArray[Any]) -> tuple[str, str] | None:
         return ("names the runs", "name the runs") if is_name else None
     if _numbers_the_runs(name, values):
         return "numbers the runs", "number the runs"
-    if distinct > _DISTINCT_NUMBERS and _RESULTS.search(str(name)):
+    if distinct > _DISTINCT_NUMBERS and _RESULTS.search(name):
         return "looks like a result", "look like results"
     return None
 
 
-def _numbers_the_runs(name: Any, values: NDArray[Any]) -> bool:
+def _numbers_the_runs(name: str, values: NDArray[Any]) -> bool:
     """Return whether a column, by its name, has a number of its own for each run."""
     numbers = _numbers(values)
-    if numbers is None or _NUMBERS.search(str(name)) is None:
+    if numbers is None or _NUMBERS.search(name) is None:
         return False
     known = np.unique(numbers[~np.isnan(numbers)])
     return len(known) == len(values) and bool((known == known.round()).all())
@@ -212,18 +162,9 @@ def _is_date(entry: Any) -> bool:
     return isinstance(entry, date)
 
 
-def _numbers(values: NDArray[Any]) -> NDArray[Any] | None:
-    """Return a column as numbers; None where it holds labels."""
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    if values.dtype.kind == "c":  # refused as an input
-        return values.real
-    read = numbers_of_text(values)
-    entries = values if read is None else read
-    try:
-        return np.array([np.nan if is_missing(v) else v for v in entries], dtype=float)
-    except (TypeError, ValueError):
-        return None
+def _numbers(values: NDArray[Any]) -> FloatArray | None:
+    """Return a column as numbers, also those that are refused as inputs, or None."""
+    return as_numbers(values.real if values.dtype.kind == "c" else values)
 
 
 def _said(names: Sequence[str], one: str, several: str) -> str:
@@ -250,7 +191,7 @@ class Data:
     X : ndarray of shape (n_runs, n_inputs)
         Inputs: categories as numbers of their levels, ``logarithms`` to base 10.
     stated : dict of str to distribution
-        Distributions of the inputs by their names; "auto" where none was stated.
+        Distributions of the inputs by their names; "empirical" where none was stated.
     levels : dict of str to tuple
         Labels of each category, in the order of their numbers.
     logarithms : tuple of str
@@ -271,6 +212,12 @@ class Data:
     read: Outputs
     like: Any = None
 
+    @classmethod
+    def of(cls, runs: ReadRuns, read: Outputs, like: Any) -> Data:
+        """Return runs that were read from columns."""
+        logarithms = tuple(runs.logarithms)
+        return cls(runs.X, runs.laws, runs.levels, logarithms, runs.y, read, like)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the inputs."""
@@ -279,24 +226,27 @@ class Data:
     @property
     def is_category(self) -> BoolArray:
         """Which inputs are labels."""
-        return np.array([is_categorical(law) for law in self.stated.values()], bool)
+        return np.array([law == "categorical" for law in self.stated.values()], bool)
 
     @property
     def distribution(self) -> tuple[Any, ...]:
         """Distribution of each input, "auto" where it is chosen."""
         laws = self.stated.values()
-        chosen = [isinstance(law, str) and law == "empirical" for law in laws]
-        return tuple("auto" if c else v for c, v in zip(chosen, laws, strict=True))
+        return tuple("auto" if law == "empirical" else law for law in laws)
 
     def __str__(self) -> str:
-        inputs, outputs = map(_beginning, (self.names, self.read.names))
+        shown = [
+            ", ".join(names[:MOST_SHOWN]) + (", ..." if names[MOST_SHOWN:] else "")
+            for names in (self.names, self.read.names)
+        ]
+        inputs, outputs = shown
         return f"{len(self.X)} runs; inputs: {inputs or 'none'}; outputs: {outputs}."
 
     @property
     def laws(self) -> Any:
         """Distributions of the inputs; None where they are chosen."""
         laws = self.distribution
-        if all(isinstance(v, str) and v in ("auto", "categorical") for v in laws):
+        if all(law in ("auto", "categorical") for law in laws):
             return None
         given = check_distribution("explain", laws, list(self.names))
         return learn_input_laws(given, self.X, np.ones(len(self.X)))
@@ -315,7 +265,7 @@ class Data:
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
         law: Any = self.distribution
-        if all(isinstance(one, str) and one == "auto" for one in law):
+        if all(one == "auto" for one in law):
             law = "auto"
         if self.read.are_compositions:
             assert self.read.geometry is not None
@@ -391,7 +341,7 @@ class Asked:
         given = {"blocks": self.blocks, "groups": self.groups, "order": self.order}
         return {k: v for k, v in given.items() if v is not None and v is not False}
 
-    def columns_with_roles(self, known: Sequence[Any]) -> list[Any]:
+    def columns_with_roles(self, known: Collection[str]) -> list[str]:
         """Return the columns that are named for a role; refuse those that are none."""
         found = replicate_columns(self.replicate, known)
         for role, name in self.roles.items():
@@ -400,74 +350,108 @@ class Asked:
                 found += known_names(name, known, role, noun)
         return found
 
-    def parameters(self, known: Sequence[Any], noun: str) -> list[str] | None:
+    def parameters(self, known: Sequence[str], noun: str) -> list[str] | None:
         """Return the parameters to read: inputs that were asked for, and roles."""
         if self.inputs is None:
             return None
         wanted = known_names(self.inputs, known, "inputs", noun)
         return list(dict.fromkeys([*wanted, *self.columns_with_roles(known)]))
 
-    def table(
-        self, data: Data, columns: Any, used: BoolArray, notes: Sequence[str]
-    ) -> Table:
-        """Return runs with their labels, those of columns too."""
-        labels = {
-            role: np.asarray(columns[v]) if isinstance(v, str) else v
-            for role, v in self.roles.items()
-        }
-        counted = replicate_columns(self.replicate, names_of(columns))
-        if counted:  # one label, such as a seed, of the columns that count repeats
-            rows = zip(
-                *(np.asarray(columns[name]).tolist() for name in counted), strict=True
+
+def runs_of(
+    asked: Asked,
+    data: Data,
+    columns: Columns,  # all rows of the source
+    used: BoolArray,  # shape: (n_rows,), rows of the source that are runs
+    notes: Sequence[str],
+    *,
+    setting: Any = None,  # of all rows, where it is not asked for
+    sampler: str = "",  # one that chose settings by earlier results
+    is_shuffled: bool = False,  # whether the order of the rows is known to mean nothing
+) -> Runs:
+    """Return runs with what may be exchanged with what."""
+    given = {
+        role: columns[label] if isinstance(label, str) else label
+        for role, label in asked.roles.items()
+    }
+    order: Any = given.pop("order", None)
+    counted = replicate_columns(asked.replicate, columns)
+    if counted:  # one label, such as a seed, of the columns that count repeats
+        rows = zip(*(columns[name].tolist() for name in counted), strict=True)
+        given["replicate"] = np.array([repr(row) for row in rows])
+    labels = {role: numbered(role, label, used) for role, label in given.items()}
+    blocks, same, repeat = map(labels.get, ("blocks", "groups", "replicate"))
+    if blocks is not None and blocks.max() + 1 == len(blocks):
+        raise ValueError(
+            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
+            "labels that several runs share: runs are compared within blocks."
+        )
+    if same is not None and not same.any():
+        raise ValueError(
+            f"groups has one label for all {len(same)} runs; expected several "
+            "groups, which are compared. Leave groups= out if runs are independent."
+        )
+    refuse_extremes(data.X, "X", varying=True)
+    refuse_extremes(data.y, "y", varying=True)
+    if counted:
+        setting = equal_inputs(data)
+    elif asked.replicate is not None or setting is not None:
+        own = setting if asked.replicate is None else asked.replicate
+        setting = numbered("replicate", own, used)
+        refuse_other_inputs(data.X, setting)
+    if order is not None:
+        order = positions(order, used)
+    elif asked.order is False or is_shuffled:
+        order = False
+    told = list(notes)
+    if same is not None:
+        first = first_of(same)
+        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
+            told.append(
+                "the inputs are the same in all runs of each group, as in repeats of a "
+                "setting: for these give replicate= in place of groups="
             )
-            labels["replicate"] = np.array([repr(row) for row in rows])
-        setting = True if counted else self.replicate
-        return Table(data, labels, used, setting, tuple(notes))
+    counter = ""
+    is_told = setting is not None or same is not None or asked.inputs is not None
+    place = None if is_told else find_counter(data.X, data.names, data.levels)
+    if place is not None:
+        counter, repeat = data.names[place], numbers_of(data.X[:, place])
+        data = data.without([counter])
+    known = {"replicate": setting, "groups": same, "blocks": blocks}
+    design = Design.of(data.X, order=order, counter=counter, **known)
+    design = replace(design, adaptive=bool(sampler), repeat=repeat)
+    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
+    if sampler:
+        cautions.append(Caution("adaptive", {"sampler": sampler}))
+    return Runs(data, np.flatnonzero(used), design, tuple(cautions))
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Runs as they stand in their source."""
-
-    data: Data
-    labels: dict[str, Any]  # of all rows of the source
-    used: BoolArray  # shape: (n_rows,), rows of the source that are runs
-    setting: Any = None  # True: equal inputs; or labels, of all rows
-    notes: tuple[str, ...] = ()
-    sampler: str = ""  # one that chose settings by earlier results
-    is_shuffled: bool = False  # whether the order of the rows is known to mean nothing
-
-
-def replicate_columns(given: Any, known: Sequence[Any]) -> list[Any]:
+def replicate_columns(given: Any, known: Collection[str]) -> list[str]:
     """Return the columns that count repeats; none where labels are given."""
     if given is None:
         return []
-    if isinstance(given, str):
-        return known_names(given, known, "replicate", "column of data")
     names = np.ravel(np.array(given, dtype=object)).tolist()
-    if not all(isinstance(name, str) for name in names):
+    are_names = isinstance(given, str)
+    if not are_names and known and all(isinstance(name, str) for name in names):
+        # Labels are as many as the runs, and none of them is the name of a column.
+        are_names = any(name in known for name in names) or len(names) < FEWEST_MEMBERS
+    if not are_names:
         return []
-    unknown = [name for name in names if name not in known]
-    if not unknown:
-        return names
-    if known and (len(unknown) < len(names) or len(names) < FEWEST_MEMBERS):
-        return known_names(names, known, "replicate", "column of data")
-    return []
+    return known_names(names, known, "replicate", "column of data")
 
 
-def setting_of(table: Table) -> IndexArray | None:
+def equal_inputs(data: Data) -> IndexArray:
     """Return the setting of each run, where repeats were declared."""
-    X, names = table.data.X, table.data.names
-    if table.setting is None:
-        return None
-    if table.setting is not True:
-        found = numbered("replicate", table.setting, table.used)
-        refuse_other_inputs(X, found)
-        return found
+    X, names = data.X, data.names
     rows, setting = np.unique(X, axis=0, return_inverse=True)
     if len(rows) < len(X):
         return np.asarray(setting.reshape(-1))
-    other = [repr(name) for k, name in enumerate(names) if _hides_repeats(X, k)]
+    other = []
+    for place, name in enumerate(names if len(names) > 1 else ()):
+        rest = np.delete(X, place, axis=1)
+        counts = np.unique(rest, axis=0, return_counts=True)[1]
+        if counts.min() > 1 and len(counts) > 1:
+            other.append(repr(name))
     remedy = "Where each run is a setting of its own, leave replicate= out."
     if other:
         remedy += (
@@ -478,15 +462,6 @@ def setting_of(table: Table) -> IndexArray | None:
         f"No two of {len(X)} runs have equal inputs, so that there are no repeats; "
         f"expected some. {remedy}"
     )
-
-
-def _hides_repeats(X: FloatArray, column: int) -> bool:
-    """Return whether every setting of the other inputs is repeated."""
-    if X.shape[1] < 2:
-        return False
-    rest = np.delete(X, column, axis=1)
-    counts = np.unique(rest, axis=0, return_counts=True)[1]
-    return bool(counts.min() > 1 and len(counts) > 1)
 
 
 def refuse_other_inputs(X: NDArray[Any], setting: IndexArray) -> None:
@@ -551,21 +526,6 @@ def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
     return found
 
 
-def _refuse_idle(labels: Mapping[str, IndexArray]) -> None:
-    """Refuse blocks of one run each, and one group: these leave nothing to exchange."""
-    blocks, groups = labels.get("blocks"), labels.get("groups")
-    if blocks is not None and blocks.max() + 1 == len(blocks):
-        raise ValueError(
-            f"blocks has a label of its own for each of {len(blocks)} runs; expected "
-            "labels that several runs share: runs are compared within blocks."
-        )
-    if groups is not None and not groups.any():
-        raise ValueError(
-            f"groups has one label for all {len(groups)} runs; expected several "
-            "groups, which are compared. Leave groups= out if runs are independent."
-        )
-
-
 def positions(given: Any, used: BoolArray) -> FloatArray:
     """Return the place of each run in a series."""
     expected = (
@@ -592,14 +552,14 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
 # Tables
 
 
-def table_of(data: Any) -> Any:
-    """Return a table whose columns are read by name."""
+def table_of(data: Any) -> Columns:
+    """Return the columns of data by their names."""
     if isinstance(data, (str, os.PathLike)):
         return read_file(data)
     if isinstance(data, Mapping):
         columns = {name: np.asarray(values) for name, values in data.items()}
-        lengths = {name: len(np.atleast_1d(v)) for name, v in columns.items()}
-        if len(set(lengths.values())) > 1:
+        lengths = {name: len(v) if v.ndim else None for name, v in columns.items()}
+        if None in lengths.values() or len(set(lengths.values())) > 1:
             raise ValueError(
                 f"The columns of data have the lengths {lengths}; expected one."
             )
@@ -613,7 +573,7 @@ def table_of(data: Any) -> Any:
             "Optuna, a fitted search of scikit-learn or an Ensemble; inputs alone go "
             f"with y, as in explain(X, y). Got {type(data).__name__}."
         )
-    return opened(data)
+    return Columns(opened(data))
 
 
 def read_file(path: Any) -> Columns:
@@ -642,26 +602,20 @@ def read_json(path: Any) -> list[dict[str, Any]]:
             f"{shown} is no list of runs in JSON, and has no run in each line: {error}."
         ) from None
     if len(rows) == 1 and isinstance(rows[0], dict):
-        rows = _rows_of_columns(rows[0])
+        columns = {
+            name: dict(enumerate(column)) if isinstance(column, list) else column
+            for name, column in rows[0].items()
+        }
+        keys = {tuple(c) if isinstance(c, dict) else () for c in columns.values()}
+        first = keys.pop() if len(keys) == 1 else ()
+        if len(first) > 1:  # it is of columns, as frames are written by default
+            rows = [{n: c[k] for n, c in columns.items()} for k in first]
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f"{shown} has no runs; expected objects, such as "
             '{"rate": 0.1, "loss": 2.3}, in a list or one in each line.'
         )
     return rows
-
-
-def _rows_of_columns(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return rows of an object of columns, as frames are written by default."""
-    columns = [
-        dict(enumerate(column)) if isinstance(column, list) else column
-        for column in found.values()
-    ]
-    if not all(isinstance(column, dict) for column in columns):
-        return [found]
-    if len({tuple(column) for column in columns}) != 1 or len(columns[0]) < 2:
-        return [found]
-    return [{n: c[k] for n, c in zip(found, columns, strict=True)} for k in columns[0]]
 
 
 def read_csv(path: Any) -> Columns:
@@ -715,16 +669,10 @@ def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
     return numbers.astype(np.int64) if whole else numbers
 
 
-def read_table_of(table: Any, asked: Asked) -> Table:
-    names = names_of(table)
-    refuse_twice(names, "data")
-    every = _all_columns(table)
-    known = list(every)
-    with_roles = asked.columns_with_roles(known)
+def read_table_of(data: Any, asked: Asked) -> Runs:
+    every = table_of(data)
+    with_roles = asked.columns_with_roles(every)
     steps, outputs, widths = _outputs_of(every, with_roles, asked)
-    for what, given in (("outputs", outputs), ("inputs", asked.inputs)):
-        if given is not None:
-            known_names(given, [*names, *known], what, "column of data", shown=known)
     for role, name in asked.roles.items():
         if isinstance(name, str) and name in outputs:
             raise ValueError(
@@ -734,10 +682,9 @@ def read_table_of(table: Any, asked: Asked) -> Table:
     notes: list[str] = []
     inputs = asked.inputs
     if inputs is None:
-        taken = {*map(str, with_roles), *map(str, outputs)}
-        free = {name: v for name, v in every.items() if str(name) not in taken}
-        inputs, notes = inputs_of(free)
-        index = getattr(getattr(table, "index", None), "names", ())  # of pandas
+        taken = {*with_roles, *outputs}
+        inputs, notes = inputs_of({n: v for n, v in every.items() if n not in taken})
+        index = getattr(getattr(data, "index", None), "names", ())  # of pandas
         named = [str(name) for name in index if name is not None]
         if named:
             notes.append(
@@ -747,47 +694,27 @@ def read_table_of(table: Any, asked: Asked) -> Table:
         if not inputs:
             raise ValueError(
                 "No column is left that can be an input, of "
-                f"{quoted(names)}{': ' if notes else ''}{'; '.join(notes)}. Expected "
-                "some; name them by inputs=."
+                f"{quoted(list(every))}{': ' if notes else ''}{'; '.join(notes)}. "
+                "Expected some; name them by inputs=."
             )
-    counted = replicate_columns(asked.replicate, known)
+    counted = replicate_columns(asked.replicate, every)
     of_steps = [] if steps is None else outputs
-    *columns, given = columns_of(table, inputs, outputs, counted or None, asked.log)
-    found, y, more_notes, used = read_columns(*columns, **given, may_agree=of_steps)
-    read = read_outputs(y, "explain", steps=steps, outputs=widths, may_fail=True)
-    like = table if is_table(table) else None
-    data = _data_of(found, inputs, asked, y, read, like)
-    return asked.table(data, every, used, (*notes, *more_notes))
-
-
-def _data_of(
-    found: ReadInputs,
-    stated: Any,
-    asked: Asked,
-    y: FloatArray,
-    read: Outputs,
-    like: Any,
-) -> Data:
-    """Return data with distributions that were stated, "auto" for other numbers."""
-    given = stated if isinstance(stated, Mapping) else {}
-    laws = {
-        str(name): law if given.get(name) is not None or is_categorical(law) else "auto"
-        for name, law in zip(found.columns, found.laws, strict=True)
-    }
-    logarithms = tuple(map(str, asked.log))
-    return Data(found.table, laws, found.levels, logarithms, y, read, like)
+    found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
+    read = read_outputs(found.y, "explain", steps=steps, outputs=widths, may_fail=True)
+    read_data = Data.of(found, read, data if is_table(data) else None)
+    return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 
 
 def _outputs_of(
-    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], asked: Asked
-) -> tuple[Any, Any, Any]:
+    every: Mapping[str, NDArray[Any]], with_roles: Sequence[str], asked: Asked
+) -> tuple[Any, list[str], dict[str, int] | None]:
     """Return steps, columns of outputs (those of steps first), and groups of them."""
     steps, given = asked.steps, asked.outputs
-    of_steps: list[Any] = []
+    of_steps: list[str] = []
     if isinstance(steps, Mapping) and not all(
         isinstance(columns, (int, np.integer)) for columns in steps.values()
     ):
-        of_steps = [column for own in steps.values() for column in own]
+        of_steps = [str(column) for own in steps.values() for column in own]
         steps = {name: len(own) for name, own in steps.items()}
     if given is None and not of_steps:
         raise ValueError(_no_outputs(every, with_roles, asked.inputs))
@@ -798,93 +725,80 @@ def _outputs_of(
                 "beside outputs= that name others."
             )
         return steps, as_names(given, "outputs"), None
-    groups = dict(given) if isinstance(given, Mapping) else {}
-    single = [] if given is None or groups else as_names(given, "outputs")
-    of_groups = {name: as_names(own, "outputs") for name, own in groups.items()}
-    of_groups |= {name: [name] for name in single}
-    columns = of_steps + [column for own in of_groups.values() for column in own]
-    widths = {str(name): len(own) for name, own in of_groups.items()}
-    return steps, columns, widths or None
+    if isinstance(given, Mapping):
+        groups = {str(name): as_names(own, "outputs") for name, own in given.items()}
+    else:
+        groups = {n: [n] for n in ([] if given is None else as_names(given, "outputs"))}
+    columns = of_steps + [column for own in groups.values() for column in own]
+    return steps, columns, {name: len(own) for name, own in groups.items()} or None
 
 
 def _no_outputs(
-    every: Mapping[Any, NDArray[Any]], with_roles: Sequence[Any], inputs: Any
+    every: Mapping[str, NDArray[Any]], with_roles: Sequence[str], inputs: Any
 ) -> str:
     """Say that outputs are missing, and which columns look like them."""
-    taken = {*map(str, with_roles)}
-    if inputs is not None:
-        taken |= {*map(str, as_names(inputs, "inputs"))}
-    columns = {n: v for n, v in every.items() if str(n) not in taken}
+    taken = [*with_roles, *([] if inputs is None else as_names(inputs, "inputs"))]
+    columns = [name for name in every if name not in taken]
     found = [
         name
-        for name, values in columns.items()
-        if _RESULTS.search(str(name))
-        and values.dtype.kind not in "mM"
-        and _numbers(values) is not None
+        for name in columns
+        if _RESULTS.search(name)
+        and every[name].dtype.kind not in "mM"
+        and _numbers(every[name]) is not None
     ]
     meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
     if len(found) == 1:
         meant = f" Perhaps outputs={found[0]!r}."
     return (
         "explain needs outputs=, the columns with what a run gave: some of "
-        f"{quoted(list(columns))}.{meant}"
+        f"{quoted(columns)}.{meant}"
     )
-
-
-def _all_columns(table: Any) -> dict[Any, NDArray[Any]]:
-    """Return all columns as arrays, those of dicts entry by entry."""
-    entries = entries_of_dicts(table)
-    found: dict[Any, NDArray[Any]] = {}
-    for name in names_of(table):
-        found |= entries[name] if name in entries else {name: np.asarray(table[name])}
-    return found
 
 
 # X and y
 
 
-def read_arrays(X: Any, y: Any, asked: Asked) -> Table:
+def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
     _refuse_no_arrays(X, y)
     refuse_other_rows(X=X, y=y)
     refuse_swapped(None, X, y)
     given = _input_columns_of(X, asked)
-    with_roles = set(asked.columns_with_roles(list(given)))
+    with_roles = asked.columns_with_roles(given)
     wanted = list(given)
-    if asked.inputs is not None and hasattr(X, "columns"):
-        wanted = known_names(asked.inputs, wanted, "inputs", "column of X")
-    laws: dict[Any, Any] = {name: None for name in wanted if name not in with_roles}
+    if asked.inputs is not None:
+        wanted = known_names(asked.inputs, given, "inputs", "column of X")
+    laws: dict[str, Any] = {name: None for name in wanted if name not in with_roles}
     if isinstance(asked.inputs, Mapping):
         laws |= {str(name): law for name, law in asked.inputs.items()}
-    if asked.log:
-        known_names(asked.log, list(laws), "log", "input")
-    stated = dict(laws)
-    states = states_among({n: values for n, values in given.items() if n not in laws})
-    y, read, ends = _outputs_of_arrays(
-        y, len(next(iter(given.values()))), states, asked
-    )
-    used = np.array([not end for end in ends], dtype=bool)
-    columns, orders = input_columns(given, laws)
-    for name, values in columns.items():
-        if values.dtype.kind in "mM":
+    for name in laws:
+        kind = given[name].dtype.kind
+        if kind in "mM":
             raise ValueError(
                 f"The input {name!r} holds dates; expected numbers, such as days since "
                 "the first."
             )
-        if laws[name] is None and values.dtype.kind in "fiu":
+        if laws[name] is None and kind in "fiu" and name not in given.orders:
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
-    columns = {name: values[used] for name, values in columns.items()}
-    found = ReadInputs(columns, laws, log=asked.log, orders=orders)
-    notes = [*say_left_out(ends, "runs"), *found.notes]
+    log = names_in_log(asked.log, laws)
+    values, read = _outputs_of_arrays(y, len(next(iter(given.values()))), asked)
+    found = ReadRuns(
+        {name: given[name] for name in laws},
+        laws,
+        values,
+        states=states_among({n: v for n, v in given.items() if n not in laws}),
+        log=log,
+        orders=given.orders,
+    )
     like = X if is_table(X) and hasattr(X, "columns") else None
-    data = _data_of(found, stated, asked, y[used], read, like)
-    return asked.table(data, given, used, notes)
+    data = Data.of(found, read, like)
+    return runs_of(asked, data, given, found.used, found.notes)
 
 
 def _refuse_no_arrays(X: Any, y: Any) -> None:
     """Refuse y beside data that has outputs, and names in its place."""
     named = [y] if isinstance(y, str) else y
     if isinstance(named, (list, tuple)) and named:
-        known = set(map(str, names_of(X)))
+        known = set(names_of(X))
         are_names = len(named) <= len(known) and {str(n) for n in named} <= known
         if isinstance(y, str) or are_names:
             raise ValueError(
@@ -914,16 +828,13 @@ def _refuse_estimator(data: Any, expected: str) -> None:
         )
 
 
-def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
+def _input_columns_of(X: Any, asked: Asked) -> Columns:
     """Return the columns of X by their names."""
-    if isinstance(X, Mapping):
-        X = Columns({name: np.asarray(values) for name, values in X.items()})
     table = opened(X)
-    is_frame = is_table(table) or hasattr(table, "to_native")
-    if isinstance(X, Columns) or (is_frame and hasattr(table, "columns")):
-        names = names_of(table)
-        refuse_twice(names, "X")
-        return {str(name): table[name] for name in names}
+    if isinstance(X, Mapping):
+        return table_of(X)
+    if names_of(table):
+        return Columns(table, "X")
     values = np.asarray(X)
     if values.dtype.kind not in "OU":
         refuse_no_numbers(X, "X")
@@ -934,7 +845,7 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
         )
     names = [f"x{place}" for place in range(values.shape[1])]
     if asked.inputs is not None:
-        names = [str(name) for name in as_names(asked.inputs, "inputs")]
+        names = as_names(asked.inputs, "inputs")
         if len(names) != values.shape[1]:
             raise ValueError(
                 f"inputs has {len(names)} names; expected {values.shape[1]}, one for "
@@ -943,26 +854,28 @@ def _input_columns_of(X: Any, asked: Asked) -> dict[Any, Any]:
         refuse_twice(names, "inputs")
     if not names:
         raise ValueError("X has no columns; expected at least one input.")
-    return {name: values[:, place] for place, name in enumerate(names)}
+    return Columns(dict(zip(names, values.T, strict=True)))
 
 
 def _outputs_of_arrays(
-    y: Any, n_rows: int, states: Sequence[str] | None, asked: Asked
-) -> tuple[FloatArray, Outputs, list[str]]:
-    """Return y as numbers, what its columns are, and what became of each run."""
+    y: Any, n_rows: int, asked: Asked
+) -> tuple[FloatArray, Outputs]:  # values of shape (n_rows, n_columns)
+    """Return y as numbers, and what its columns are."""
+    check_rows("explain", "y", y, dense=False)
     outputs: Any = asked.outputs
-    if isinstance(y, Mapping):
-        y, outputs = _columns_of_dict(y, asked)
-    y = _with_numbers(y)
+    entries = np.asarray(y)
+    numbers = numbers_of_text(entries.ravel()) if entries.dtype.kind in "OU" else None
+    if numbers is not None:  # text that reads as numbers
+        given, names = numbers.reshape(entries.shape), names_of(y)
+        y = make_frame(names, given.T, like=y) if names else given
     refuse_no_numbers(y, "y")
     named = [outputs] if isinstance(outputs, str) else outputs
-    if hasattr(y, "columns"):
-        refuse_twice(list(y.columns), "y")
+    refuse_twice(names_of(y), "y")
     is_named = isinstance(named, (list, tuple)) and len(named) > 0
     if is_named and all(isinstance(name, str) for name in named):
-        outputs = dict.fromkeys(map(str, named), 1)
+        outputs = dict.fromkeys(named, 1)
         if hasattr(y, "columns") and asked.steps is None:
-            names = [str(name) for name in y.columns]
+            names = names_of(y)
             chosen = known_names(named, names, "outputs", "column of y")
             y = take_columns(y, [names.index(name) for name in chosen])
     table = one_table(y)
@@ -970,44 +883,10 @@ def _outputs_of_arrays(
         raise ValueError(
             f"data has {n_rows} runs and y has {len(table)}; expected as many."
         )
-    read_all = read_outputs(
+    read = read_outputs(
         table, "explain", steps=asked.steps, outputs=outputs, may_fail=True
     )
-    values = np.asarray(table, dtype=np.float64).reshape(n_rows, -1)
-    ends = with_failed(states, values)
-    n_used = ends.count("")
-    if n_used < FEWEST_MEMBERS:
-        done = " that finished and" if any(states or ()) else " that"
-        failed = "" if n_used == n_rows else f"{done} have an output"
-        raise ValueError(
-            f"data has {n_used} runs{failed}; expected at least {FEWEST_MEMBERS}."
-        )
-    return values, read_all, ends
-
-
-def _columns_of_dict(y: Mapping[Any, Any], asked: Asked) -> tuple[NDArray[Any], Any]:
-    """Return outputs in a dict side by side, and their names."""
-    names = [str(name) for name in y]
-    columns = dict(zip(names, map(np.asarray, y.values()), strict=True))
-    if any(column.ndim != 1 for column in columns.values()):
-        return one_table(y), None  # refused there
-    if asked.steps is not None:
-        return np.column_stack(list(columns.values())), asked.outputs
-    if asked.outputs is not None:
-        names = known_names(asked.outputs, names, "outputs", "column of y")
-    return np.column_stack([columns[name] for name in names]), names
-
-
-def _with_numbers(y: Any) -> Any:
-    """Return y with numbers in place of text that reads as numbers."""
-    values = np.asarray(y)
-    if values.dtype.kind not in "OU":
-        return y
-    numbers = numbers_of_text(values.ravel())
-    if numbers is None:
-        return y
-    numbers = numbers.reshape(values.shape)
-    return make_frame(list(y.columns), numbers.T, like=y) if names_of(y) else numbers
+    return np.asarray(table, dtype=np.float64).reshape(n_rows, -1), read
 
 
 # Data of any kind
@@ -1019,42 +898,26 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     if y is None and hasattr(data, "step_names"):
         data, y, asked = _of_policies(data, asked)
     if y is not None:
-        table = read_arrays(data, y, asked.in_logarithms())
-    else:
-        table = _read_without_y(data, asked)
-    told = list(table.notes)
-    given = {role: v for role, v in table.labels.items() if role != "order"}
-    labels = {role: numbered(role, v, table.used) for role, v in given.items()}
-    _refuse_idle(labels)
-    refuse_extremes(table.data.X, "X", varying=True)
-    refuse_extremes(table.data.y, "y", varying=True)
-    setting = setting_of(table)
-    order: Any = table.labels.get("order")
-    if order is not None:
-        order = positions(order, table.used)
-    elif asked.order is False or table.is_shuffled:
-        order = False
-    data, same = table.data, labels.get("groups")
-    if same is not None:
-        first = first_of(same)
-        if len(first) < len(same) and (data.X[first[same]] == data.X).all():
-            told.append(
-                "the inputs are the same in all runs of each group, as in repeats of a "
-                "setting: for these give replicate= in place of groups="
-            )
-    counter, repeat = "", labels.get("replicate")
-    is_told = setting is not None or same is not None or asked.inputs is not None
-    place = None if is_told else find_counter(data.X, data.names, data.levels)
-    if place is not None:
-        counter, repeat = data.names[place], numbers_of(data.X[:, place])
-        data = data.without([counter])
-    given = {"replicate": setting, "groups": same, "blocks": labels.get("blocks")}
-    design = Design.of(data.X, order=order, counter=counter, **given)
-    design = replace(design, adaptive=bool(table.sampler), repeat=repeat)
-    cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
-    if table.sampler:
-        cautions.append(Caution("adaptive", {"sampler": table.sampler}))
-    return Runs(data, np.flatnonzero(table.used), design, tuple(cautions))
+        return read_arrays(data, y, asked.in_logarithms())
+    if isinstance(data, Ensemble):
+        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
+        return _of_ensemble(data, asked)
+    if hasattr(data, "trials") and not hasattr(data, "columns"):
+        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
+        known = list(dict.fromkeys(name for t in data.trials for name in t.params))
+        wanted = asked.parameters(known, "parameter of the study")
+        sampler = type(getattr(data, "sampler", None)).__name__
+        sampler = "" if sampler in (*NOT_ADAPTIVE, "NoneType") else sampler
+        return _of_ensemble(from_study(data, wanted), asked, sampler)
+    results = opened(getattr(data, "cv_results_", data))
+    names = names_of(results)
+    known = [n.removeprefix("param_") for n in names if n.startswith("param_")]
+    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in names)):
+        wanted = asked.parameters(known, "parameter of the search")
+        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
+        some = {n: results[n] for n in names if n not in left_out}
+        return _of_ensemble(from_cv_results(some, log=asked.log), asked)
+    return read_table_of(data, asked.in_logarithms())
 
 
 def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
@@ -1071,35 +934,6 @@ def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
     return data.X, data.y, found
 
 
-def _read_without_y(data: Any, asked: Asked) -> Table:
-    """Read an ensemble, a study, a search or a table."""
-    if isinstance(data, Ensemble):
-        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
-        return _of_ensemble(data, asked)
-    if hasattr(data, "trials") and not hasattr(data, "columns"):
-        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
-        known = list(dict.fromkeys(name for t in data.trials for name in t.params))
-        wanted = asked.parameters(known, "parameter of the study")
-        try:
-            found = from_study(data, wanted)
-        except ValueError as error:  # in the words of explain
-            raise ValueError(str(error).replace("parameters=", "inputs=")) from None
-        table = _of_ensemble(found, asked)
-        sampler = type(getattr(data, "sampler", None)).__name__
-        is_adaptive = sampler not in (*NOT_ADAPTIVE, "NoneType")
-        return replace(table, sampler=sampler) if is_adaptive else table
-    results = opened(getattr(data, "cv_results_", data))
-    columns = {str(name): name for name in names_of(results)}
-    known = [n.removeprefix("param_") for n in columns if n.startswith("param_")]
-    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in columns)):
-        wanted = asked.parameters(known, "parameter of the search")
-        left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
-        some = {n: results[own] for n, own in columns.items() if n not in left_out}
-        found = from_cv_results(some, log=asked.log)
-        return _of_ensemble(found, asked)
-    return read_table_of(table_of(data), asked.in_logarithms())
-
-
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
     if asked.log:
         raise ValueError(
@@ -1108,14 +942,15 @@ def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
         )
 
 
-def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
-    inputs, outputs = opened(ensemble.X), opened(ensemble.y)
-    names = tuple(map(str, inputs.columns))
-    with_roles = set(map(str, asked.columns_with_roles(names)))
-    wanted, stated = list(names), {}
+def _of_ensemble(ensemble: Ensemble, asked: Asked, sampler: str = "") -> Runs:
+    inputs, outputs = Columns(opened(ensemble.X)), opened(ensemble.y)
+    names = list(inputs)
+    with_roles = asked.columns_with_roles(names)
+    wanted, laws = names, dict(zip(names, ensemble.distribution, strict=True))
     if asked.inputs is not None:
         wanted = known_names(asked.inputs, names, "inputs", "input")
-        stated = dict(asked.inputs) if isinstance(asked.inputs, Mapping) else {}
+        stated = asked.inputs if isinstance(asked.inputs, Mapping) else {}
+        laws |= {str(n): law for n, law in stated.items() if law is not None}
     if asked.outputs is not None and asked.steps is None:
         # Of names with two levels the second.
         known = [str(n[-1] if isinstance(n, tuple) else n) for n in outputs.columns]
@@ -1123,17 +958,22 @@ def _of_ensemble(ensemble: Ensemble, asked: Asked) -> Table:
         outputs = take_columns(outputs, [known.index(name) for name in chosen])
     values = np.asarray(outputs.to_numpy(), dtype=np.float64)
     used = np.asarray(~np.isnan(values).all(axis=1))
-    laws = dict(zip(names, ensemble.distribution, strict=True)) | stated
-    X = np.asarray(inputs.to_numpy(), dtype=np.float64)[used]
-    laws = {name: laws[name] for name in names}
-    logarithms = tuple(map(str, ensemble.logarithms))
+    X = np.column_stack(list(inputs.values())).astype(np.float64)[used]
     some = take(outputs, np.flatnonzero(used))
     read = read_outputs(some, "explain", steps=asked.steps, may_fail=True)
-    y, like = values[used], ensemble.X
-    data = Data(X, laws, ensemble.levels, logarithms, y, read, like)
+    logarithms = tuple(map(str, ensemble.logarithms))
+    levels, like = ensemble.levels, ensemble.X
+    data = Data(X, laws, levels, logarithms, values[used], read, like)
     left_out = [name for name in names if name not in wanted or name in with_roles]
     if len(left_out) == len(names):
         raise ValueError("No input is left; expected at least one.")
-    table = asked.table(data.without(left_out), inputs, used, ensemble.notes)
-    setting = ensemble.setting if asked.replicate is None else table.setting
-    return replace(table, setting=setting, is_shuffled=ensemble.order is False)
+    return runs_of(
+        asked,
+        data.without(left_out),
+        inputs,
+        used,
+        ensemble.notes,
+        setting=ensemble.setting,
+        sampler=sampler,
+        is_shuffled=ensemble.order is False,
+    )

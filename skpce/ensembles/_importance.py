@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from .._checks import FEWEST_MEMBERS, fail, listed
+from .._checks import listed
+from ._table import known_names
 
 # States of an input whose share counts: both are tested.
 _TESTED = ("drives", "acts on the spread")
@@ -119,55 +120,43 @@ class DriverImportanceEvaluator:
         complete = [t for t in trials if t.state.name == "COMPLETE"]
         names = list(dict.fromkeys(name for t in complete for name in t.params))
         if params is not None:
-            names = _asked(params, names)
-        values = [_target_of(t, target) for t in complete]
+            params = listed(params, "params", "None or a list of names of parameters")
+            noun = "parameter of a complete trial of study"
+            names = known_names(params, names, "params", noun) if params else []
+        asked = {id(trial): _target_of(trial, target) for trial in complete}
         self.answer_ = None
         found = dict.fromkeys(names, 0.0)
         if not names:
             return found
-        why = _cannot_ask(complete, values)
-        if not why:
-            from ..drivers._answer import explain
+        from ..drivers._answer import explain
 
-            asked = dict(zip(map(id, complete), values, strict=True))
-            copies = [  # with what is asked in the place of their objectives
-                SimpleNamespace(
-                    params=trial.params,
-                    distributions=trial.distributions,
-                    values=[asked.get(id(trial))],
-                    state=trial.state,
-                )
-                for trial in trials
-            ]
-            known = {"metric_names": None, "sampler": getattr(study, "sampler", None)}
+        copies = [  # with what is asked in the place of their objectives
+            SimpleNamespace(
+                params=trial.params,
+                distributions=trial.distributions,
+                values=[asked.get(id(trial))],
+                state=trial.state,
+            )
+            for trial in trials
+        ]
+        known = {"metric_names": None, "sampler": getattr(study, "sampler", None)}
+        why = "No parameter is shown to drive the objective"
+        try:
             self.answer_ = explain(SimpleNamespace(trials=copies, **known))
+        except ValueError as error:
+            why = str(error).rstrip(".")
+        else:
             drivers = self.answer_.drivers
             for i, name in enumerate(drivers.input_names):
                 if name in found and drivers.state[0, i] in _TESTED:
                     found[name] = float(drivers.total[0, i])
-            if not any(found.values()):
-                why = "No parameter is shown to drive the objective"
-        if why:
+        if not any(found.values()):
             warnings.warn(
                 f"{why}: all importances are 0, which Optuna shows as equal ones "
                 "unless normalize=False. skpce.explain(study) says what is open.",
                 stacklevel=3,
             )
         return dict(sorted(found.items(), key=lambda item: -item[1]))
-
-
-def _asked(params: Any, known: Sequence[str]) -> list[str]:
-    names = listed(params, "params")
-    if not all(isinstance(name, str) for name in names):
-        expected = "None or a list of names of parameters"
-        raise fail("DriverImportanceEvaluator", "params", expected, params)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ValueError(
-            f"params has {unknown[0]!r}, which no complete trial of study has; "
-            f"expected some of {list(known)}."
-        )
-    return [str(name) for name in names]
 
 
 def _target_of(trial: Any, target: Callable[[Any], float] | None) -> float:
@@ -181,19 +170,3 @@ def _target_of(trial: Any, target: Callable[[Any], float] | None) -> float:
     value = trial.values[0] if target is None else target(trial)
     number = math.nan if value is None else float(value)
     return number if math.isfinite(number) else math.nan
-
-
-def _cannot_ask(complete: Sequence[Any], values: Sequence[float]) -> str:
-    """Say why a study has no answer, where it has none."""
-    having = [t for t, v in zip(complete, values, strict=True) if v == v]
-    if len(having) < FEWEST_MEMBERS:
-        return (
-            f"{len(having)} trials are complete with a finite value, and at least "
-            f"{FEWEST_MEMBERS} are needed"
-        )
-    if len({v for v in values if v == v}) < 2:
-        return "The objective is the same in all trials"
-    settings = {pair for trial in having for pair in trial.params.items()}
-    if len(settings) == len({name for name, _ in settings}):
-        return "No parameter varies in the trials"
-    return ""

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._table import STATES, Ensemble, build, refuse_no_input, say_left_out
+from ._table import (
+    STATES,
+    Ensemble,
+    make_ensemble,
+    names_in_log,
+    names_of,
+    read_columns,
+    refuse_twice,
+    say_left_out,
+)
 
 
 def from_study(
@@ -130,21 +139,18 @@ def from_study(
     if metrics is None:
         n = outputs.shape[1]
         metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
-    if len(set(metrics)) < len(metrics):
-        raise ValueError(
-            f"Two objectives of study have one name: {list(metrics)}; expected names "
-            "that differ."
-        )
-    sampler = type(getattr(study, "sampler", None)).__name__
-    return build(
+    refuse_twice(list(metrics), "metric_names of study")
+    found = read_columns(
         {name: _values(name, complete) for name in names},
         laws,
         dict(zip(metrics, outputs.T, strict=True)),
         log=[name for name, (_, is_log) in spaces.items() if is_log],
         notes=notes,
         what="trials",
-        order=False if sampler in NOT_ADAPTIVE else None,
     )
+    sampler = type(getattr(study, "sampler", None)).__name__
+    order: Any = False if sampler in NOT_ADAPTIVE else None
+    return make_ensemble(found, metrics, order=order)
 
 
 #: Samplers of Optuna whose trials do not depend on those before them.
@@ -172,7 +178,7 @@ def _space_of(name: str, trials: Sequence[Any], notes: list[str]) -> tuple[Any, 
     if len(kinds) > 1:
         raise ValueError(
             f"The search space of the parameter {name!r} changed between trials, from "
-            f"{first!r} to {other!r}; expected one kind. Leave it out by parameters=."
+            f"{first!r} to {other!r}; expected one kind. Leave the parameter out."
         )
     notes.append(
         f"The search space of the parameter {name} changed between trials, from "
@@ -290,11 +296,10 @@ def from_cv_results(
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
     cv_results = opened(getattr(cv_results, "cv_results_", cv_results))
-    names = getattr(cv_results, "columns", cv_results)
-    if names is cv_results and not isinstance(cv_results, Mapping):
+    if not names_of(cv_results):
         expected = "a fitted search, or its cv_results_: a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
-    results = {str(name): cv_results[name] for name in names}
+    results = {name: cv_results[name] for name in names_of(cv_results)}
     notes = []
     rounds = np.asarray(results.get("iter", 0))
     first = rounds == rounds.min()
@@ -304,7 +309,11 @@ def from_cv_results(
             f"{first.sum()} candidates of the first round of successive halving; later "
             "rounds have those with the best scores, and other resources."
         )
-    columns = _parameters(results)
+    columns = {
+        name.removeprefix("param_"): _parameter(values)
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
     if not columns:
         raise ValueError(
             "cv_results has no parameters; expected columns param_... among "
@@ -321,54 +330,31 @@ def from_cv_results(
                 "search. Rename the parameter."
             )
         columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
-    refuse_no_input(log, columns)
-    return build(
+    found = read_columns(
         columns,
         {  # a search knows which of its parameters are numbers
             name: "empirical" if values.dtype.kind == "f" else "categorical"
             for name, values in columns.items()
         },
         {name: np.concatenate(values) for name, values in scores.items()},
-        log=log,
-        replicated=splits == "replicates",
+        log=names_in_log(log, columns),
         what="candidates" if splits == "mean" else "fits",
-        order=False,
         notes=notes,
     )
+    replicated = splits == "replicates"
+    return make_ensemble(found, scores, replicated=replicated, order=False)
 
 
-def _parameters(results: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return what each parameter was for each candidate."""
-    given = {
-        name.removeprefix("param_"): values
-        for name, values in results.items()
-        if name.startswith("param_")
-    }
-    for name, values in given.items():
-        missing = _is_missing(values)
-        if missing.any():
-            raise ValueError(
-                f"The parameter {name!r} is missing for {missing.sum()} of "
-                f"{len(missing)} candidates; expected a value in each. Leave the "
-                "parameter out, as by skpce.explain(search, inputs=...)."
-            )
-    return {
-        name: _candidates(_objects(np.asarray(values).tolist()))
-        for name, values in given.items()
-    }
+def _parameter(values: Any) -> NDArray[Any]:
+    """Return what a parameter was for each candidate, as numbers or as labels.
 
-
-def _is_missing(values: Any) -> NDArray[np.bool_]:
-    """Return for which candidates a parameter has no value."""
-    is_nan = [isinstance(v, float) and v != v for v in np.asarray(values).tolist()]
-    return np.ma.getmaskarray(np.ma.asarray(values)) | np.array(is_nan)  # of a frame
-
-
-def _candidates(found: NDArray[Any]) -> NDArray[Any]:
-    """Return values of a parameter as numbers, or as labels."""
-    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in found):
-        return np.asarray(found, dtype=np.float64)
-    return _objects([v if isinstance(v, (str, bool)) else str(v) for v in found])
+    What is masked, and NaN, is missing; None is a choice like others.
+    """
+    given = np.ma.filled(np.ma.asarray(values).astype(object), np.nan).tolist()
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in given):
+        return np.asarray(given, dtype=np.float64)
+    kept = [isinstance(v, (str, bool)) or v != v for v in given]
+    return _objects([v if k else str(v) for v, k in zip(given, kept, strict=True)])
 
 
 def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from .._checks import (
     FEWEST_MEMBERS,
-    BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
+    as_numbers,
     at_hand,
     floats_with_nan,
     html_table,
@@ -115,16 +115,13 @@ class Ensemble:
             Of the library of ``X``, one row for each member.
         """
         X, y = opened(self.X), opened(self.y)
-        columns = {}
-        for name in X.columns:
-            values = np.asarray(X[name])
-            if str(name) in self.levels:
-                levels = self.levels[str(name)]
-                values = np.array([levels[int(v)] for v in values], dtype=object)
-            columns[name] = values
-        columns |= {name: np.asarray(y[name]) for name in y.columns}
+        columns = {str(name): np.asarray(X[name]) for name in X.columns}
+        for name, levels in self.levels.items():
+            labels = [levels[int(code)] for code in columns[name]]
+            columns[name] = np.array(labels, dtype=object)
+        columns |= {_named(name): np.asarray(y[name]) for name in y.columns}
         kind = None if hasattr(self.X, "iloc") else self.X
-        return make_frame([_named(n) for n in columns], columns.values(), like=kind)
+        return make_frame(columns, columns.values(), like=kind)
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
@@ -214,73 +211,193 @@ def from_frame(
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
     frame = at_hand(frame)
-    *columns, read = columns_of(opened(frame), inputs, outputs, replicate, log)
-    return build(*columns, **read, replicated=replicate is not None, like=frame)
-
-
-class Columns(dict[Any, Any]):
-    """A table as a dict of columns, where no library of frames is needed."""
-
-    @property
-    def columns(self) -> list[Any]:
-        """Names of the columns."""
-        return list(self)
-
-
-def columns_of(
-    frame: Any, inputs: Any, outputs: OutputGroups, replicate: Any, log: Sequence[str]
-) -> Any:
-    """Return the columns of a frame, or of a dict of columns, as arrays."""
-    if isinstance(inputs, Mapping):
-        inputs = all_in_scipy(inputs)
-    names = as_names(inputs, "inputs")
-    laws = dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(names)
-    given = outputs if isinstance(outputs, Mapping) else {None: outputs}
-    groups = {
-        name: as_names(own, "outputs" if name is None else f"outputs[{name!r}]")
-        for name, own in given.items()
-    }
-    repeated = [] if replicate is None else as_names(replicate, "replicate")
-    of_outputs = [column for columns in groups.values() for column in columns]
-    as_names(of_outputs, "outputs")
-    entries = entries_of_dicts(frame)
-    wanted = [*laws, *of_outputs, *repeated]
-    if not hasattr(frame, "columns"):
+    table = opened(frame)
+    if not hasattr(table, "columns"):
         raise ValueError(f"frame must be a data frame. Got {type(frame).__name__}.")
-    known = [name for name in frame.columns if name not in entries]
-    known += [name for column in entries.values() for name in column]
-    for name in wanted:
-        if name in entries:
+    inputs = all_in_scipy(inputs) if isinstance(inputs, Mapping) else inputs
+    groups = outputs if isinstance(outputs, Mapping) else {None: outputs}
+    named = [
+        (name if group is None else (str(group), name), name)
+        for group, own in groups.items()
+        for name in as_names(own, "outputs" if group is None else f"outputs[{group!r}]")
+    ]
+    repeated = [] if replicate is None else as_names(replicate, "replicate")
+    names = [name for _, name in named]
+    found = read_table(Columns(table, "frame"), inputs, names, repeated, log, "frame")
+    outputs_of = [shown for shown, _ in named]
+    return make_ensemble(found, outputs_of, frame, replicated=replicate is not None)
+
+
+def make_ensemble(
+    found: ReadRuns,
+    outputs: Iterable[Any],  # names, of groups two
+    like: Any = None,  # the table, if it is a frame
+    *,
+    replicated: bool = False,
+    order: Literal[False] | None = None,
+) -> Ensemble:
+    """Make an ensemble of runs that were read."""
+    kind = None if hasattr(like, "iloc") else like  # rows have other labels here
+    X, y = found.X, found.y
+    rows, setting = np.unique(X, axis=0, return_inverse=True)
+    if replicated and len(rows) == len(X):
+        raise ValueError(
+            f"No two of {len(X)} {found.what} have equal inputs, so that there are no "
+            "replicates; expected replicate to be left out."
+        )
+    lost = np.isnan(y).any(axis=1).sum()
+    failed = f"{lost} of {len(y)} {found.what} failed in some output and count in the "
+    return Ensemble(
+        make_frame(found.inputs, X.T, like=kind),
+        make_frame(outputs, y.T, like=kind),
+        tuple(found.laws.values()),
+        setting.ravel() if replicated else None,
+        found.levels,
+        (*found.notes, f"{failed}others.") if lost else tuple(found.notes),
+        order,
+        tuple(name for name in found.inputs if name in found.logarithms),
+    )
+
+
+# Names of columns, which are compared as text
+
+
+MOST_SHOWN = 12  # names of columns in a message
+
+
+def names_of(table: Any) -> list[str]:
+    """Return the names of the columns of a frame or dict; none of all else."""
+    names = table if isinstance(table, Mapping) else getattr(table, "columns", ())
+    return list(map(str, names))
+
+
+def as_names(given: Any, what: str) -> list[str]:
+    """Return names; one alone is a list of one."""
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    names = [given] if is_one or getattr(given, "ndim", 1) == 0 else list(given)
+    if not names:
+        raise ValueError(f"{what} is empty; expected at least one name.")
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
+    return list(map(str, names))
+
+
+def known_names(given: Any, known: Iterable[Any], what: str, noun: str) -> list[str]:
+    """Return names that were asked for, all of which are known."""
+    names, texts = as_names(given, what), dict.fromkeys(map(str, known))
+    for name in names:
+        if name not in texts:
+            near = [
+                text
+                for text in texts
+                if re.split("[./]", text)[-1] == name or text.startswith(f"{name}.")
+            ]
+            meant = f" (perhaps {min(near)!r})" if near else ""
             raise ValueError(
-                f"The column {name!r} holds dicts; expected some of their entries, "
-                f"which are columns: {', '.join(map(repr, entries[name]))}."
+                f"{what} has {name!r}, which is no {noun}{meant}; expected one of "
+                f"{quoted(list(texts))}."
             )
-        if known.count(name) != 1:
-            what = "several columns" if name in known else "no column"
-            meant = perhaps(name, known) if what == "no column" else ""
-            raise ValueError(
-                f"frame has {what} {name!r}{meant}; it has "
-                f"{', '.join(map(repr, known))}. Expected these in inputs, outputs and "
-                "replicate."
-            )
-        if wanted.count(name) > 1:
-            raise ValueError(
-                f"The column {name!r} is given for two purposes; expected one of "
-                "inputs, outputs and replicate."
-            )
-    refuse_no_input(log, laws)
-    table = {name: frame[name] for name in wanted if name in frame.columns}
-    for found in entries.values():
-        table |= found
-    columns, orders = input_columns(table, laws)
-    values = {
-        (name if group is None else (str(group), name)): np.asarray(table[name])
-        for group, names in groups.items()
-        for name in names
-    }
-    free = {name: frame[name] for name in frame.columns if name not in wanted}
-    states = states_among(free)
-    return columns, laws, values, {"log": log, "orders": orders, "states": states}
+    refuse_twice(names, what)
+    return names
+
+
+def refuse_twice(names: Sequence[str], what: str) -> None:
+    """Refuse columns of one name."""
+    counts = Counter(names)
+    twice = next((name for name in counts if counts[name] > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"{what} has {counts[twice]} columns {twice!r}; expected names that differ."
+        )
+
+
+def quoted(names: Sequence[Any]) -> str:
+    """Return the first names in quotation marks."""
+    shown = ", ".join(map(repr, names[:MOST_SHOWN]))
+    return shown + (f", ... ({len(names)} in all)" if len(names) > MOST_SHOWN else "")
+
+
+def names_in_log(log: Any, inputs: Iterable[str]) -> list[str]:
+    """Return the inputs of which a logarithm is asked."""
+    log = listed(log, "log")
+    return known_names(log, inputs, "log", "input") if log else []
+
+
+# Columns
+
+
+class Columns(dict[str, NDArray[Any]]):
+    """The columns of a table by name; entries of dicts are columns like ``config.lr``.
+
+    ``orders`` names the columns that are declared to hold categories, with the order of
+    these where they have one.
+    """
+
+    def __init__(self, table: Any, what: str = "data") -> None:
+        super().__init__()
+        self.orders: dict[str, Sequence[Any]] = {}
+        refuse_twice(names_of(table), what)
+        names = table if isinstance(table, Mapping) else getattr(table, "columns", ())
+        for name in names:
+            self._add(str(name), table[name])
+
+    def _add(self, name: str, column: Any) -> None:
+        dtype = getattr(column, "dtype", None)
+        if is_category(dtype):
+            has_order = getattr(dtype, "ordered", True)
+            self.orders[name] = stated_order(dtype) if has_order else ()
+        if getattr(dtype, "kind", type(dtype).__name__) in ("O", "Object", "Struct"):
+            known = (row for row in column if isinstance(row, (Mapping, str)))
+            if isinstance(next(known, None), Mapping):
+                self._add_entries(name, list(column))
+                return
+        self[name] = np.asarray(column)
+
+    def _add_entries(self, name: str, rows: Sequence[Any]) -> None:
+        """Add a column for each entry of dicts, and of the dicts in them."""
+        rows = [row if isinstance(row, Mapping) else {} for row in rows]
+        for key in dict.fromkeys(key for row in rows for key in row):
+            entries = [row.get(key) for row in rows]
+            if any(isinstance(entry, Mapping) for entry in entries):
+                self._add_entries(f"{name}.{key}", entries)
+            else:
+                self[f"{name}.{key}"] = np.fromiter(entries, object, len(entries))
+
+
+def read_table(
+    table: Columns,
+    inputs: Any,
+    outputs: Sequence[str],
+    others: Sequence[str],  # such as those that count repeats
+    log: Any,
+    what: str = "data",
+    may_agree: Collection[str] = (),
+) -> ReadRuns:
+    """Read runs from columns of a table that are asked for by name."""
+    noun = f"column of {what}"
+    laws = dict.fromkeys(known_names(inputs, table, "inputs", noun))
+    if isinstance(inputs, Mapping):
+        laws = {str(name): law for name, law in inputs.items()}
+    known_names(outputs, table, "outputs", noun)
+    if others:
+        known_names(others, table, "replicate", noun)
+    wanted = Counter([*laws, *outputs, *others])
+    twice = next((name for name in wanted if wanted[name] > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"The column {twice!r} is given for two purposes; expected one of inputs, "
+            "outputs and replicate."
+        )
+    free = {name: values for name, values in table.items() if name not in wanted}
+    return read_columns(
+        {name: table[name] for name in laws},
+        laws,
+        {name: table[name] for name in outputs},
+        may_agree,
+        log=names_in_log(log, laws),
+        orders=table.orders,
+        states=states_among(free),
+    )
 
 
 #: What became of a run, by the words of trackers; "" of one that finished.
@@ -300,23 +417,16 @@ STATES = {
 _STATE = re.compile(r"((trial|run)[_. ])?(state|status)", re.IGNORECASE)
 
 
-def states_among(table: Mapping[Any, Any]) -> list[str] | None:
+def states_among(table: Mapping[str, NDArray[Any]]) -> list[str] | None:
     """Return what became of each run, if a column tells, and some finished."""
     for name, values in table.items():
-        if not _STATE.fullmatch(str(name)):
+        if not _STATE.fullmatch(name):
             continue
-        words = (str(getattr(v, "name", v)) for v in np.asarray(values).tolist())
+        words = (str(getattr(v, "name", v)) for v in values.tolist())
         found = [STATES.get(w.strip().lower().rpartition(".")[2]) for w in words]
         if "" in found and None not in found:
             return [state or "" for state in found]
     return None
-
-
-def with_failed(states: Sequence[str] | None, y: FloatArray) -> list[str]:
-    """Return what became of each run, of those without an output too."""
-    failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
-    pairs = zip(states or [""] * len(y), failed, strict=True)
-    return [state or "have no output" * is_failed for state, is_failed in pairs]
 
 
 def say_left_out(states: Sequence[str], what: str) -> list[str]:
@@ -328,194 +438,77 @@ def say_left_out(states: Sequence[str], what: str) -> list[str]:
     ]
 
 
-def input_columns(
-    table: Any, laws: dict[Any, Any]
-) -> tuple[dict[Any, NDArray[Any]], dict[Any, Sequence[Any]]]:
-    """Return the columns of inputs as arrays, and the orders of ordered categories.
-
-    Declared categories are categorical where no other distribution was given.
-    """
-    dtypes = {name: getattr(table[name], "dtype", None) for name in laws}
-    for name, dtype in dtypes.items():
-        if laws[name] is None and is_category(dtype):
-            laws[name] = "categorical"
-    orders: dict[Any, Sequence[Any]] = {
-        name: stated_order(dtype)
-        for name, dtype in dtypes.items()
-        if getattr(dtype, "ordered", True)
-    }
-    return {name: np.asarray(table[name]) for name in laws}, orders
-
-
-def entries_of_dicts(frame: Any) -> dict[Any, dict[str, NDArray[Any]]]:
-    """Return the entries of each column of dicts, by names such as ``config.rate``."""
-    found = {}
-    for name in dict.fromkeys(getattr(frame, "columns", ())):
-        dtype = getattr(frame[name], "dtype", None)  # two columns of one name have none
-        if getattr(dtype, "kind", type(dtype).__name__) in ("O", "Object", "Struct"):
-            known = (row for row in frame[name] if isinstance(row, (Mapping, str)))
-            if isinstance(next(known, None), Mapping):
-                found[name] = _flat(str(name), list(frame[name]))
-    return found
-
-
-def _flat(name: str, rows: Sequence[Any]) -> dict[str, NDArray[Any]]:
-    """Return a column for each entry of dicts, and of the dicts in them."""
-    rows = [row if isinstance(row, Mapping) else {} for row in rows]
-    found: dict[str, NDArray[Any]] = {}
-    for key in dict.fromkeys(key for row in rows for key in row):
-        entries = [row.get(key) for row in rows]
-        if any(isinstance(entry, Mapping) for entry in entries):
-            found |= _flat(f"{name}.{key}", entries)
-        else:
-            found[f"{name}.{key}"] = np.fromiter(entries, object, len(entries))
-    return found
-
-
-def as_names(given: Any, what: str) -> list[Any]:
-    """Return names; one alone is a list of one."""
-    is_one = isinstance(given, str) or not isinstance(given, Iterable)
-    names = [given] if is_one or getattr(given, "ndim", 1) == 0 else list(given)
-    if not names:
-        raise ValueError(f"{what} is empty; expected at least one name.")
-    if not all(isinstance(name, Hashable) for name in names):
-        raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
-    return names
-
-
-def perhaps(name: Any, known: Iterable[Any]) -> str:
-    """Return the column whose name ends in this one, in words; "" if none does."""
-    ends = [k for k in map(str, known) if re.split("[./]", k)[-1] == str(name)]
-    return f" (perhaps {min(ends)!r})" if ends else ""
-
-
-def refuse_no_input(log: Any, inputs: Collection[Any]) -> None:
-    """Raise ``ValueError`` for a name of which a logarithm is asked, and no input."""
-    for name in listed(log, "log"):
-        if not isinstance(name, Hashable) or name not in inputs:
-            raise ValueError(
-                f"log has {name!r}, which is no input: expected {list(inputs)}."
-            )
-
-
-def build(
-    columns: Mapping[str, NDArray[Any]],
-    laws: Mapping[str, Any],
-    outputs: Mapping[Any, NDArray[Any]],
-    *,
-    replicated: bool = False,
-    what: str = "runs",
-    like: Any = None,  # the table, if it is a frame
-    order: Literal[False] | None = None,
-    **read: Any,
-) -> Ensemble:
-    """Make an ensemble of columns; see ``read_columns``."""
-    kind = None if hasattr(like, "iloc") else like  # rows have other labels here
-    found, y, notes, _ = read_columns(columns, laws, outputs, what=what, **read)
-    X = found.table
-    if replicated and len(np.unique(X, axis=0)) == len(X):
-        raise ValueError(
-            f"No two of {len(X)} {what} have equal inputs, so that there are no "
-            "replicates; expected replicate to be left out."
-        )
-    return Ensemble(
-        make_frame(found.columns, X.T, like=kind),
-        make_frame(outputs, y.T, like=kind),
-        tuple(found.laws),
-        np.unique(X, axis=0, return_inverse=True)[1].ravel() if replicated else None,
-        found.levels,
-        notes,
-        order,
-        tuple(name for name in found.columns if name in set(read.get("log", ()))),
-    )
+# Numbers
 
 
 def read_columns(
     columns: Mapping[str, NDArray[Any]],
-    laws: Mapping[str, Any],  # distributions; None where they are to be chosen
-    outputs: Mapping[Any, NDArray[Any]],
-    *,
-    notes: Sequence[str] = (),
-    what: str = "runs",
-    may_agree: Collection[Any] = (),
-    states: Sequence[str] | None = None,
+    laws: Mapping[str, Any],
+    outputs: Mapping[str, NDArray[Any]],
+    may_agree: Collection[str] = (),  # outputs that need not vary
     **read_as: Any,
-) -> tuple[ReadInputs, FloatArray, tuple[str, ...], BoolArray]:
-    """Read columns as numbers, inputs as ``ReadInputs`` does.
-
-    Returns inputs, outputs (NaN where a run failed), notes, and which rows of the table
-    are runs.
-    """
-    read = {name: numbers_of_text(values) for name, values in outputs.items()}
-    of_text = {name: values for name, values in read.items() if values is not None}
-    given = {**outputs, **of_text}
-    y = np.column_stack([_numbers(name, values) for name, values in given.items()])
-    ends = with_failed(states, y)
-    used = np.array([not end for end in ends], dtype=bool)
-    y = y[used]
-    if len(y) < FEWEST_MEMBERS:
-        done = " finished and" if any(states or ()) else ""
-        raise ValueError(
-            f"{len(y)} of {len(used)} {what}{done} have an output; expected at least "
-            f"{FEWEST_MEMBERS}, of which inputs can be exchanged."
-        )
-    for name, column in zip(outputs, y.T, strict=True):
+) -> ReadRuns:
+    """Read columns as runs, outputs of text too."""
+    y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
+    texts = [repr(n) for n, v in outputs.items() if numbers_of_text(v) is not None]
+    found = ReadRuns(columns, laws, y, texts=texts, **read_as)
+    for name, column in zip(outputs, found.y.T, strict=True):
         known = column[~np.isnan(column)]
         if name not in may_agree and (not known.size or np.ptp(known) == 0):
             raise ValueError(
-                f"The output {_shown(name)} is {known[0] if known.size else 'NaN'} in "
-                f"all {what}; expected outputs that vary."
+                f"The output {name!r} is {known[0] if known.size else 'NaN'} in all "
+                f"{found.what}; expected outputs that vary."
             )
-    lost = np.isnan(y).any(axis=1).sum()
-    told = [*notes, *say_left_out(ends, what)]
-    if lost:
-        told.append(
-            f"{lost} of {len(y)} {what} failed in some output and count in the others."
-        )
-    of_runs = {name: values[used] for name, values in columns.items()}
-    texts = list(map(_shown, of_text))
-    found = ReadInputs(of_runs, laws, what=what, texts=texts, **read_as)
-    return found, y, (*told, *found.notes), used
+    return found
 
 
-class ReadInputs:
-    """Inputs as numbers, read from columns, without those that do not vary."""
+class ReadRuns:
+    """Runs as numbers: those that have an output, and the inputs that vary."""
 
     def __init__(
         self,
-        columns: Mapping[Any, NDArray[Any]],
-        laws: Mapping[Any, Any],  # distributions; None where they are to be chosen
+        columns: Mapping[str, NDArray[Any]],  # of inputs
+        laws: Mapping[str, Any],  # distributions; None where they are to be chosen
+        y: FloatArray,  # shape: (n_rows, n_outputs)
         *,
-        log: Iterable[str] = (),
-        orders: Mapping[Any, Sequence[Any]] | None = None,  # of ordered categories
+        states: Sequence[str] | None = None,
+        log: Collection[str] = (),
+        orders: Mapping[str, Sequence[Any]] | None = None,  # of columns of categories
         what: str = "runs",
+        notes: Sequence[str] = (),
         texts: Iterable[str] = (),  # outputs that were text
     ) -> None:
-        self.what, self.orders = what, orders or {}
-        self.columns: dict[str, FloatArray] = {}
-        self.laws: list[Any] = []
-        self.levels: dict[str, tuple[Any, ...]] = {}
-        self.notes: list[str] = []
-        self.texts = list(texts)  # columns of text that are numbers
-        logarithms = set(log)
-        for name, values in columns.items():
-            self.add(name, values, laws[name], name in logarithms)
-        if not self.columns:
-            n_runs = len(next(iter(columns.values()), ()))
+        failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
+        pairs = zip(states or [""] * len(y), failed, strict=True)
+        ends = [state or "have no output" * has_none for state, has_none in pairs]
+        self.used = np.array([not end for end in ends], dtype=bool)
+        self.y = y[self.used]
+        if len(self.y) < FEWEST_MEMBERS:
+            done = " finished and" if any(states or ()) else ""
             raise ValueError(
-                f"No input varies in the {n_runs} {what}; expected inputs or "
+                f"{len(self.y)} of {len(y)} {what}{done} have an output; expected at "
+                f"least {FEWEST_MEMBERS}, of which inputs can be exchanged."
+            )
+        self.what, self.logarithms, self.orders = what, log, orders or {}
+        self.inputs: dict[str, FloatArray] = {}
+        self.laws: dict[str, Any] = {}
+        self.levels: dict[str, tuple[Any, ...]] = {}
+        self.notes = [*notes, *say_left_out(ends, what)]
+        self.texts = list(texts)  # columns of text that are numbers
+        for name, values in columns.items():
+            self._add(name, values[self.used], laws[name])
+        if not self.inputs:
+            raise ValueError(
+                f"No input varies in the {len(self.y)} {what}; expected inputs or "
                 "parameters that do."
             )
+        self.X: FloatArray = np.column_stack(list(self.inputs.values()))
         if self.texts:
             told = ", ".join(self.texts)
             self.notes.append(f"Text that reads as numbers is numbers: {told}.")
 
-    @property
-    def table(self) -> FloatArray:  # shape: (n_runs, n_inputs)
-        return np.column_stack(list(self.columns.values()))
-
-    def add(self, name: str, values: NDArray[Any], law: Any, is_log: bool) -> None:
-        """Read a column, unless it does not vary."""
+    def _add(self, name: str, values: NDArray[Any], law: Any) -> None:
+        """Read an input, unless it does not vary."""
         _refuse_missing(name, values, self.what)
         is_named = isinstance(law, str) and law in NAMES
         if not (law is None or is_named or is_frozen(law)):
@@ -523,10 +516,14 @@ class ReadInputs:
                 f"The distribution of the input {name!r} must be None, a frozen one of "
                 f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
             )
-        is_categorical = isinstance(law, str) and law == "categorical"
-        numbers = None if is_categorical else numbers_of_text(values)
+        is_log, order = name in self.logarithms, self.orders.get(name, ())
+        if law is None and name in self.orders:
+            law = "categorical"
+        given, numbers = values, None
+        if law != "categorical":
+            numbers = numbers_of_text(values)
         if numbers is not None:
-            gaps = values[np.isnan(numbers)]
+            gaps = given[np.isnan(numbers)]
             if gaps.size:  # such as "None"
                 raise ValueError(
                     f"The input {name!r} is {gaps.tolist()[0]!r} in {len(gaps)} of "
@@ -535,66 +532,60 @@ class ReadInputs:
                     f"labels: inputs={{{name!r}: 'categorical'}}."
                 )
             self.texts.append(repr(name))
-        given, values = values, values if numbers is None else numbers
+            values = numbers
         if len(set(values.tolist())) < 2:
             self.notes.append(
                 f"The input {name} is {given[0]} in all {self.what} and is left out."
             )
             return
+        are_labels = _are_labels(values)
         if law is None:
-            if numbers is None and not self.orders.get(name):
+            if numbers is None:
                 _refuse_text_of_numbers(name, given)
             if not is_log:
                 _refuse_names_of_runs(name, given, self.what)
-            law = "categorical" if _is_categorical(values) else "empirical"
-            is_categorical = law == "categorical"
-        order = self.orders.get(name, ())
-        if is_categorical and is_log:
-            raise ValueError(
-                f"log has the input {name!r}, which is categorical; expected inputs "
-                "that are numbers."
-            )
-        if is_categorical:
-            levels = levels_in_order(values, order)
-            self.levels[name], self.columns[name] = levels, _codes(values, levels)
-        elif order and _is_categorical(values):
+            law = "categorical" if are_labels else "empirical"
+        self.laws[name] = law
+        if law == "categorical":
+            if is_log:
+                raise ValueError(
+                    f"log has the input {name!r}, which is categorical; expected "
+                    "inputs that are numbers."
+                )
+            self.levels[name] = levels_in_order(values, order)
+            self.inputs[name] = _codes(values, self.levels[name])
+            return
+        if order and are_labels:
             ranks = levels_in_order(values, order)
-            self.columns[name] = _checked_input(name, _codes(values, ranks), is_log)
+            values = _codes(values, ranks)
             self.notes.append(
                 f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "
                 f"{len(ranks) - 1} ({ranks[-1]})."
             )
-        else:
-            self.columns[name] = _checked_input(name, values, is_log)
-        self.laws.append(law)
+        self.inputs[name] = _input(name, values, is_log)
 
 
-def _shown(name: Any) -> str:
-    return repr(name[1] if isinstance(name, tuple) else name)
-
-
-def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
+def read_output(name: str, values: NDArray[Any]) -> FloatArray:
     """Return an output as floats; None and NaN are failures, text may be true."""
     if values.dtype.kind in "OU":
         texts = [v.strip().lower() for v in values.tolist() if isinstance(v, str)]
         if len(texts) == len(values) and set(texts) <= {"true", "false"}:
             return np.array([text == "true" for text in texts], dtype=np.float64)
-    try:
-        found = floats_with_nan(values)
-    except ValueError:
+    found = as_numbers(values)
+    if found is None:
         # of an array of dates no element is a Python number; tolist gives integers
         other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         other = other or [str(values[0])]
         pairs = ((v, np.array([v, "0"], dtype=object)) for v in other)
         bad = next((v for v, two in pairs if numbers_of_text(two) is None), other[0])
         raise ValueError(
-            f"The output {_shown(name)} has values that are no numbers, such as "
-            f"{bad!r}; expected floats, such as 1 and 0 for two labels, and NaN where "
-            "a run failed."
-        ) from None
+            f"The output {name!r} has values that are no numbers, such as {bad!r}; "
+            "expected floats, such as 1 and 0 for two labels, and NaN where a run "
+            "failed."
+        )
     if np.isinf(found).any():
         raise ValueError(
-            f"The output {_shown(name)} is infinite in {np.isinf(found).sum()} rows; "
+            f"The output {name!r} is infinite in {np.isinf(found).sum()} rows; "
             "expected finite values, NaN where a run failed."
         )
     return found
@@ -648,7 +639,7 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
     if len(set(entries)) < len(entries):
         return
     own = f"of its own in each of {len(entries)} {what}"
-    if _is_categorical(values) and numbers_of_text(values) is None:
+    if _are_labels(values) and numbers_of_text(values) is None:
         is_dict = str(entries[0]).startswith("{")
         remedy = "Read the dicts by ast.literal_eval" if is_dict else "Leave it out"
         raise ValueError(
@@ -667,7 +658,7 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         )
 
 
-def _is_categorical(values: NDArray[Any]) -> bool:
+def _are_labels(values: NDArray[Any]) -> bool:
     if values.dtype.kind in "iufmM":
         return values.dtype.kind in "mM"
     return not all(
@@ -682,16 +673,14 @@ def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     return np.array([code[value] for value in values.tolist()])
 
 
-def _checked_input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
-    entries = values.tolist()
+def _input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
     try:
-        if values.dtype.kind in "mMU" or any(isinstance(v, str) for v in entries):
-            raise ValueError  # numpy reads dates and "1_000" as numbers
-        column = np.array(entries, dtype=np.float64)
-    except (TypeError, ValueError):
+        column = floats_with_nan(values)
+    except ValueError:
         raise ValueError(
             f"The input {name!r} has values that are no numbers, such as "
-            f"{entries[0]!r}; expected floats, or the distribution 'categorical'."
+            f"{values.tolist()[0]!r}; expected floats, or the distribution "
+            "'categorical'."
         ) from None
     if not np.isfinite(column).all():
         raise ValueError(

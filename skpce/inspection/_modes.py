@@ -19,6 +19,7 @@ from .._checks import (
     binary_scales,
     check_real,
     fail,
+    is_position,
     remembers_frames,
 )
 from .._compositions.fitted import FittedCompositions
@@ -265,8 +266,10 @@ def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
     places = parts - starts[geometry.step_of_active]
     if action is None:
         return np.arange(len(parts))
-    rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
-    if isinstance(action, bool) or not len(rows):
+    rows = np.empty(0, dtype=np.int64)
+    if isinstance(action, str) or is_position(action, len(parts)):
+        rows = np.flatnonzero((names if isinstance(action, str) else places) == action)
+    if not rows.size:
         known = list(dict.fromkeys(names.tolist()))
         raise fail(
             "modes_test", "action", f"None, one of {known} or its position", action
@@ -290,22 +293,13 @@ def _log_odds(
     clr: FloatArray,  # shape: (n_members, n_active)
     geometry: LogRatioGeometry,
 ) -> FloatArray:  # of the same shape
-    """Return the log-odds of all active parts."""
-    by_step = [log_odds_of_step(clr[:, columns]) for columns in geometry.active_slices]
-    return np.hstack([clr[:, :0], *by_step])
-
-
-def log_odds_of_step(
-    logs: FloatArray,  # shape: (n_members, n_parts), log-probabilities and a constant
-) -> FloatArray:  # shape: (n_members, n_parts)
-    """Return ``log p / (1 - p)`` of the parts, without rounding near 0 and 1."""
-    logs = logs - logsumexp(logs, axis=1, keepdims=True)
-    largest = np.arange(len(logs)), np.argmax(logs, axis=1)
-    others = logs.copy()
-    others[largest] = -np.inf  # all others are at most one half
-    log_odds: FloatArray = logs - np.log1p(-np.exp(others))
-    log_odds[largest] = logs[largest] - logsumexp(others, axis=1)
-    return log_odds
+    """Return ``log p / (1 - p)`` of all active parts, exact near 0 and 1 too."""
+    found = np.empty_like(clr)
+    for columns in geometry.active_slices:
+        for place in range(columns.start, columns.stop):
+            others = np.delete(clr[:, columns], place - columns.start, axis=1)
+            found[:, place] = clr[:, place] - logsumexp(others, axis=1)
+    return found
 
 
 def without_ties(

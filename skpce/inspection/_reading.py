@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,16 @@ from .._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
+    alone,
     as_floats,
     check_real,
     check_rows,
     label_codes,
-    listed,
     names_of_inputs,
     numbered_names,
     refuse_extremes,
     refuse_other_names,
+    renamed,
     validated_array,
     with_codes,
 )
@@ -141,24 +141,21 @@ def expansion_of(
     if X is not None:
         check_rows("The reading of a pipeline", "X", X, dense=False)
     steps, last, names = _taken_apart(pipeline, None)
-    problem = compositions = None
-    expansion = last
-    if not isinstance(last, Expansion):
-        if isinstance(last, _EXPANSIONS):
-            check_is_fitted(last)
-        expansion = getattr(last, "expansion_", None)
-        if not isinstance(expansion, Expansion):
-            raise NoExpansionError(
-                f"The pipeline or estimator ends in {_kind(last)}; expected a fitted "
-                "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the "
-                "last step of a Pipeline, or as the best estimator of a search. "
-                f"The last step is {type(last).__name__}: for any other model use "
-                "skpce.inspection.sobol_indices(pipeline, X)."
-            )
-        compositions = getattr(last, "_fitted", None)
-        problem = getattr(last, "_problem", None)
-        if compositions is not None:
-            problem = compositions.problem
+    if isinstance(last, _EXPANSIONS):
+        check_is_fitted(last)
+    expansion = getattr(last, "expansion_", last)
+    if not isinstance(expansion, Expansion):
+        raise NoExpansionError(
+            f"The pipeline or estimator ends in {_kind(last)}; expected a fitted "
+            "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the last "
+            "step of a Pipeline, or as the best estimator of a search. The last step "
+            f"is {type(last).__name__}: for any other model use "
+            "skpce.inspection.sobol_indices(pipeline, X)."
+        )
+    compositions = getattr(last, "_fitted", None)
+    problem = getattr(last, "_problem", None)
+    if compositions is not None:
+        problem = compositions.problem
     names = list(expansion.input_names) if names is None else names
     renamed_to = tuple(renamed("input_features", input_features, names))
     if renamed_to != expansion.input_names:
@@ -253,29 +250,21 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     return X
 
 
-def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last estimator of a fit, which may be any model, and what it gets."""
-    steps, last, _ = _taken_apart(pipeline, None)
-    return last, transformed(steps, X)
-
-
-def input_names_of(pipeline: Any, inputs: Any) -> tuple[str, ...]:
-    """Return the names of what the last estimator of a fit gets."""
-    _, last, names = _taken_apart(pipeline, None)
+def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the last estimator of a fit, any model, what it gets, and their names."""
+    steps, last, names = _taken_apart(pipeline, None)
+    inputs = transformed(steps, X)
     expansion = getattr(last, "expansion_", None)
     if names is None and isinstance(expansion, Expansion):
         names = list(expansion.input_names)
-    if names is None:
-        names = [str(name) for name in getattr(inputs, "columns", ())]
-    width = np.shape(inputs)[1]
-    return tuple(names) if len(names) == width else tuple(numbered_names(width))
+    return last, inputs, column_names(inputs, names)
 
 
-def column_names(X: Any) -> tuple[str, ...]:
-    """Return the names of columns; x0, x1, ... of an array."""
-    names = getattr(X, "columns", None)
-    names = numbered_names(np.shape(X)[1]) if names is None else names
-    return tuple(map(str, names))
+def column_names(X: Any, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return as many names as there are columns: given ones, else their own."""
+    names = list(getattr(X, "columns", ())) if names is None else names
+    width = np.shape(X)[1]
+    return tuple(map(str, names if len(names) == width else numbered_names(width)))
 
 
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
@@ -294,18 +283,6 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
             prefix, inner = final_estimator(wrapped)
             return f"{name}__{prefix}", inner
     return "", pipeline
-
-
-def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
-    """Return the given names in place of as many others; None retains these."""
-    if given is None:
-        return names
-    first = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-    expected = f"{len(names)} names, one for each of {first}"
-    new = listed(given, name, expected)
-    if len(new) != len(names):
-        raise ValueError(f"{name}={given!r} must be {expected}.")
-    return [str(entry) for entry in new]
 
 
 def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
@@ -458,7 +435,26 @@ def fitted_model(
     owner: str, estimator: Any, X: Any, *, labels: bool = True
 ) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
-    call, names = _call(owner, estimator)
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"The estimator of {owner} is the class {estimator.__name__}; expected an "
+            "instance that is fitted, or a function of rows of X."
+        )
+    call, classes = estimator, None
+    if hasattr(estimator, "fit") or not callable(estimator):
+        has_tags = hasattr(estimator, "__sklearn_tags__")
+        if has_tags:
+            check_is_fitted(estimator)
+        classifies = has_tags and is_classifier(estimator)
+        method = "predict_proba" if classifies else "predict"
+        call = getattr(estimator, method, None)
+        if not callable(call):
+            raise ValueError(
+                f"{type(estimator).__name__} has no {method!r}; expected by {owner}: a "
+                "fitted estimator, or a callable such as its method decision_function."
+            )
+        classes = getattr(estimator, "classes_", None) if classifies else None
+    names = None if classes is None else tuple(map(str, classes))
     second = names is not None and len(names) == 2
     if names is not None and second:
         names = names[-1:]
@@ -468,32 +464,6 @@ def fitted_model(
         names = expansion.output_names
     inputs = read_inputs(X, fitted=estimator, labels=labels)
     return FittedModel(call, inputs, names, second)
-
-
-def _call(
-    owner: str, estimator: Any
-) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
-    """Return the function to call and the names of the classes."""
-    if isinstance(estimator, type):
-        raise ValueError(
-            f"The estimator of {owner} is the class {estimator.__name__}; expected an "
-            "instance that is fitted, or a function of rows of X."
-        )
-    if not hasattr(estimator, "fit") and callable(estimator):
-        return estimator, None
-    if hasattr(estimator, "__sklearn_tags__"):
-        check_is_fitted(estimator)
-    classifies = hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
-    method = "predict_proba" if classifies else "predict"
-    call = getattr(estimator, method, None)
-    if not callable(call):
-        raise ValueError(
-            f"{type(estimator).__name__} has no {method!r}; expected by {owner}: a "
-            "fitted estimator, or a callable such as its method decision_function."
-        )
-    classes = getattr(estimator, "classes_", None) if classifies else None
-    names = None if classes is None else tuple(str(name) for name in classes)
-    return call, names
 
 
 def column_groups(
@@ -507,38 +477,14 @@ def column_groups(
             "groups must be None or a mapping of names to columns, such as "
             f"{{'size': ['a', 'b']}}. Got {groups!r}."
         )
-    found = {
-        str(name): _positions(name, columns, names) for name, columns in groups.items()
-    }
+    found: dict[str, list[int]] = {}
+    for name, columns in groups.items():
+        try:
+            found[str(name)] = checked_features(columns, names)
+        except ValueError as error:
+            raise ValueError(
+                f"The group {name!r} of groups must be a set of columns of X: {error}"
+            ) from error
     if overlapping:
         return found
-    taken: dict[int, str] = {}
-    for name, columns in found.items():
-        for i in columns:
-            if i in taken:
-                raise ValueError(
-                    f"groups {taken[i]!r} and {name!r} both hold the column "
-                    f"{names[i]!r}; expected groups without a common column."
-                )
-            taken[i] = name
-    alone = {names[i]: [i] for i in range(len(names)) if i not in taken}
-    twice = sorted(set(found) & set(alone))
-    if twice:
-        raise ValueError(
-            f"groups has the name {twice[0]!r}, which is a column outside the group; "
-            "expected another."
-        )
-    return found | alone
-
-
-def _positions(name: Any, columns: Any, names: Sequence[str]) -> list[int]:
-    if isinstance(columns, np.ndarray):
-        columns = columns.tolist()
-    if isinstance(columns, (str, Integral)):
-        columns = [columns]
-    try:
-        return checked_features(columns, names)
-    except ValueError as error:
-        raise ValueError(
-            f"The group {name!r} of groups must be a set of columns of X: {error}"
-        ) from error
+    return found | alone("groups", found, names)

@@ -127,10 +127,10 @@ def test_days_of_work_are_refused(given):
 @cases(
     ("given", "message"),
     ({"distribution": "gaussian"}, r"'distribution' parameter .* Got 'gaussian'"),
-    ({"groups": {"a": [0, 1], "b": [1]}}, "'a' and 'b' both hold the column 'x1'"),
+    ({"groups": {"a": [0, 1], "b": [1]}}, "groups has 'x1' in 'a' and in 'b'"),
     ({"groups": {"a": ["x9"]}}, r"group 'a' of groups must be a set of .* X: .*'x9'"),
     ({"groups": [[0, 1]]}, "a mapping of names to columns"),
-    ({"groups": {"x2": [0, 1]}}, "has the name 'x2', which is a column"),
+    ({"groups": {"x2": [0, 1]}}, "has the name 'x2', which is that of"),
 )
 def test_bad_input(given, message):
     pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)

@@ -33,7 +33,7 @@ from ...drivers._findings import find_drivers
 from ...drivers._runs import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
-from .._reading import column_names, input_names_of, last_and_inputs
+from .._reading import column_names, last_and_inputs
 from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
     given_shares,
@@ -315,7 +315,7 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
     Values of inputs, their names, which are categories, and their distributions, None
     where these are chosen; cautions.
     """
-    last, inputs = last_and_inputs(fitted, fit.X)
+    last, inputs, names = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
     if looks_at_y(fitted, fit.X, fit.y):
         names, values = column_names(fit.X), numeric(fit.X)
@@ -324,7 +324,7 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
         caution = Caution("embedding saw y", {"tested": bool(names)})
         flags = np.zeros(len(names), dtype=bool)
         return (values, names, flags, None), (caution,)
-    values, names = numeric(coded), input_names_of(fitted, coded)
+    values = numeric(coded)
     if values is None:
         raise ValueError(
             f"{type(last).__name__} gets text or values that are not finite; expected "

@@ -69,10 +69,14 @@ def test_options_reach_explain(file, monkeypatch, capsys):
     given += " --together both=rate,units --order none --negligible 0.1"
     assert main([file, *given.split()]) == 0
     assert capsys.readouterr().out == "answer\n"
-    assert found.pop("data").columns[:2] == ["rate", "units"]
+    assert list(found.pop("data"))[:2] == ["rate", "units"]
     assert found == {
         **dict.fromkeys(("steps", "replicate", "groups")),
-        **{"outputs": ["accuracy", "loss"], "inputs": ["rate", "kind"], "log": []},
+        **{
+            "outputs": ["accuracy", "loss"],
+            "inputs": {"rate": None, "kind": None},
+            "log": [],
+        },
         **{"blocks": "seed", "order": False, "negligible": 0.1},
         "together": {"both": ["rate", "units"]},
     }
@@ -150,7 +154,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skpce.__main__.sys.stdout", Closed())
     monkeypatch.setattr("skpce.__main__.explain", lambda **given: "answer")
-    monkeypatch.setattr("skpce.__main__.read_file", lambda path: Columns())
+    monkeypatch.setattr("skpce.__main__.read_file", lambda path: Columns({}))
     assert main(["runs.csv", "--output", "loss"]) == 0
 
 

@@ -94,7 +94,7 @@ ARRAYS = {
     "frames": (lambda X, y: (named(X), pd.DataFrame({"s": y})), "s"),
     "series": (lambda X, y: (named(X), pd.Series(y, name="s")), "s"),
     "polars": (lambda X, y: (pl.DataFrame(named(X)), pl.Series("s", y)), "s"),
-    "dicts": (lambda X, y: (named(X).to_dict("list"), {"s": y}), "s"),
+    "dict": (lambda X, y: (named(X).to_dict("list"), pd.Series(y, name="s")), "s"),
 }
 
 
@@ -373,8 +373,9 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     (lambda t, X, y: (y, X), "swapped"),
     (lambda t, X, y: (X[:, 0], y), r"X\.reshape\(-1, 1\)"),
     (lambda t, X, y: (X, y[1:]), "24 runs and y has 23"),
-    (lambda t, X, y: (X[:6], y[:6]), "6 runs; expected at least 8"),
-    (lambda t, X, y: (X, np.where(FEW, y, np.nan)), "5 runs that have an output"),
+    (lambda t, X, y: (X, iter(y)), "'y' .* a table with a row for each member"),
+    (lambda t, X, y: (X[:6], y[:6]), "6 of 6 runs have an output; expected at least 8"),
+    (lambda t, X, y: (X, np.where(FEW, y, np.nan)), "5 of 24 runs have an output"),
     (lambda t, X, y: (np.where(X > 0.9, np.nan, X), y), "missing in .* of 24 runs"),
     (lambda t, X, y: (named(X).set_axis(["a", "a", "b"], axis=1), y), "2 columns 'a'"),
     (lambda t, X, y: (X * 0 + 1, y), "No input varies"),
@@ -397,6 +398,7 @@ def test_what_is_asked_of_data_is_refused_with_the_remedy(table, X, y, no_work):
     refuses("expected positive", explain, X - 0.5, y, log=["x0"])
     refuses("sums to 5 columns", explain, X, HALF, steps=[3, 2])
     refuses("lengths", explain, {"a": [1, 2], "b": [1]}, outputs="a")
+    refuses("lengths {'a': None}; expected one", explain, {"a": 1}, y)
     rows = {"a": np.repeat(X[:12, 0], 2), "t": X[:, 1], "s": [0, 1] * 12, "acc": y}
     asked = {"inputs": ["a", "t"], "outputs": "acc", "replicate": "s"}
     refuses("Without 't' all settings repeat", explain, rows, **asked)

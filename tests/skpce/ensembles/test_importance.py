@@ -103,12 +103,12 @@ NOISE = np.random.default_rng(3).normal(size=30)
 @cases(
     ("objective", "n_trials", "why"),
     (lambda t: plain(t) * 0 + NOISE[t.number], 30, "No parameter is shown to"),
-    (lambda t: plain(t) * 0, 30, "The objective is the same in all trials"),
-    (plain, 7, "7 trials are complete with a finite value, and at least 8"),
+    (lambda t: plain(t) * 0, 30, "The output 'objective' is .* in all trials"),
+    (plain, 7, "7 of 7 trials have an output; expected at least 8"),
     (
         lambda t: t.suggest_float("rate", 1.0, 1.0) * NOISE[t.number],
         30,
-        "No parameter varies",
+        "No input varies in the 30 trials",
     ),
     ids=["noise", "constant", "few", "no parameter"],
 )
@@ -124,9 +124,9 @@ def test_bad_parameters_are_refused():
     study = study_of(plain, 10)
     evaluator = DriverImportanceEvaluator()
     assert evaluator.evaluate(study, []) == {}
-    with pytest.raises(ValueError, match="params has 'lr', which no complete trial"):
+    with pytest.raises(ValueError, match="params has 'lr', which is no parameter"):
         evaluator.evaluate(study, ["lr"])
-    refuses(r"'params' parameter .* list of names", evaluator.evaluate, study, [0])
+    refuses("params must be None or a list of names", evaluator.evaluate, study, "lr")
 
 
 def test_without_optuna_the_error_says_what_to_install(monkeypatch):

@@ -246,15 +246,15 @@ def test_bad_results_are_refused(search):
     refuses("'splits' parameter", from_cv_results, search.cv_results_, splits="all")
     logs = {"log": ["alpha"]}
     refuses("log has 'alpha', which is no", from_cv_results, search.cv_results_, **logs)
-    masked = {"param_a": np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])}
-    refuses("'a' is missing for 1 of 4 candidates", from_cv_results, masked | scores)
+    masked = {"param_a": np.ma.masked_equal(range(8), 1), "mean_test_score": range(8)}
+    refuses("'a' is missing in 1 of 8 candidates", from_cv_results, masked)
 
 
 def test_names_that_would_be_lost_are_refused(study, search):
     for trial in study.trials:
         trial.values = [1.0, 2.0]
     study.metric_names = ["loss", "loss"]
-    refuses("Two objectives of study have one name", from_study, study)
+    refuses("metric_names of study has 2 columns 'loss'", from_study, study)
     study.metric_names = ["loss", "time"]
     study.trials[0].params["kind"] = "None"
     refuses("choices None and 'None'", from_study, study)
@@ -264,10 +264,11 @@ def test_names_that_would_be_lost_are_refused(study, search):
 
 def test_a_frame_of_results_has_missing_parameters_too():
     X, y = load_iris(return_X_y=True)
-    grids = [{"max_depth": [1, 2]}, {"max_depth": [3, 4], "splitter": ["best"]}]
+    depths = [1, 2, 3, 4]
+    grids = [{"max_depth": depths}, {"max_depth": depths, "splitter": ["best"]}]
     found = GridSearchCV(DecisionTreeClassifier(random_state=0), grids, cv=3).fit(X, y)
     for results in (found.cv_results_, pd.DataFrame(found.cv_results_)):
-        refuses("'splitter' is missing for 2 of 4", from_cv_results, results)
+        refuses("'splitter' is missing in 4 of 8", from_cv_results, results)
 
 
 def test_a_list_of_grids_has_the_parameters_of_all():
@@ -277,11 +278,11 @@ def test_a_list_of_grids_has_the_parameters_of_all():
         {"kernel": ["rbf"], "C": [0.01, 0.1, 1, 10], "gamma": [0.001, 0.1]},
     ]
     search = GridSearchCV(SVC(), grids, cv=3).fit(X, y)
-    refuses("'gamma' is missing for 4 of 12 candidates", from_cv_results, search)
+    refuses("'gamma' is missing in 4 of 12 candidates", from_cv_results, search)
     answer = skpce.explain(search, inputs=["C", "kernel"])
     assert answer.input_names == ("C", "kernel")
     assert answer.design.n_rows == 12
     wrong = "inputs has 'gama', which is no parameter of the search"
     refuses(wrong, skpce.explain, search, inputs=["gama"])
-    words = "'gamma' is missing for 4 of 12 candidates"
+    words = "'gamma' is missing in 4 of 12 candidates"
     refuses(words, skpce.explain, search, inputs=["C", "gamma"])

@@ -240,6 +240,7 @@ def test_no_step_has_a_choice():
     surrogate = ridge_surrogate(1, steps=(1, 1)).fit(X, np.ones((10, 2)))
     assert modes_test(surrogate).bimodal == ()
     refuses(r"one of \[\] or its position. Got '0'", modes_test, surrogate, action="0")
+    refuses("or its position. Got array", modes_test, surrogate, action=np.zeros(2))
 
 
 def test_so_many_tests_that_none_can_be_significant(rng):

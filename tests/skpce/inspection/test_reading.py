@@ -56,7 +56,7 @@ def test_however_it_is_wrapped(wrap, rows, policies):
     ):
         model = wrap(last).fit(rows, y)
         reading = expansion_of(model, rows)
-        behind, inputs = last_and_inputs(model, rows)
+        behind, inputs, _ = last_and_inputs(model, rows)
         assert reading.estimator is behind
         assert_array_equal(reading.inputs, inputs)
         assert_array_equal(reading.latent(rows), inputs)

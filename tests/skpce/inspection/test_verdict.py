@@ -299,7 +299,7 @@ def test_other_names_reach_every_word(known):
     assert named.input_names == ("rate", "units", "depth")
     assert str(named).replace("rate", "x0") != str(named)
     assert_array_equal(named.drivers.total, known.drivers.total)
-    refuses("names has 2 names; expected 3", known.with_names, ["rate", "units"])
+    refuses("must be 3 names, one for each of", known.with_names, ["rate", "units"])
 
 
 def test_further_cautions_stay_with_the_answer(known):
