@@ -71,10 +71,8 @@ def test_the_mean_reward_is_that_of_many_draws():
 @cases(
     ("amplitudes", "message"),
     ([[1.0, 2.0]], r"amplitudes must have shape \(n_members, 3\), got \(1, 2\)"),
-    (np.zeros((0, 3)), r"got \(0, 3\)"),
     ([[0, 0, 0], [0, np.nan, 0]], "got nan for member 1, column 1"),
 )
 def test_bad_amplitudes(amplitudes, message):
     refuses(message, gaussian_bump_rewards, PLANE, amplitudes)
-    for n in (0, 2.0, True):
-        refuses("max_moves must be an int of at least 1, got", PlaneWalkEnvironment, n)
+    refuses("max_moves must be an int of at least 1, got", PlaneWalkEnvironment, True)

@@ -63,11 +63,9 @@ def test_distance_of_the_uniform_policy_by_hand():
 
 @cases(
     ("log_reward", "message"),
-    (torch.zeros(19), r"shape \(n_members, 19\).*got \(19,\)"),
     (torch.zeros(2, 25), r"got \(2, 25\)"),
     (torch.zeros(0, 19), "at least one member"),
     (torch.full((1, 19), float("-inf")), "finite, got -inf for member 0, object 0"),
-    (torch.full((1, 19), float("nan")), "finite, got nan"),
 )
 def test_bad_rewards(log_reward, message):
     refuses(message, solve_exact, GridEnvironment(), log_reward)
@@ -158,11 +156,6 @@ def test_policies_of_some_states_are_rows_of_the_table():
 @cases(
     ("log_reward", "n_members", "message"),
     (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
-    (
-        from_table(torch.zeros(2, 19)),
-        0,
-        "n_members must be an int of at least 1, got 0",
-    ),
     (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
     (from_table(torch.full((2, 19), torch.nan)), 2, "got nan for member 0, object 0"),
     (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),

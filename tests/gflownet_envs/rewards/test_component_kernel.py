@@ -70,8 +70,7 @@ def test_a_component_that_does_not_matter_becomes_wide(rng):
 
 
 def test_bad_arguments():
-    for widths in ((1.0, 2.0), (1.0, 2.0, -1.0)):
-        words = "must be 3 positive numbers, one a block"
-        refuses(words, ComponentRBF(SIZES, widths), X)
+    words = "must be 3 positive numbers, one a block"
+    refuses(words, ComponentRBF(SIZES, (1.0, 2.0, -1.0)), X)
     words = r"add up to the columns, 6, got \(2, 1\)"
     refuses(words, ComponentRBF((2, 1), (1.0, 2.0)), X)

@@ -144,7 +144,6 @@ def test_checksums_of_different_rewards_differ(chain_reward):
 def test_environments_of_chains():
     few = fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"])
     check_environment(few)
-    check_environment(fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2))
     env = fragment_chain_environment(tuple(TOY_FRAGMENTS), POSITIONS)
     assert env.n_objects == 20**5
     assert env.step_names[2] == "linker"
@@ -155,26 +154,18 @@ def test_molecule_rewards_by_hand():
     found = molecule_log_reward(activity, quality, temperature=0.5, exponent=2.0)
     expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + 2 * np.log(quality)
     assert_allclose(found, expected)
-    without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
-    assert_allclose(without, [[20.0, 28.0]])
 
 
 @cases(
     ("call", "message"),
     (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
-    (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
     (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
     (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
-    (
-        lambda: fragment_chain_environment(["A"], 0),
-        "positions must be an int of at",
-    ),
     (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
     (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
     (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
     (lambda: molecule_log_reward([[1]], [1], temperature=0), "temperature must be pos"),
-    (lambda: molecule_log_reward([[1]], [1], exponent=-1), "must not be negative"),
 )
 def test_bad_input(call, message):
     refuses(message, call)
