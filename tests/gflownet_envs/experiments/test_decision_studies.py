@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from benchmarks.measuring import mean_and_error, study_page
 from benchmarks.studies import best_of_n, closed_loop_tasks
 from benchmarks.studies.bayesian_optimization import ranking_section, reference_section
 from benchmarks.studies.closed_loop_tasks import (
@@ -49,10 +48,6 @@ def few_reactions():
 # Posteriors
 
 
-def permuted(one, order):
-    return Posterior(one.mean[order], one.covariance[np.ix_(order, order)])
-
-
 def test_draws_have_the_moments_of_the_posterior(posterior):
     _, values = posterior.draw(200_000, np.random.default_rng(0))
     assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
@@ -61,7 +56,8 @@ def test_draws_have_the_moments_of_the_posterior(posterior):
 
 def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     order = np.random.default_rng(1).permutation(9)
-    other = permuted(posterior, order)
+    shuffled = posterior.covariance[np.ix_(order, order)]
+    other = Posterior(posterior.mean[order], shuffled)
     one, same = rankings(posterior, 4), rankings(other, 4)
     for name in one:
         assert_allclose(one[name], same[name], atol=1e-9)
@@ -187,10 +183,3 @@ def test_the_table_of_regret(few_reactions):
     text = section(few_reactions, outcomes)
     assert "over 2 campaigns of 4 measurements" in text
     assert text.count("\n") == 6
-
-
-def test_a_page_names_its_command():
-    assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
-    note, *found = study_page(["one", "two"], "a command").split("\n\n")
-    assert note == "<!-- Written by `a command`; do not edit. -->"
-    assert found[:2] == ["one", "two"]

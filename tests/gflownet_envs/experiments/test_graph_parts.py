@@ -1,5 +1,6 @@
 """Named parts of scores of graphs: they add up, and those of the data are free."""
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -22,19 +23,15 @@ EDGES = (("c", "a"), ("a", "b"))
 ENV = DagEnvironment(4, node_names=NAMES)
 
 
-def reward_of(scores):
-    return LocalScoreReward(ENV, scores)
-
-
 @pytest.fixture(scope="module")
 def samples():
     mixing = np.random.default_rng(1).normal(size=(4, 4))
     return np.random.default_rng(0).normal(size=(12, 30, 4)) @ mixing
 
 
-def parts_of(samples, scores=None):
-    scores = scores_above_empty(samples) if scores is None else scores
-    return GraphParts(ENV, samples, scores, reward_of, EDGES)
+def parts_of(samples):
+    scores = scores_above_empty(samples)
+    return GraphParts(ENV, samples, scores, partial(LocalScoreReward, ENV), EDGES)
 
 
 def all_splits(samples):

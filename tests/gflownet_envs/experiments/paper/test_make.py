@@ -31,7 +31,6 @@ from gflownet_envs.experiments.paper.systems import (
     Systems,
     preset_of,
     read_run,
-    readings_of,
     settings_checksum,
     sources_of,
 )
@@ -76,7 +75,6 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
     assert set(tiny_grid) == {"grid-paper", "grid-episodes"}
     piece = tiny_grid["grid-paper"]
     assert set(piece["sources"]) == {"exact", "trained"}
-    assert piece["sources"]["trained"]["n_train"] == 12
     assert len(piece["sources"]["trained"]["draws"]["q2"]) == 2
     assert json.loads(json.dumps(piece)) == piece
     monkeypatch.setattr(systems.Systems, "find", never)
@@ -108,10 +106,7 @@ def test_finished_pieces_of_another_call_or_none_are_named(tmp_path):
     finish = partial(make_paper, tmp_path / "out", finished=True)
     words = r"none of the \d+ .* one of \[\"preset='full', seed=0\"\]"
     refuses(words, finish, runs=[PIECES], preset="quick")
-    refuses(words, finish, runs=[PIECES], seed=3)
     refuses("no finished pieces in '.*pieces'", finish)
-    words = r"or \['.*'\]; expected a call without fini"
-    refuses(words, finish, runs=[tmp_path])
     assert not (tmp_path / "out").exists()
 
 
@@ -189,10 +184,7 @@ def test_other_draws_measure_the_same_policies_anew(tiny_grid, tmp_path, monkeyp
     first = tiny_grid["grid-paper"]["sources"]["trained"]["draws"]
     monkeypatch.setattr(train, "train_block", never)
     found = measured(tmp_path, "quick", seed=0, draws=1)
-    assert set(found) == {"grid-paper"}
-    sources = found["grid-paper"]["sources"]
-    assert set(sources) == {"trained"}
-    other = sources["trained"]["draws"]
+    other = found["grid-paper"]["sources"]["trained"]["draws"]
     one, two = ([*map(str, some["total_variation"])] for some in (first, other))
     assert len(one) == len(two)
     assert not set(one) & set(two)
@@ -210,21 +202,22 @@ def test_rows_near_a_limit_are_likely_to_change():
     assert_allclose(of_many([0.5, 0.5]), [0.25, 0.5, 0.25])
 
 
-def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
-    changes = {"episodes": ("n_iterations", 3000 // 32), "log-z": ("log_z_init", 0.0)}
-    for name, (changed, value) in changes.items():
-        first, other = (
-            asdict(preset_of("buchwald-hartwig", reading, quick=False)[0])
-            for reading in ("paper", name)
-        )
-        assert other["training"][changed] == value
-        other["training"][changed] = first["training"][changed]
-        assert first == other
-        assert READINGS[name].sources == ["trained"]
-    fractions, _ = preset_of("buchwald-hartwig", "fractions", quick=False)
-    assert fractions.variant == "yields as fractions"
-    member, _ = preset_of("sachs", "member", quick=False)
-    assert member.proxy.standardize == "member"
+@cases(
+    ("reading", "changed", "value"),
+    ("episodes", "n_iterations", 3000 // 32),
+    ("log-z", "log_z_init", 0.0),
+)
+def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else(
+    reading, changed, value
+):
+    first, other = (
+        asdict(preset_of("buchwald-hartwig", name, quick=False)[0])
+        for name in ("paper", reading)
+    )
+    assert other["training"][changed] == value
+    other["training"][changed] = first["training"][changed]
+    assert first == other
+    assert READINGS[reading].sources == ["trained"]
     words = "reading must be one of .*'fractions'"
     refuses(words, preset_of, "grid", "fractions", quick=False)
 
@@ -232,14 +225,9 @@ def test_a_reading_changes_what_the_paper_leaves_open_and_nothing_else():
 def test_quick_solves_what_would_take_too_long_to_train():
     assert sources_of("sachs", "paper", quick=True) == ("exact",)
     assert sources_of("sachs", "paper", quick=False) == ("exact", "trained")
-    assert sources_of("sachs", "episodes", quick=True) == ("trained",)
     assert sources_of("molecules", "paper", quick=True) == ("trained",)
     reduced = preset_of("sachs", "paper", quick=True)[1]
     assert reduced == "n_test 6, exact policies only"
-    assert preset_of("grid", "paper", quick=True)[1] == ""
-    assert readings_of("structure-learning") == ("paper",)
-    assert readings_of("sachs") == ("paper", "episodes", "member")
-    assert readings_of("sachs", quick=True) == ("paper", "episodes")
     left_out = {*jobs_of(quick=False)} - {*jobs_of(quick=True)}
     assert {name.rpartition("-")[2] for name in left_out} == {"episodes", "z", "member"}
 
@@ -274,7 +262,6 @@ def rebuilt(reading, folder):
     given = {"quick": False, "folder": folder, "runs": None, "n_jobs": 1}
     given |= {"seed": 0, "progress": lambda *stage: None, "options": {}}
     system = Systems(**given).find(task, reading)
-    assert "bounds of distances" not in system.record["cpu_seconds"]  # not shown
     piece = stored(f"{task}-{reading}")["piece"]
     source = READINGS[reading].sources[0]
     ours = measure(system.datasets[source], system.preset, 0, draws=(0, 1), whole=False)
@@ -305,7 +292,6 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
 @cases(
     ("options", "message"),
     ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
-    ({"seed": -1}, "seed must be an int"),
     ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
 )
 def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
@@ -346,8 +332,7 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     ("answer", "exit_code", "words"),
     ({"page": Path("paper.html"), "agrees": 3}, 0, ("agrees: 3", "Page:")),
     (KeyboardInterrupt(), 130, ("goes on from",)),
-    (ValueError("preset must be one"), 1, ("preset must be one",)),
-    ids=["made", "interrupted", "wrong"],
+    ids=["made", "interrupted"],
 )
 def test_what_the_command_says(answer, exit_code, words, monkeypatch, tmp_path):
     def stand_in(out, **options):

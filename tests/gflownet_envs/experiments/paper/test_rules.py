@@ -13,7 +13,6 @@ from gflownet_envs.experiments.paper.claims.answers import (
     UNDECIDED,
     Seen,
     Side,
-    median_and_range,
     over_draws,
     tolerance,
     word_of,
@@ -22,8 +21,6 @@ from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
 from gflownet_envs.experiments.paper.claims.rules import (
     answer,
     architecture,
-    draws_of,
-    papers_settings,
 )
 from tests.shared import cases
 
@@ -81,7 +78,6 @@ def test_a_side_is_the_median_with_its_range_and_how_many_draws_agree():
     text = "D 2.25 (1 to 9), 1 of 3; agrees in 3 of 4 draws"
     assert over_draws(seen) == Side(text, UNDECIDED, 3, 4)
     assert over_draws(seen[:2]) == Side("D 1.5 (1 to 2), 1 of 3", AGREES, 2, 2)
-    assert median_and_range([None, float("nan")]) == "–"
     assert over_draws([Seen(text="no such step")]).word == "cannot be compared"
 
 
@@ -97,20 +93,11 @@ def test_tolerances_are_relative_where_a_figure_is_small(wanted, within, limit):
     assert tolerance(wanted, within) == pytest.approx(limit)
 
 
-@pytest.mark.parametrize("factor", [0.7, 1.3])
-@cases(("rule", "values", "figures"),
-        ("near", {"measure": "d_expansion", "step": "last"}, {"d_expansion": [1, 30]}),
-        ("near", {"measure": "mean_first_of_pc1", "step": "first", "within": 0.05},
-         {"mean_first": [[0.02, 0.0], [0.0, 0.0]]}),
-     )  # fmt: skip
-def test_a_figure_that_is_three_tenths_off_does_not_agree(
-    rule, values, figures, factor
-):
+@cases(("factor", "word"), (0.7, DOES_NOT), (1.3, DOES_NOT), (1.1, AGREES))
+def test_a_figure_that_is_three_tenths_off_does_not_agree(factor, word):
     """A tolerance of twice the fifth would let it pass."""
-    ours = 30 if "d_expansion" in figures else 0.02
-    found = {"grid-paper": system_of(measures_of(figures))}
-    assert answer(claim_of(rule, value=ours * factor, **values), found).word == DOES_NOT
-    assert answer(claim_of(rule, value=ours * 1.1, **values), found).word == AGREES
+    claim = claim_of("near", measure="d_expansion", step="last", value=30 * factor)
+    assert answer(claim, {"grid-paper": system_of(measures_of({}))}).word == word
 
 
 @cases(
@@ -146,7 +133,6 @@ def test_draws_that_disagree_leave_a_row_undecided():
     text = "31 (29 to 300); agrees in 3 of 5 draws"
     assert result.sides == {"exact": Side(text, UNDECIDED, 3, 5)}
     assert (result.word, result.kind) == (UNDECIDED, INFORMATIVE)
-    assert len(list(draws_of(found, "grid", "paper", "exact"))) == 5
 
 
 @cases(("blind", "kind"), ([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE))
@@ -195,29 +181,22 @@ def test_what_is_not_there_cannot_be_compared(found):
                   "within": 0.05}, "0.5, 0.8, 0.9, 0.9", "does not"),
         ("lowest", {"measure": "d_expansion", "step": "first"},
          "first 10, last 30", "agrees"),
-        ("highest", {"measure": "d_expansion", "step": "first"}, None, "does not"),
         ("lowest", {"measure": "d_expansion", "step": ["last", "first"]},
          "first 10, last 30", "agrees"),
-        ("lowest", {"measure": "d_expansion", "step": ["last"]}, None, "does not"),
         ("lowest", {"measure": "d_expansion", "step": "linker"}, "no such step",
          "cannot be compared"),
         ("beside", {"measure": "fit_seconds", "unit": "s"}, "0.1 s",
          "cannot be compared"),
-        ("beside", {"measure": "coverage95_all"}, "1, 0.8", "cannot be compared"),
-        ("beside", {"measure": "training_seconds"}, "–", "cannot be compared"),
         ("highest", {"measure": "total_variation", "step": "last",
                      "among": ["last", "first"]}, "last 0.1, first 0.2", "does not"),
         ("shift", {}, "first: 0.8, 0.3, last: 0.2, 0.9", "agrees"),
         ("gain", {}, None, "agrees"),
         ("share", {"value": [3, 6]}, "1 of 6", "does not"),
         ("share", {"value": [0, 63]}, "1 of 6", "agrees"),  # one pair
-        ("share", {"value": [0, 3], "step": "last"}, "0 of 3", "agrees"),
         ("equal", {"value": "2 × 3 = 6"}, "2 × 3 = 6", "agrees"),
         ("edge", {"edge": ["b", "a"], "component": 1, "value": 0.82},
          "a → b: PC1 0.8, PC2 0.3", "agrees"),
-        ("edge", {"edge": ["b", "a"], "component": 2, "value": 0.82}, None, "does not"),
         ("theory", {"measure": "terms_and_one", "values": [5, 3, 57]}, "57", "agrees"),
-        ("theory", {"measure": "terms", "values": [5, 3, 57]}, "56", "does not"),
         ("shown", {"ours": "a", "command": "b"}, "a (b)", "does not"),
      )  # fmt: skip
 def test_rules(rule, values, text, word):
@@ -238,8 +217,6 @@ def test_settings_are_compared_number_by_number(found):
     text = "n train 50, training.n iterations 400, rewards 625"
     assert other.sides[OURS].text == text
     assert other.why == "differ: n train"
-    shown = papers_settings(claim_of("settings", settings=wanted))
-    assert shown.startswith("n train 51, ")
     counted = claim_of("settings", kind="setting", settings={"choices": 2, "inputs": 2})
     assert answer(counted, found).word == "same"
     assert answer(counted, {}).why == "not finished: choices"
@@ -256,7 +233,6 @@ def test_a_row_of_architectures_that_differs_is_named():
 
 def test_times_of_training_stand_beside_the_papers_without_a_word(found):
     result = answer(claim_of("beside", measure="speedup"), found)
-    assert result.sides["exact"].text == "–"
     assert result.sides["trained"] == Side("100")  # 80 s / 4 over 0.2 s
     assert result.word == "cannot be compared"
     over_all = answer(claim_of("speedups", task=None), found)
