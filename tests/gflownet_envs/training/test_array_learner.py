@@ -88,8 +88,7 @@ def test_steps_are_those_of_autograd(env, batch_size, objective, epsilon):
     {"max_gradient_norm": 0.5},
     {"log_z_init": 2.0, "objective": "trajectory_balance"},
     {"hidden": ()},
-    {"hidden": (5,), "adam_betas": (0.0, 0.9)},
-    {"hidden": (6, 5, 4)},
+    {"hidden": (6, 5, 4), "adam_betas": (0.0, 0.9)},
     ids=str,
 )
 def test_settings_are_those_of_autograd(change):

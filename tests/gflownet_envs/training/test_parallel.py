@@ -124,7 +124,6 @@ def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
 
 @cases(
     ("arguments", "message"),
-    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
     ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
     ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
     ({"spec": TrainingSpec(policy="gru", hidden=(8,))}, "'gru' reads the history"),

@@ -235,14 +235,8 @@ def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
     rewards = random_log_reward(GRID)
     train_ensemble(GRID, rewards, spec, store=BlockStore(tmp_path))
     train_ensemble(GRID, rewards, SHORT, store=BlockStore(tmp_path))
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_blocks_name_the_versions_they_were_made_with(tmp_path):
-    pytest.importorskip("safetensors")
-    train_ensemble(GRID, random_log_reward(GRID), SHORT, store=BlockStore(tmp_path))
-    _, metadata = read_arrays(next(tmp_path.iterdir()))
-    assert metadata["versions"]["torch"] == torch.__version__
+    (block,) = tmp_path.iterdir()
+    assert read_arrays(block)[1]["versions"]["torch"] == torch.__version__
 
 
 def test_divergence_names_members_that_share_a_stream():
@@ -307,20 +301,14 @@ def test_batches_and_spaces_of_one():
     ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
     ({"batch_size": 1}, "batch_size must be an int of at least 2 for vargrad, got 1"),
     ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
-    ({"block_size": 0}, "block_size must be an int of at least 1"),
     ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
     ({"max_gradient_norm": 0}, "max_gradient_norm must be None or a positive"),
-    ({"max_gradient_norm": True}, "max_gradient_norm must be None or a positive"),
-    ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
     ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
-    ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
     ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
     ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
     ({"initialization": "zero"}, "initialization must be one of"),
     ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
     ({"replay_fraction": 0.999}, "replay_fraction must be 0 or leave new and old"),
-    ({"replay_fraction": 0.001}, "replay_fraction must be 0 or leave new and old"),
-    ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
 )
 def test_bad_specifications(arguments, message):
     refuses(message, TrainingSpec, **arguments)
@@ -332,8 +320,6 @@ def test_subset_names_members_by_their_numbers():
     states = GRID.initial_state((3, 4))
     found = ensemble.subset([2, 4]).log_policy(states)
     torch.testing.assert_close(found, ensemble.log_policy(states)[[2, 0]])
-    assert found.shape == (2, 3, 4, 5)
-    assert ensemble.log_policy(states[0, 0]).shape == (3, 5)
     refuses(r"members \[0\] are not in this ensemble", ensemble.subset, [0])
 
 
