@@ -47,8 +47,6 @@ RAW_COMPONENTS = dict(zip(COMPONENTS, ("ligand", *COMPONENTS[1:]), strict=True))
 def synthetic(monkeypatch):
     """Let the fetcher expect the small files above, at a given address."""
     monkeypatch.delenv("SKPCE_DATA", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     def install(url):
         hashes = {"raw_sha256": sha256(RAW), "tidy_sha256": sha256(TIDY)}
@@ -304,7 +302,6 @@ def test_the_real_rows():
     real_file(TIDY_NAME)
     bunch = fetch_buchwald_hartwig()
     assert bunch.data.shape == (4599, 4)
-    assert len(np.unique(bunch.data, axis=0)) == 4599
     assert bunch.data.max(axis=0).tolist() == [3, 2, 15, 23]
     assert round(float(bunch.target.mean()), 2) == 30.87
     bunch = fetch_buchwald_hartwig(controls=False)

@@ -8,6 +8,7 @@ from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
     HypergridEnvironment,
+    PlaneWalkEnvironment,
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
     solve_exact,
@@ -39,6 +40,8 @@ ENVIRONMENTS = {
     "hypergrid": HypergridEnvironment(),
     "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
     "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
+    "plane": PlaneWalkEnvironment(),
+    "smallest plane": PlaneWalkEnvironment(1),
     "dag": DagEnvironment(4),
     "dag with few edges": DagEnvironment(4, max_edges=2),
     "one node": DagEnvironment(1),
@@ -83,14 +86,6 @@ def test_everything_stays_on_the_device_of_the_states(environment):
     if environment.is_tree:
         results.append(environment.action_history(after))
     assert {result.device.type for result in results} == {"meta"}
-
-
-def test_grid_reaches_nineteen_cells():
-    env = GridEnvironment()
-    assert env.n_objects == 19
-    assert (4, 4) not in env.cells
-    assert (2, 2) in env.cells
-    assert GridEnvironment(size=5, max_moves=8).n_objects == 25
 
 
 def test_grid_object_forgets_the_step_and_counts_all_its_parents():

@@ -9,8 +9,7 @@ from gflownet_envs import (
     StateGraph,
 )
 from gflownet_envs.datasets import make_linear_gaussian_data
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
-from gflownet_envs.exact.dag import adjacency, edge_marginals
+from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.rewards.graph_scores import (
     LocalScoreReward,
     bge_scores,
@@ -48,14 +47,6 @@ def test_marginals_by_hand():
         assert 0 < has.sum() < 543
         torch.testing.assert_close(found[:, i, j], law[:, has].sum(dim=1))
     assert (found.diagonal(dim1=1, dim2=2) == 0).all()
-
-
-def test_adjacency_reads_the_encoding():
-    env = DagEnvironment(7, max_edges=9)
-    states = sample_uniformly(env, 20).final
-    off_diagonal = ~torch.eye(7, dtype=torch.bool)
-    flat = adjacency(env, states)[:, off_diagonal]
-    assert torch.equal(flat.float(), env.encode(states)[:, :-1])
 
 
 def test_the_posterior_finds_a_known_network():

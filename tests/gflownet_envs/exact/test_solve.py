@@ -144,15 +144,6 @@ def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
     torch.testing.assert_close(sums, torch.ones_like(sums), rtol=0, atol=1e-12)
 
 
-def test_policies_of_some_states_are_rows_of_the_table():
-    env = HypergridEnvironment(n_dims=2, side=4)
-    solution = solve_exact(env, log_rewards(env, 3))
-    ids = torch.tensor([[7, 0, 15], [15, 3, 3]])
-    policy = solution.log_policy(solution.graph.states[ids])
-    assert policy.shape == (3, 2, 3, env.n_actions)
-    assert torch.equal(policy, solution.log_policy_table[:, ids])
-
-
 @cases(
     ("log_reward", "n_members", "message"),
     (from_table(torch.zeros(2, 19)), None, "n_members must be given"),

@@ -159,7 +159,6 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
     home, out = tmp_path / "home", tmp_path / "out"
     home.mkdir()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     command = ["run", "buchwald-hartwig", "--preset", "smoke", "--out", out]
     result = invoke(*command, "--data-home", home)
     assert result.exit_code == 1

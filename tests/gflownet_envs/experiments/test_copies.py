@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.rewards.source import mean_log_reward
+from tests.gflownet_envs.experiments.conftest import clr
 from tests.shared import cases, refuses
 
 testing = pytest.importorskip("click.testing")
@@ -16,11 +17,6 @@ testing = pytest.importorskip("click.testing")
 pytestmark = pytest.mark.slow
 
 N_REPLICATES, N_CONTROL = 2, 3  # of the fixture
-
-
-def clr(y):
-    log = np.log(y)
-    return log - log.mean(axis=1, keepdims=True)
 
 
 # The data set.

@@ -20,7 +20,6 @@ from gflownet_envs.experiments.answers import answer_table, answers, share_in_wo
 from gflownet_envs.experiments.named_parts import (
     REST,
     factorial_parts,
-    group_parts,
     input_parts,
     level_parts,
 )
@@ -117,18 +116,6 @@ def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward
     assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
     # what differs between the ligands moves no base on average over its members
     assert named.parts["p"].shape == (30, 2, 1)
-
-
-def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
-    """A member that lends itself all its parts has its own policy."""
-    halves = {"one": np.arange(3), "two": np.arange(3, 6)}
-    named = group_parts(space, log_reward, halves, title="halves", phrases={})
-    trajectory = trajectory_of_actions(space, [0, 2])
-    own, again = (
-        policies_along(space, solve_exact(space, reward), trajectory).y
-        for reward in (RewardTable(space, log_reward), named.reward(named.parts))
-    )
-    assert_allclose(again, own)
 
 
 def test_entries_of_the_leading_part_are_solved_again(space, log_reward):

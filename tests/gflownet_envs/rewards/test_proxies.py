@@ -48,14 +48,6 @@ def test_same_seed_same_numbers_and_others_differ():
     assert (found.predictions[0] != found.predictions[1]).all()
 
 
-def test_additive_yields_are_learned():
-    spec = ProxySpec(train_fraction=0.8, hidden=(32, 32))
-    result = proxies(spec, range(4))
-    assert result.r2_held_out.min() > 0.8
-    assert (result.n_epochs >= 1).all()
-    assert result.predictions.shape == (4, 60)
-
-
 def test_early_stopping_keeps_the_best_epoch_of_each_member():
     spec = replace(SMALL, max_epochs=400, learning_rate=0.03)
     long = proxies(spec, range(4))

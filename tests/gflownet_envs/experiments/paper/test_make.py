@@ -107,6 +107,8 @@ def test_finished_pieces_of_another_call_or_none_are_named(tmp_path):
     words = r"none of the \d+ .* one of \[\"preset='full', seed=0\"\]"
     refuses(words, finish, runs=[PIECES], preset="quick")
     refuses("no finished pieces in '.*pieces'", finish)
+    refuses("preset must be one of .*'smoke'", finish, preset="smoke")
+    refuses("runs must be folders that exist, got 'nowhere'", finish, runs=["nowhere"])
     assert not (tmp_path / "out").exists()
 
 
@@ -287,16 +289,6 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
     """After few iterations rounding has not grown, whatever the processor."""
     ours, kept = rebuilt("episodes", tmp_path)
     assert_alike(ours, kept, ("total_variation", "coverage", "max_rho"), rtol=2e-2)
-
-
-@cases(
-    ("options", "message"),
-    ({"preset": "smoke"}, "preset must be one of .*'smoke'"),
-    ({"runs": ["nowhere"]}, "runs must be folders that exist, got 'nowhere'"),
-)
-def test_bad_arguments_are_refused_before_any_work(options, message, tmp_path):
-    refuses(message, make_paper, tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
