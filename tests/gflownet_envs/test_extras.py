@@ -117,10 +117,9 @@ def test_a_run_without_an_extra_ends_before_any_work(library, monkeypatch, tmp_p
 def test_each_library_by_its_extra(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     expected = rf'this needs {library}: pip install .*"\.\[{EXTRA_OF[library]}\]", in a'
-    with pytest.raises(ImportError, match=expected):
-        import_extra(library, "this")
-    with pytest.raises(ImportError, match=expected):
-        require_extras([library], "this")
+    for call, needed in ((import_extra, library), (require_extras, [library])):
+        with pytest.raises(ImportError, match=expected):
+            call(needed, "this")
 
 
 @cases(

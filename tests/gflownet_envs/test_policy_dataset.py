@@ -237,7 +237,6 @@ def test_policies_of_any_origin():
     assert dataset.trajectory == tuple(names[a] for a in path.actions)
     assert dataset.feature_names[:2] == ("x0", "x1")
     assert dataset.source == "trained"
-    assert dataset.test.n_members == 1
     frame = pytest.importorskip("pandas").DataFrame(X).add_prefix("cell ")
     for actions in ([3, 4], ["right", "stop"]):
         given = {"X": frame, "trajectory": actions}

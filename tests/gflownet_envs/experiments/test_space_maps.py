@@ -40,14 +40,10 @@ def tree():
     return space_of(SequentialSelectionEnvironment(levels))
 
 
-def boxes_of(axes):
-    return [p for p in axes.patches if isinstance(p, Rectangle)]
-
-
 def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
     graph = tree.graph
     figure = space_map(tree, ["a"] * graph.n_states)
-    boxes = boxes_of(figure.axes[0])
+    boxes = [p for p in figure.axes[0].patches if isinstance(p, Rectangle)]
     visits = tree.visits.mean(axis=0)
     assert_allclose([box.get_width() for box in boxes], visits)
     for state, child in ((s, int(c)) for s in range(3) for c in graph.children[s]):
@@ -64,7 +60,7 @@ def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree
     settled = np.ones(tree.graph.n_states, dtype=bool)
     settled[1] = False
     figure = space_map(tree, reasons, settled=settled)
-    boxes = boxes_of(figure.axes[2])
+    boxes = [p for p in figure.axes[2].patches if isinstance(p, Rectangle)]
     share = tree.contribution[0] / tree.contribution.sum()
     first = "early" if share > 0.5 else "late"
     (other,) = {"early", "late"} - {first}

@@ -12,7 +12,6 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.selection import fragment_chain_environment
 from gflownet_envs.rewards.molecules import (
-    DESCRIPTORS,
     POSITIONS,
     TOY_FRAGMENTS,
     ChainProxyReward,
@@ -37,8 +36,6 @@ def test_descriptors_are_rdkit_s():
     crippen = pytest.importorskip("rdkit.Chem.Crippen")
     descriptors = pytest.importorskip("rdkit.Chem.Descriptors")
     counts = pytest.importorskip("rdkit.Chem.rdMolDescriptors")
-    assert len(TOY_FRAGMENTS) == 20
-    assert len(DESCRIPTORS) == 5
     assert_allclose(toy_descriptors().mean(axis=0), 0, atol=1e-12)
     assert_allclose(toy_descriptors().std(axis=0), 1)
     for smiles, values in TOY_FRAGMENTS.values():
@@ -78,7 +75,6 @@ def test_the_score_term_by_term():
 
 def test_reference_chains_are_distinct():
     chains = reference_chains()
-    assert chains.shape == (500, 5)
     assert len(np.unique(chains, axis=0)) == 500
     assert (np.unique(chains) == np.arange(20)).all()
     assert len(np.unique(reference_chains(400, n_positions=2), axis=0)) == 400
@@ -136,7 +132,6 @@ def test_chain_rewards_are_the_predictions(chain_reward):
 def test_checksums_of_different_rewards_differ(chain_reward):
     _, reward, _ = chain_reward
     first, second = (reward.select(slice(i, i + 1)) for i in range(2))
-    assert first.n_members == second.n_members == 1
     assert len({r.digest() for r in (reward, first, second)}) == 3
     assert reward.select(slice(0, 2)).digest() == reward.digest()
 
