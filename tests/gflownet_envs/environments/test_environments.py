@@ -88,16 +88,6 @@ def test_everything_stays_on_the_device_of_the_states(environment):
     assert {result.device.type for result in results} == {"meta"}
 
 
-def test_grid_object_forgets_the_step_and_counts_all_its_parents():
-    env = GridEnvironment()
-    early = env.step(torch.tensor([1, 0, 1, 0]), torch.tensor(4))
-    late = env.step(torch.tensor([1, 0, 5, 0]), torch.tensor(4))
-    assert torch.equal(early, late)
-    # the cell (1, 0) can be reached in 1, 3 and 5 moves
-    expected = -torch.tensor(3.0, dtype=torch.float64).log()
-    torch.testing.assert_close(env.log_backward_policy(early), expected)
-
-
 def test_selection_has_the_sizes_of_the_paper():
     levels = {
         "catalyst": [f"c{i}" for i in range(4)],

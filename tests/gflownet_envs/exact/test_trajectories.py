@@ -32,22 +32,6 @@ def test_policies_along_by_hand():
     assert along.action_names == ("a: x", "a: y", "a: z", "b: p", "b: q")
 
 
-def test_masked_actions_keep_their_column():
-    source = solve_exact(GRID, torch.zeros(3, 19))
-    along = policies_along(GRID, source, trajectory_of_actions(GRID, [3, 1, 4]))
-    assert list(along.steps.values()) == [5, 5, 5]
-    assert along.mask[:5].tolist() == [False, True, False, True, True]
-    assert (along.y[:, ~along.mask] == 0).all()
-    assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
-
-
-def test_greedy_trajectory_takes_the_likeliest_action():
-    reward = np.zeros((1, 6))
-    reward[0, 3] = 5
-    pilot = solve_exact(SELECTION, reward)
-    assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
-
-
 @cases(
     ("actions", "message"),
     ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from benchmarks.studies import best_of_n, closed_loop_tasks
-from benchmarks.studies.bayesian_optimization import ranking_section, reference_section
 from benchmarks.studies.closed_loop_tasks import (
     ARMS,
     Problem,
     campaign,
-    section,
     selection,
 )
 from benchmarks.studies.gaussian_posterior import (
     Posterior,
     by_reference,
-    of_reactions,
     rankings,
     slopes_of,
     synthetic,
 )
 from benchmarks.studies.rewards import RewardEnsemble, components_of
-from benchmarks.studies.worth_of_rewards import component_section, part_section
 
 SIZES = (2, 2, 3)
 
@@ -87,20 +81,6 @@ def test_the_index_by_a_reference_is_that_of_the_closed_form(posterior):
     assert_allclose(found[2], shares.mean(axis=1), atol=1e-9)
 
 
-def test_sections_of_bayesian_optimisation(posterior):
-    make = {"synthetic": partial(synthetic, n_candidates=9)}
-    assert "mode" in ranking_section("synthetic", posterior)
-    assert "%" in reference_section(make, 2)
-
-
-def test_a_posterior_of_reactions(few_reactions):
-    known = np.isfinite(few_reactions.worth)
-    data = (few_reactions.levels[known], few_reactions.worth[known])
-    found = of_reactions(0, n_candidates=4, n_observed=7, data=data)
-    assert found.mean.shape == (4,)
-    assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
-
-
 # Best of n
 
 
@@ -148,14 +128,6 @@ def test_components_are_learned_on_training_members():
     assert inputs.shape == (60, 4)
 
 
-@pytest.mark.slow
-def test_sections_of_the_worth_of_rewards():
-    ensemble = linear_ensemble()
-    text = component_section("reactions", ensemble)
-    assert "**1.00 held out**" in text
-    assert "| acid |" in part_section("reactions", ensemble)
-
-
 # The closed loop
 
 
@@ -175,11 +147,3 @@ def test_an_arm_measures_each_reaction_once(name, few_reactions, monkeypatch):
     assert len({*seen, *few_reactions.start(0).measured}) == 10
     assert 3 not in seen  # not measured in the table
     assert 0.0 <= outcome.left <= np.mean(outcome.lost)
-
-
-def test_the_table_of_regret(few_reactions):
-    names = ["Gaussian process, expected improvement", "at random"]
-    outcomes = {name: [campaign(name, few_reactions, 0)] * 2 for name in names}
-    text = section(few_reactions, outcomes)
-    assert "over 2 campaigns of 4 measurements" in text
-    assert text.count("\n") == 6

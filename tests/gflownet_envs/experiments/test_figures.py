@@ -77,16 +77,6 @@ def test_the_actions_of_a_panel_add_up_to_one(smoke_runs):
             assert rows_of(ax)[-1] == f"others ({rest})"
 
 
-def test_named_parts_stand_beside_the_components(results):
-    found = results.parts[0]
-    figure = figures.parts_figure(found, results.headline)
-    left, right = figure.axes
-    assert left.get_title() == "named parts of the reward"
-    assert right.get_title() == "principal components: trained policies, degree 1"
-    assert rows_of(left) == list(results.headline.dataset.step_names)
-    assert len(figures.parts_figure(found).axes) == 1
-
-
 def test_many_steps_are_shown_by_a_dozen(results, monkeypatch):
     source = results.headline
     display = figures.SobolDisplay.from_fit(

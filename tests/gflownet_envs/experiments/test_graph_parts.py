@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.experiments.tasks.graph_parts import (
-    MEANS,
-    RESIDUALS,
     GraphParts,
     TriangularSamples,
     topological_order,
@@ -57,16 +55,6 @@ def test_the_parts_of_a_member_are_its_reward(samples, name):
     for part, entries in split.entries.items():
         assert entries.labels.shape == split.parts[part].shape[1:]
         assert entries.labels.max() < len(entries.names)
-
-
-def test_names(samples):
-    splits = all_splits(samples)
-    assert list(splits["nodes"].parts) == [f"scores of {name}" for name in NAMES]
-    assert next(iter(splits["regressions"].parts)) == "regression of c"
-    assert "regressions of a, d" in splits["blocks"].parts
-    assert "regression of b" in splits["blocks"].parts
-    names = {" – ".join(pair) for pair in combinations("cabd", 2)}
-    assert set(splits["pairs"].parts) == names | {RESIDUALS, MEANS}
 
 
 def test_any_recombination_of_the_data_is_a_sample(samples):

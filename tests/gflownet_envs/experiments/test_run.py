@@ -289,16 +289,6 @@ def test_levels_whose_share_is_zero_but_for_rounding_are_shown_as_zero(tiny):
     assert_array_equal(table.rows[0][1:], [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
 
 
-def test_the_table_of_fragility_has_every_measure(tiny):
-    table = tables.fragility_table(tiny[1])
-    exact = tiny[1].sources["exact"].fragility
-    row = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (row.pop("decision"), row.pop("policies")) == ("move 1", "exact")
-    assert row.pop("alr reference") == exact.alr_reference[0] == "stop"
-    assert row["Jensen–Shannon (JS) to the mean"] == exact.jensen_shannon[0]
-    assert np.isnan(table.rows[-1][2:-1]).all()  # only stop is left
-
-
 def test_indices_stand_with_both_kinds_of_intervals(tiny):
     source = tiny[1].sources["exact"]
     table = tables.intervals_table(source)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose
 
@@ -24,7 +24,7 @@ from gflownet_envs.experiments.space_maps import (
     space_map,
 )
 from gflownet_envs.experiments.task import Reasons
-from skpce.plotting._style import COLORS, color
+from skpce.plotting._style import color
 from tests.shared import refuses
 
 
@@ -53,23 +53,6 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
             right = outer.get_x() + outer.get_width()
             assert inner.get_x() + inner.get_width() <= right + 1e-12
             assert inner.get_y() > outer.get_y()
-
-
-def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree):
-    reasons = ["early"] + ["late"] * (tree.graph.n_states - 1)
-    settled = np.ones(tree.graph.n_states, dtype=bool)
-    settled[1] = False
-    figure = space_map(tree, reasons, settled=settled)
-    boxes = [p for p in figure.axes[2].patches if isinstance(p, Rectangle)]
-    share = tree.contribution[0] / tree.contribution.sum()
-    first = "early" if share > 0.5 else "late"
-    (other,) = {"early", "late"} - {first}
-    color = dict(zip([first, other], COLORS, strict=False))
-    assert boxes[0].get_facecolor()[:3] == pytest.approx(to_rgb(color["early"]))
-    assert boxes[2].get_facecolor()[:3] == pytest.approx(to_rgb(color["late"]))
-    assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])
-    labels = [t.get_text() for f in figure.subfigs for t in f.legends for t in t.texts]
-    assert f"early ({share:.0%})" in labels
 
 
 def test_boards_have_a_disc_for_each_state():
@@ -115,11 +98,15 @@ def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
     assert find_reasons(study, policies, **settings) is None
 
 
-def test_reasons_have_the_colours_of_other_pictures(tree):
-    figure = space_map(tree, ["a"] * 3 + ["b"] * 6, order=["z", "b", "a"])
+def test_reasons_have_the_colours_of_other_pictures_and_are_pale_if_not_settled(tree):
+    settled = np.arange(9) != 1
+    reasons = ["a"] * 3 + ["b"] * 6
+    figure = space_map(tree, reasons, settled=settled, order=["z", "b", "a"])
     legend = figure.subfigs[1].legends[0]
     found = {
         text.get_text().split()[0]: to_hex(patch.get_facecolor()).upper()
         for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
     }
     assert [found["a"], found["b"]] == [color(2), color(1)]
+    boxes = [p for p in figure.axes[2].patches if isinstance(p, Rectangle)]
+    assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])

@@ -159,16 +159,6 @@ def test_convergence_to_the_exact_law(env, change):
     assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.02)
 
 
-def test_objects_with_many_paths_are_not_too_likely():
-    # without the backward policy the law would be that of R(x) × number of paths
-    env = GridEnvironment(size=3, max_moves=4)
-    graph = StateGraph.from_environment(env)
-    spec = TrainingSpec(n_iterations=300, hidden=(32,))
-    ensemble = train_ensemble(env, np.zeros((1, env.n_objects)), spec)
-    law = terminating_distribution(graph, ensemble.log_policy_table(graph))[0]
-    assert 0.5 * (law - 1 / env.n_objects).abs().sum() < 0.01
-
-
 @cases(
     ("spec", "start", "tolerance"),
     (replace(PAPER_TRAINING, n_iterations=10), 5.0, 0.02),  # five, and slow

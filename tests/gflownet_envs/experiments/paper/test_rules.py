@@ -125,16 +125,6 @@ def test_the_word_is_about_trained_policies(found):
     assert answer(claim, found).word == AGREES
 
 
-def test_draws_that_disagree_leave_a_row_undecided():
-    draws = [{"d_expansion": [10.0, d]} for d in (30.0, 29.0, 300.0, 31.0, 200.0)]
-    found = {"grid-paper": system_of(measures_of(*draws))}
-    claim = claim_of("near", measure="d_expansion", step="last", value=30.0)
-    result = answer(claim, found)
-    text = "31 (29 to 300); agrees in 3 of 5 draws"
-    assert result.sides == {"exact": Side(text, UNDECIDED, 3, 5)}
-    assert (result.word, result.kind) == (UNDECIDED, INFORMATIVE)
-
-
 @cases(("blind", "kind"), ([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE))
 def test_what_random_inputs_reach_too_has_no_power(blind, kind):
     ours = {"coverage": [[1.0, 0.9]] * 4}
