@@ -94,14 +94,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     refuses("be that of a store, got the file", BlockStore, tmp_path / "file")
 
 
-@cases(
-    ("key", "message"),
-    ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
-    ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
-)
-def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
-    refuses(message, BlockStore(tmp_path).save_block, key, {})
-    refuses(message, BlockStore(tmp_path).load_block, key)
+def test_a_key_that_is_no_key_is_refused(tmp_path):
+    store, words = (
+        BlockStore(tmp_path),
+        r"key\['tau'\] is nan; expected a finite number",
+    )
+    refuses(words, store.save_block, {"tau": np.nan}, {})
+    refuses(words, store.load_block, {"tau": np.nan})
 
 
 @cases(

@@ -102,21 +102,9 @@ class GivesNumbersWithoutObjects(DagEnvironment):
         return states[..., 0]
 
 
-class GivesNoReason(DagEnvironment):
-    enumeration_reason = ""
-
-    def __init__(self, n_nodes):
-        super().__init__(n_nodes)
-        self.enumeration_reason = ""
-
-
 class HistoryBackwards(TokenSequenceEnvironment):
     def action_history(self, states):
         return super().action_history(states).flip(-1)
-
-
-class SaysItIsATree(HypergridEnvironment):
-    is_tree = True
 
 
 class AnswersWithoutATree(HypergridEnvironment):
@@ -148,9 +136,8 @@ class LacksNames(GridEnvironment):
         del self.action_names
 
 
-def given(name, value):
-    environment = GridEnvironment()
-    setattr(environment, name, value)
+def changed(environment, **attributes):
+    vars(environment).update(attributes)
     return environment
 
 
@@ -160,15 +147,24 @@ def given(name, value):
     (EndsInACorner(2, 3), r"dead end: .* unfinished state \[1, 1,"),
     (StepsNowhere(), "step must return .*, got NoneType"),
     (LacksNames(), "action_names is missing; set it to a tuple of str in"),
-    (given("step_names", ["a"]), r"step_names must be a tuple of str, got \['a'\]"),
-    (given("encoding_size", 3), r"encode must return .*\(2, 3\), got the shape"),
-    (given("f", lambda: 0), "must pickle, so .* at the top of a module, and let"),
+    (
+        changed(GridEnvironment(), step_names=["a"]),
+        r"step_names must be a tuple of str, got \['a'\]",
+    ),
+    (
+        changed(GridEnvironment(), encoding_size=3),
+        r"encode must return .*\(2, 3\), got the shape",
+    ),
+    (changed(GridEnvironment(), f=lambda: 0), "must pickle, so .* at the top"),
     (TakesTwoStairsAtOnce(), "every way back .* is not graded"),
     (ShortensAWayBack(), "must undo step"),
     (GivesNumbersWithoutObjects(6), "object_index must raise ValueError"),
-    (GivesNoReason(6), "enumeration_reason must say why"),
+    (
+        changed(DagEnvironment(6), enumeration_reason=""),
+        "enumeration_reason must say why",
+    ),
     (HistoryBackwards(["a", "b"], 3), "actions that led to each state"),
-    (SaysItIsATree(), "one parent"),
+    (changed(HypergridEnvironment(), is_tree=True), "one parent"),
     (AnswersWithoutATree(), "action_history must raise"),
     (KnowsNoDevice(), "initial_state must return .* raised TypeError: .*unexpected"),
     (ForgetsToMask(), "all False on terminal"),
@@ -186,9 +182,8 @@ def test_broken_environments_are_noticed(environment, message):
 
 
 def test_spaces_without_a_graph_are_checked_by_trajectories():
-    env = GridEnvironment()
-    env.is_enumerable, env.enumeration_reason = False, "nobody listed them"
-    check_environment(env)
+    unlisted = {"is_enumerable": False, "enumeration_reason": "nobody listed them"}
+    check_environment(changed(GridEnvironment(), **unlisted))
     env = TokenSequenceEnvironment([str(i) for i in range(17)], 10)
     assert env.n_objects == 17**10
     check_environment(env)

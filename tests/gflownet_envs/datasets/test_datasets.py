@@ -70,11 +70,6 @@ def closed_port(synthetic):
 # Conversion.
 
 
-def test_the_raw_table_becomes_the_tidy_one():
-    assert module.convert_raw(RAW.encode()).decode() == TIDY
-    assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
-
-
 def raw_components(molecules):
     """A raw table that has every level, one a row, with molecules by its name."""
     out = io.StringIO(newline="")
@@ -123,6 +118,7 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
     assert_array_equal(bunch.data, DATA)
     assert_array_equal(bunch.target, TARGET)
     assert bunch.filename == again.filename == str(cache / TIDY_NAME)
+    assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
     assert (cache / TIDY_NAME).read_text(encoding="utf-8") == TIDY
     assert names_in(cache) == [TIDY_NAME]
 
@@ -158,6 +154,8 @@ def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
     with pytest.raises(OSError, match="download_if_missing is False"):
         fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
     assert names_in(tmp_path) == []
+    words = "n_retries is 1.5; expected an integer ≥ 0"
+    refuses(words, fetch_buchwald_hartwig, data_home=tmp_path, n_retries=1.5)
 
 
 def test_a_raw_file_put_in_the_cache_is_used_if_it_is_whole(
@@ -227,11 +225,6 @@ def test_arrays_need_no_extra(tidy_folder, monkeypatch):
     needs = r'SKPCE_DATA.* needs pooch: pip install "\.\[data\]"'
     with pytest.raises(ImportError, match=needs):
         fetch_buchwald_hartwig()
-
-
-def test_retries_are_a_count(tidy_folder):
-    words = "n_retries is 1.5; expected an integer ≥ 0"
-    refuses(words, fetch_buchwald_hartwig, n_retries=1.5)
 
 
 def test_the_bunch_has_what_it_promises(tidy_folder):

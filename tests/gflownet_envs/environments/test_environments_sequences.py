@@ -1,5 +1,6 @@
 """Token sequences and hypergrids against enumeration with itertools."""
 
+from functools import partial
 from itertools import product
 
 import torch
@@ -18,10 +19,6 @@ class NoRepeats(TokenSequenceEnvironment):
     def _grammar_mask(self, states):
         tokens = torch.arange(self.n_actions, device=states.device)
         return (states[..., None] != tokens).all(dim=-2)
-
-
-def no_repeats():
-    return NoRepeats(["a", "b", "c", "end"], 4, "end", name="no-repeats")
 
 
 def test_sequences_in_order():
@@ -52,21 +49,17 @@ def test_any_token_space(n_tokens, max_length, end):
     assert env.n_objects == n_longest + (0 if end is None else n_shorter)
 
 
-def test_grammar_numbers_the_sequences_it_allows():
-    env = no_repeats()
+def test_grammar_numbers_the_sequences_it_allows(monkeypatch):
+    make = partial(NoRepeats, ["a", "b", "c", "end"], 4, "end", name="no-repeats")
     every = [x for length in range(4) for x in product("abc", repeat=length)]
     expected = [" ".join(x) for x in every if len(set(x)) == len(x)]
-    assert env.object_names() == tuple(expected)
-    check_environment(env)
-
-
-def test_a_grammar_that_leaves_too_many_states_has_no_numbers(monkeypatch):
+    assert make().object_names() == tuple(expected)
+    check_environment(make())
     module = "gflownet_envs.environments.sequences._MAX_LISTED"
     monkeypatch.setattr(module, 20)
-    env = no_repeats()
-    assert env.n_objects is None
-    assert env.enumeration_reason == "the grammar leaves more than 20 states"
-    check_environment(env)
+    assert make().n_objects is None
+    assert make().enumeration_reason == "the grammar leaves more than 20 states"
+    check_environment(make())
 
 
 def test_more_sequences_than_an_int64_can_number():

@@ -61,16 +61,6 @@ def test_distance_of_the_uniform_policy_by_hand():
     assert distance_to_exact(graph, uniform, log_reward).item() == pytest.approx(0.4)
 
 
-@cases(
-    ("log_reward", "message"),
-    (torch.zeros(2, 25), r"got \(2, 25\)"),
-    (torch.zeros(0, 19), "at least one member"),
-    (torch.full((1, 19), float("-inf")), "finite, got -inf for member 0, object 0"),
-)
-def test_bad_rewards(log_reward, message):
-    refuses(message, solve_exact, GridEnvironment(), log_reward)
-
-
 def test_policies_that_do_not_fit_are_refused():
     env = GridEnvironment(size=2, max_moves=1)
     solution = solve_exact(env, torch.zeros(2, 3))
@@ -146,12 +136,15 @@ def test_policies_sum_to_one_where_a_reward_rounds_by_what_it_is_asked():
 
 @cases(
     ("log_reward", "n_members", "message"),
+    (torch.zeros(2, 25), None, r"shape \(n_members, 19\).*got \(2, 25\)"),
+    (torch.zeros(0, 19), None, "at least one member"),
+    (torch.full((1, 19), -torch.inf), None, "finite, got -inf for member 0, object 0"),
     (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
     (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
     (from_table(torch.full((2, 19), torch.nan)), 2, "got nan for member 0, object 0"),
     (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),
 )
-def test_bad_reward_functions(log_reward, n_members, message):
+def test_bad_rewards(log_reward, n_members, message):
     refuses(message, solve_exact, GridEnvironment(), log_reward, n_members=n_members)
 
 

@@ -15,7 +15,7 @@ from gflownet_envs import (
     trajectory_of_actions,
 )
 from tests.gflownet_envs.spaces import TREE, random_log_reward
-from tests.shared import cases, refuses
+from tests.shared import refuses
 
 GRID = GridEnvironment()
 SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
@@ -32,16 +32,10 @@ def test_policies_along_by_hand():
     assert along.action_names == ("a: x", "a: y", "a: z", "b: p", "b: q")
 
 
-@cases(
-    ("actions", "message"),
-    ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
-    ([3], "must end in a terminal state"),
-)
-def test_bad_actions(actions, message):
-    refuses(message, trajectory_of_actions, GRID, actions)
-
-
 def test_what_is_no_trajectory_or_one_policy_is_refused():
+    words = r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"
+    refuses(words, trajectory_of_actions, GRID, [0, 4])
+    refuses("must end in a terminal state", trajectory_of_actions, GRID, [3])
     pilots = solve_exact(SELECTION, np.zeros((2, 6)))
     refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
     refuses("trajectory_of_actions", policies_along, SELECTION, pilots, [1, 3])

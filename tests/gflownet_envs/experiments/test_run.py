@@ -333,16 +333,23 @@ def test_fragility_stands_beside_that_of_equal_noise(tiny):
     assert f"trained: {found.noise_scale:.2g}" in table.caption
 
 
-def test_the_table_of_training_names_who_did_not_converge(tiny):
-    rows = dict(tables.training_table(tiny[1]).rows)
-    ensemble = tiny[1].policies.ensemble
-    far = np.array(ensemble.members)[tiny[1].policies.distance > 0.03].tolist()
+def test_members_that_did_not_converge_are_named(tiny):
+    results = tiny[1]
+    ensemble = results.policies.ensemble
+    far = np.array(ensemble.members)[results.policies.distance > 0.03].tolist()
     assert len(far) == 18  # four iterations do not converge
+    rows = dict(tables.training_table(results).rows)
     assert rows["members that did not converge"] == "all 18"
-    record = json.loads(read_results(tiny[0]))
-    assert record["members_not_converged"] == far
     share = ensemble.diagnostics.effective_sample_share
     assert rows["effective sample size as a share, smallest"] == share.min()
+    assert json.loads(read_results(tiny[0]))["members_not_converged"] == far
+    trained, exact = (
+        {one.code: one for one in results.sources[name].main.verdict.cautions}
+        for name in ("trained", "exact")
+    )
+    assert "not converged" not in exact
+    assert trained["not converged"].figures["members"] == tuple(far)
+    assert "noise bound" not in trained  # exact policies show it
 
 
 def test_held_out_q2_by_hand(tiny):
@@ -373,18 +380,6 @@ def test_span_coordinates_keep_the_scores_of_any_subset(rng):
         signs = np.sign((scores * expected).sum(axis=0))
         assert_allclose(scores * signs, expected, atol=1e-9)
     assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
-
-
-def test_members_that_did_not_converge_are_in_the_answer_of_trained_policies(tiny):
-    results = tiny[1]
-    far = results.policies.not_converged
-    trained, exact = (
-        {one.code: one for one in results.sources[name].main.verdict.cautions}
-        for name in ("trained", "exact")
-    )
-    assert "not converged" not in exact
-    assert trained["not converged"].figures["members"] == tuple(far)
-    assert "noise bound" not in trained  # exact policies show it
 
 
 def test_members_that_are_not_certified_are_named(tiny):

@@ -60,6 +60,9 @@ def test_rows_stand_side_by_side(rng):
     assert_array_equal(level_features(levels, tables), expected)
     found = level_features(levels, [np.eye(3), np.eye(4)])
     assert_array_equal(found, one_hot_levels(levels, (3, 4)))
+    words = r"tables\[1\] must be .* got shape \(2,\)"
+    refuses(words, level_features, [[0, 0]], [np.eye(2), [1.0, 2.0]])
+    refuses(r"tables\[0\] must be finite", level_features, [[0]], [[[np.nan]]])
 
 
 @cases(
@@ -70,12 +73,3 @@ def test_rows_stand_side_by_side(rng):
 )
 def test_bad_molecules(chem, smiles, names, message):
     refuses(message, level_descriptors, smiles, names=names)
-
-
-@cases(
-    ("levels", "tables", "message"),
-    ([[0, 0]], [np.eye(2), [1.0, 2.0]], r"tables\[1\] must be .* got shape \(2,\)"),
-    ([[0]], [[[np.nan]]], r"tables\[0\] must be finite"),
-)
-def test_bad_tables(levels, tables, message):
-    refuses(message, level_features, levels, tables)
