@@ -14,7 +14,6 @@ from rich.console import Console
 
 from gflownet_envs.datasets import _buchwald_hartwig
 from gflownet_envs.experiments import command_line, tables
-from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.files import paper_tables
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.experiments.tasks import TASKS
@@ -22,20 +21,16 @@ from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from tests.gflownet_envs.datasets.serving import real_file
-from tests.gflownet_envs.experiments.conftest import named_figures, never
+from tests.gflownet_envs.experiments.conftest import invoke, named_figures, never
 from tests.shared import cases
 
-testing = pytest.importorskip("click.testing")
+pytest.importorskip("click.testing")
 
 RECORD = (
     '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
     ' "beside_the_paper": []}'
 )
 FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0], space=0))}
-
-
-def invoke(*arguments):
-    return testing.CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")

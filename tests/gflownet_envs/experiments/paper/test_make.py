@@ -10,11 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 from benchmarks.paper.other_draws import chances, measured, of_many
-from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.paper import make, systems
 from gflownet_envs.experiments.paper.claims.claim_list import claim_list
 from gflownet_envs.experiments.paper.make import jobs_of, make_paper
@@ -38,7 +36,7 @@ from gflownet_envs.experiments.task import record_of
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training import train
 from tests.gflownet_envs.experiments.conftest import TINY as GRID_TINY
-from tests.gflownet_envs.experiments.conftest import never
+from tests.gflownet_envs.experiments.conftest import invoke, never
 from tests.shared import cases, refuses
 
 ROOT = Path(__file__).parents[4]
@@ -90,8 +88,8 @@ def test_the_page_is_made_and_a_second_call_reads_it(tiny_grid, tmp_path, monkey
 def test_the_preset_is_that_of_the_finished_pieces(tmp_path, monkeypatch):
     """Those of the repository are of the full preset."""
     monkeypatch.setattr(page_module, "png", lambda figure: b"png")
-    arguments = ["paper", "--finished", "--from", str(PIECES)]
-    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "page")])
+    arguments = ["paper", "--finished", "--from", PIECES]
+    result = invoke(*arguments, "--out", tmp_path / "page")
     assert "preset: full" in result.output
     compared = re.search(r"cannot be compared: (\d+)", result.output)
     assert int(compared[1]) < 65  # 146 where none of the pieces is taken
@@ -334,6 +332,6 @@ def test_what_the_command_says(answer, exit_code, words, monkeypatch, tmp_path):
 
     (tmp_path / "pieces").mkdir()
     monkeypatch.setattr(make, "make_paper", stand_in)
-    result = CliRunner().invoke(main, ["paper", "--out", str(tmp_path)])
+    result = invoke("paper", "--out", tmp_path)
     assert result.exit_code == exit_code
     assert all(word in result.output for word in words)
