@@ -1,11 +1,7 @@
 import pytest
 import torch
 
-from gflownet_envs import (
-    DagEnvironment,
-    GridEnvironment,
-    StateGraph,
-)
+from gflownet_envs import DagEnvironment, GridEnvironment, StateGraph
 from gflownet_envs.environments.state_graph import TooManyStatesError
 from tests.shared import cases, refuses
 

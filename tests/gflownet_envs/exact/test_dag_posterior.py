@@ -3,11 +3,7 @@
 import numpy as np
 import torch
 
-from gflownet_envs import (
-    DagEnvironment,
-    GridEnvironment,
-    StateGraph,
-)
+from gflownet_envs import DagEnvironment, GridEnvironment, StateGraph
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.rewards.graph_scores import (

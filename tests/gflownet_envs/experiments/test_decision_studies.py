@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from benchmarks.studies import best_of_n, closed_loop_tasks
-from benchmarks.studies.closed_loop_tasks import (
-    ARMS,
-    Problem,
-    campaign,
-    selection,
-)
+from benchmarks.studies.closed_loop_tasks import ARMS, Problem, campaign, selection
 from benchmarks.studies.gaussian_posterior import (
     Posterior,
     by_reference,

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from gflownet_envs import (
-    TokenSequenceEnvironment,
-)
+from gflownet_envs import TokenSequenceEnvironment
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
 from tests.gflownet_envs.spaces import GRID, TREE
 from tests.shared import cases, refuses

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -50,24 +49,6 @@ def test_the_posterior_against_the_formula():
     covariance = modes.kernel(CANDIDATES) - cross @ inverse @ cross.T
     assert_allclose(modes.mean, mean, atol=1e-6 * scale)
     assert_allclose(modes.covariance, scale**2 * covariance, atol=1e-6 * scale**2)
-
-
-def test_hyper_parameters_are_those_of_greatest_likelihood():
-    rows, y = measured()
-    modes = fitted()
-    X, standard = CANDIDATES[rows], (y - y.mean()) / y.std()
-    noise = modes.noise_variance / y.std() ** 2
-
-    def log_likelihood(constant, length, noise):
-        K = constant * RBF(length)(X) + noise * np.eye(len(X))
-        _, logdet = np.linalg.slogdet(K)
-        return -0.5 * (standard @ np.linalg.solve(K, standard) + logdet)
-
-    best = modes.kernel.k1.constant_value, modes.kernel.k2.length_scale, noise
-    for i in range(3):
-        for factor in (0.8, 1.25):
-            other = [b * (factor if j == i else 1) for j, b in enumerate(best)]
-            assert log_likelihood(*other) < log_likelihood(*best)
 
 
 @cases(

@@ -5,11 +5,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs import (
-    ProxySpec,
-    check_environment,
-    train_yield_proxies,
-)
+from gflownet_envs import ProxySpec, check_environment, train_yield_proxies
 from gflownet_envs.environments.selection import fragment_chain_environment
 from gflownet_envs.rewards.molecules import (
     POSITIONS,

@@ -18,10 +18,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     word_of,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
-from gflownet_envs.experiments.paper.claims.rules import (
-    answer,
-    architecture,
-)
+from gflownet_envs.experiments.paper.claims.rules import answer, architecture
 from tests.shared import cases
 
 
