@@ -159,13 +159,10 @@ def test_the_frame_has_steps_and_actions(monkeypatch):
 
 def test_numbers_are_brought_to_float64_and_names_to_tuples():
     arguments = make_arguments()
-    dataset = make_dataset(
-        X=arguments["X"].astype(np.float32),
-        y=arguments["y"].astype(np.float32),
-        members=np.arange(4, dtype="i2"),
-        steps=list(STEPS),
-        feature_names=np.array(arguments["feature_names"]),
-    )
+    changes = {name: arguments[name].astype(np.float32) for name in ("X", "y")}
+    changes |= {"members": np.arange(4, dtype="i2"), "steps": list(STEPS)}
+    changes["feature_names"] = np.array(arguments["feature_names"])
+    dataset = make_dataset(**changes)
     assert dataset.X.dtype == dataset.y.dtype == np.float64
     assert dataset.members.dtype == np.int64
     assert dataset.steps == STEPS
@@ -287,15 +284,13 @@ def test_it_is_explained_in_one_call():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0)
     first = 1 / (1 + np.exp(-2 * X[:, :1] + 0.1 * rng.normal(size=(80, 1))))
-    arguments = make_arguments(80, 2) | {
-        "X": X,
-        "y": np.hstack([first, 0 * first, 1 - first, np.full((80, 2), 0.5)]),
-    }
+    y = np.hstack([first, 0 * first, 1 - first, np.full((80, 2), 0.5)])
+    arguments = make_arguments(80, 2) | {"X": X, "y": y}
     answer = skpce.explain(PolicyDataset(**arguments))
     assert answer.drivers.input_names == ("r0", "r1")
     assert [step.step for step in answer.steps] == ["base", "halide"]
     assert answer.drivers.state[0].tolist() == ["drives", "does not matter"]
     assert "40 settings, 2 runs each" in str(answer.design)
     given = {"inputs": ["r0", "r1"], "steps": {"base": 3, "halide": 2}}
-    again = skpce.explain(X, arguments["y"], replicate=arguments["rewards"], **given)
+    again = skpce.explain(X, y, replicate=arguments["rewards"], **given)
     assert str(again) == str(answer)

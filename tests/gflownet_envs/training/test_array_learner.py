@@ -113,13 +113,9 @@ def test_replayed_trajectories_stay_with_their_members():
 
 def test_what_is_not_written_out_is_left_to_autograd():
     assert fits_arrays(TrainingSpec())
-    for change in (
-        {"objective": "detailed_balance"},
-        {"exploration_temperature": 2.0},
-        {"replay_fraction": 0.5},
-        {"learn_backward_policy": True},
-        {"policy": "gru", "hidden": (8,)},
-    ):
+    changes = [{"objective": "detailed_balance"}, {"exploration_temperature": 2.0}]
+    changes += [{"replay_fraction": 0.5}, {"learn_backward_policy": True}]
+    for change in (*changes, {"policy": "gru", "hidden": (8,)}):
         assert not fits_arrays(replace(TrainingSpec(), **change)), change
 
 

@@ -18,7 +18,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     word_of,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
-from gflownet_envs.experiments.paper.claims.rules import answer, architecture
+from gflownet_envs.experiments.paper.claims.rules import answer
 from tests.shared import cases
 
 
@@ -207,15 +207,6 @@ def test_settings_are_compared_number_by_number(found):
     counted = claim_of("settings", kind="setting", settings={"choices": 2, "inputs": 2})
     assert answer(counted, found).word == "same"
     assert answer(counted, {}).why == "not finished: choices"
-
-
-def test_a_row_of_architectures_that_differs_is_named():
-    row = ["grid", *architecture("grid")]
-    claim = claim_of("architectures", None, "setting", rows=[row])
-    assert answer(claim, {}).word == "same"
-    claim = claim_of("architectures", None, "setting", rows=[[*row[:-1], row[-1] + 1]])
-    result = answer(claim, {})
-    assert (result.word, result.why) == ("differs", "differ: grid")
 
 
 def test_times_of_training_stand_beside_the_papers_without_a_word(found):
