@@ -136,6 +136,14 @@ def test_light_modules_import_no_extra(code, extras):
     assert found.stdout == "[]\n", found.stderr
 
 
+def test_public_names_are_known_and_no_others():
+    import gflownet_envs
+
+    assert set(gflownet_envs.__all__) <= set(dir(gflownet_envs))
+    with pytest.raises(AttributeError, match="has no attribute 'Grid'"):
+        gflownet_envs.Grid  # noqa: B018
+
+
 def test_another_missing_module_is_not_taken_for_an_extra():
     with pytest.raises(ModuleNotFoundError, match="No module named 'of_nobody'"):
         import_extra("of_nobody", "this")
