@@ -124,11 +124,8 @@ def test_each_library_by_its_extra(library, monkeypatch):
 
 @cases(
     ("code", "extras"),
-    (
-        "import gflownet_envs.datasets",
-        {"torch", "pooch", "requests", "safetensors", "skpce"},
-    ),
-    ("from gflownet_envs import storage as s; s.environment_versions()", {"torch"}),
+    ("import gflownet_envs.datasets", {"torch", "pooch", "safetensors", "skpce"}),
+    ("import gflownet_envs.storage as s; s.environment_versions()", {"torch"}),
     ("import gflownet_envs.storage", {"safetensors"}),
 )
 def test_light_modules_import_no_extra(code, extras):

@@ -102,17 +102,11 @@ def test_tables_of_best_of_n(monkeypatch):
 # Rewards
 
 
-def linear_ensemble(n_members=60, n_train=30, noise=0.0):
-    rng = np.random.default_rng(0)
-    parts = {"base": rng.normal(size=(n_members, 1, 3))}
-    parts["acid"] = rng.normal(size=(n_members, 2, 1))
-    values = sum(parts.values()).reshape(n_members, -1)
-    values = 5.0 * values + noise * rng.normal(size=values.shape)
-    return RewardEnsemble(values, n_train, "percent", parts)
-
-
 def test_components_are_learned_on_training_members():
-    ensemble = linear_ensemble()
+    rng = np.random.default_rng(0)
+    parts = {"base": rng.normal(size=(60, 1, 3)), "acid": rng.normal(size=(60, 2, 1))}
+    values = 5.0 * sum(parts.values()).reshape(60, -1)
+    ensemble = RewardEnsemble(values, 30, "percent", parts)
     found = ensemble.components(3)
     assert_allclose(found[:30].std(axis=0, ddof=1), 1.0)
     values = ensemble.predictions
