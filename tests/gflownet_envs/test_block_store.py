@@ -101,6 +101,7 @@ def test_a_key_that_is_no_key_is_refused(tmp_path):
     )
     refuses(words, store.save_block, {"tau": np.nan}, {})
     refuses(words, store.load_block, {"tau": np.nan})
+    refuses("key is 'grid'; expected a dict", store.load_block, "grid")
 
 
 @cases(

@@ -138,6 +138,7 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: draw_molecules([]), "must not be empty"),
     (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
     (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
+    (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )
 def test_bad_input(chem, call, message):
     refuses(message, call)

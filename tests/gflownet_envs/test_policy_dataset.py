@@ -141,6 +141,7 @@ def test_train_and_test_share_out_the_members():
     assert dataset.train.test.n_members == 0
     assert dataset.select([2, 0]).members.tolist() == [12, 10]
     refuses("members contains 10 twice", dataset.select, [0, 0])
+    refuses(r"rows has shape .* and dtype float64", dataset.select, [0.5])
     refuses("rows has length 2; expected 4", dataset.select, np.array([True, False]))
 
 

@@ -79,6 +79,7 @@ def test_equal_contents_give_equal_bytes(tmp_path, arrays):
 
 @cases(
     ("arrays", "metadata", "message"),
+    ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
     ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
     ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
     ({}, [1], r"metadata is \[1\]; expected a dict"),

@@ -143,6 +143,8 @@ def test_trained_members_take_the_place_of_exact_ones():
     ({"names": ["a"]}, "names must be 9 names, got 1"),
     ({"classes": {"low": [9]}}, r"classes\['low'\] has 9, which is no object"),
     ({"values": {"worth": [1.0]}}, r"must have shape \(9,\) or \(5, 9\), got"),
+    ({"classes": {"low": [0.5]}}, "must be object numbers"),
+    ({"values": {"worth": [np.nan] * 9}}, "must be finite"),
     ({"neighbours": [0, 1]}, r"must have shape \(n_pairs, 2\), got \(2,\)"),
     ({"n_leading": 9, "names": ["a"] * 9}, "'probability of a' would be there twice"),
 )

@@ -99,6 +99,12 @@ def test_the_grid_against_all_its_rewards(grid):
         apart = np.abs(pair.interaction - pairs)
         assert (apart <= 3.0 * pair.interaction_error + 1e-9).all()
         assert row.supported
+    for step, name, text in tables.pairs_table(found).rows:
+        row = found.effects.pairs[step]
+        place = found.effects.pairs.pair_names.index(name)
+        share, error = row.interaction[place], row.interaction_error[place]
+        assert share > 2.0 * error
+        assert text == percent_with_error(share, error)
 
 
 def test_parts_of_factors_and_levels_add_up_but_for_a_constant(space, log_reward):

@@ -340,6 +340,9 @@ def test_members_that_did_not_converge_are_named(tiny):
     assert len(far) == 18  # four iterations do not converge
     rows = dict(tables.training_table(results).rows)
     assert rows["members that did not converge"] == "all 18"
+    near = replace(results.policies, distance=np.zeros(18))
+    rows_of_near = dict(tables.training_table(replace(results, policies=near)).rows)
+    assert rows_of_near["members that did not converge"] == "none"
     share = ensemble.diagnostics.effective_sample_share
     assert rows["effective sample size as a share, smallest"] == share.min()
     assert json.loads(read_results(tiny[0]))["members_not_converged"] == far
@@ -394,5 +397,6 @@ def test_members_that_are_not_certified_are_named(tiny):
     far, noise = analysis.training_cautions(policies, None)
     assert far.code == "not converged"
     assert far.figures["members"] == (members[15], members[17])
+    assert f"{members[15]} and {members[17]} of 18 are not shown to be" in str(far)
     assert noise.code == "noise bound"
     assert next(iter(noise.figures["at_most"].values())) < 1

@@ -195,6 +195,7 @@ def test_what_was_seen_is_exchanged(labelled, trained):
 @cases(
     ("changed", "message"),
     ({"weights": np.ones((2, 3))}, "weights must have shape"),
+    ({"weights": -np.ones((2, 12))}, "not negative"),
     ({"spec": ProcessRewardSpec(6, shared_start=False)}, "shared_start=False"),
 )
 def test_what_cannot_be_trained_again_is_refused(labelled, trained, changed, message):

@@ -279,6 +279,7 @@ def test_a_given_pilot_or_graph_is_used():
     ({"environment": DagEnvironment(6)}, "the objects of dag-6-15 are not numbered"),
     ({"exclude_steps": "b"}, r"must be a sequence, got 'b'; write \('b',\)"),
     ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
+    ({"relative": 1}, "relative must be a bool, got 1"),
     ({"n_samples": 0}, "n_samples must be an int of at least 1, got 0"),
     ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
     ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),

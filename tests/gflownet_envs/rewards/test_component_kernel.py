@@ -46,6 +46,7 @@ def test_the_gradient_is_that_of_finite_differences():
 def test_kernels_are_cloned_combined_and_pickled():
     kernel = ConstantKernel(2.0) * ComponentRBF(SIZES, np.array(WIDTHS))
     assert_allclose(kernel.theta, np.log([2.0, *WIDTHS]))
+    assert repr(kernel.k2) == "ComponentRBF(length_scale=[0.7, 2, 1.3])"
     for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
         assert_array_equal(copy(X, Z), kernel(X, Z))
     assert_allclose(kernel.bounds, np.log([[1e-5, 1e5], *[[0.1, 100]] * 3]))

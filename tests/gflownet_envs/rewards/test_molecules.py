@@ -150,6 +150,7 @@ def test_molecule_rewards_by_hand():
 @cases(
     ("call", "message"),
     (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
+    (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
     (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
     (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
     (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
@@ -157,6 +158,7 @@ def test_molecule_rewards_by_hand():
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
     (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
     (lambda: molecule_log_reward([[1]], [1], temperature=0), "temperature must be pos"),
+    (lambda: molecule_log_reward([[1]], [1], exponent=-1), "must not be negative"),
     (lambda: train([[1.0], [np.nan]], [1, 2], members=[0]), "finite, row 1 is not"),
     (lambda: train(np.ones((9, 2)), np.ones(9), members=[0, 0]), "distinct and not em"),
     (lambda: train(np.ones((3, 2)), np.ones(4), members=[0]), r"\(3, 2\) and \(4,\)"),

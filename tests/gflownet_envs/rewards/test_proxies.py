@@ -129,6 +129,7 @@ def test_bad_specifications(arguments, message):
 @cases(
     ("rows", "yields", "message"),
     (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
+    (ALL, YIELDS[:-1], "must have shapes"),
     (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
     (ALL + 1, YIELDS, r"levels must be in \[0, \d+\) for component"),
     (ALL[:1], YIELDS[:1], "rows to train on"),

@@ -135,6 +135,7 @@ def test_rewards_of_another_space_are_refused():
 def test_bad_parameters_and_functions():
     words = "parameters of member 1 must be finite"
     refuses(words, FunctionReward, token_counts, [[0.0], [np.inf]])
+    refuses("one row a member, at least one", FunctionReward, token_counts, 3.0)
     with pytest.raises(TypeError, match="function must be callable as"):
         FunctionReward(3, [[1.0]])
     for function in (lambda weights, states: weights, partial(token_counts)):
@@ -156,6 +157,7 @@ def test_the_mean_reward_is_the_mean_of_log_r_where_nothing_is_listed():
     mean = MeanReward(source, 2)
     expected = (states.double() * torch.from_numpy(weights.mean(axis=0))).sum(dim=-1)
     torch.testing.assert_close(mean.of_states(states), expected)
+    assert mean.select(np.array([0, 0, 1])).n_members == 3
     assert mean.digest() != MeanReward(source).digest()
 
 

@@ -276,3 +276,5 @@ def test_a_learned_backward_policy_is_the_one_of_the_residuals(objective):
 def test_bad_arguments(arguments, message):
     ensemble = trained(GRID, spec=replace(SPEC, n_iterations=1))
     refuses(message, ensemble.distance_bound, **arguments)
+    without = replace(ensemble, reward=None)
+    refuses("the ensemble has no reward", without.distance_bound)

@@ -286,6 +286,7 @@ def test_batches_and_spaces_of_one():
     ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
     ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
     ({"max_gradient_norm": 0}, "max_gradient_norm must be None or a positive"),
+    ({"max_gradient_norm": True}, "max_gradient_norm must be None or a positive"),
     ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
     ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
     ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),

@@ -13,12 +13,13 @@ from gflownet_envs.experiments.paper.claims.answers import (
     UNDECIDED,
     Seen,
     Side,
+    median_and_range,
     over_draws,
     tolerance,
     word_of,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
-from gflownet_envs.experiments.paper.claims.rules import answer
+from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
 from tests.shared import cases
 
 
@@ -75,6 +76,7 @@ def test_a_side_is_the_median_with_its_range_and_how_many_draws_agree():
     text = "D 2.25 (1 to 9), 1 of 3; agrees in 3 of 4 draws"
     assert over_draws(seen) == Side(text, UNDECIDED, 3, 4)
     assert over_draws(seen[:2]) == Side("D 1.5 (1 to 2), 1 of 3", AGREES, 2, 2)
+    assert median_and_range([None, float("nan")]) == "–"
     assert over_draws([Seen(text="no such step")]).word == "cannot be compared"
 
 
@@ -180,6 +182,7 @@ def test_what_is_not_there_cannot_be_compared(found):
         ("gain", {}, None, "agrees"),
         ("share", {"value": [3, 6]}, "1 of 6", "does not"),
         ("share", {"value": [0, 63]}, "1 of 6", "agrees"),  # one pair
+        ("share", {"value": [0, 3], "step": "last"}, "0 of 3", "agrees"),
         ("equal", {"value": "2 × 3 = 6"}, "2 × 3 = 6", "agrees"),
         ("edge", {"edge": ["b", "a"], "component": 1, "value": 0.82},
          "a → b: PC1 0.8, PC2 0.3", "agrees"),
@@ -204,6 +207,8 @@ def test_settings_are_compared_number_by_number(found):
     text = "n train 50, training.n iterations 400, rewards 625"
     assert other.sides[OURS].text == text
     assert other.why == "differ: n train"
+    shown = papers_settings(claim_of("settings", settings=wanted))
+    assert shown.startswith("n train 51, ")
     counted = claim_of("settings", kind="setting", settings={"choices": 2, "inputs": 2})
     assert answer(counted, found).word == "same"
     assert answer(counted, {}).why == "not finished: choices"
