@@ -278,12 +278,6 @@ def said_of(path):
     return " ".join(inspect.getdoc(one) or "" for one in found)
 
 
-@pytest.mark.parametrize("theorem", HEADLINES, ids=lambda theorem: theorem["name"])
-def test_docstrings_of_the_code_name_its_theorem(theorem):
-    for path in theorem["python"]:
-        assert f"``{theorem['name']}``" in said_of(path), path
-
-
 def test_docstrings_say_checked_of_headlines_only():
     known = {theorem["name"] for theorem in HEADLINES}
     for package in ("skpce", "gflownet_envs"):
@@ -310,9 +304,10 @@ def test_core_leaves_nothing_open(path):
 
 
 @pytest.mark.parametrize("theorem", HEADLINES, ids=lambda theorem: theorem["name"])
-def test_a_headline_names_its_code_and_has_an_instance(theorem):
-    for name in theorem["python"]:
-        assert locate(name), name
+def test_a_headline_names_its_code_which_names_it_and_has_an_instance(theorem):
+    for path in theorem["python"]:
+        assert locate(path), path
+        assert f"``{theorem['name']}``" in said_of(path), path
     text = (CORE / f"{theorem['file']}.lean").read_text(encoding="utf-8")
     before = text[: text.index(f"theorem {theorem['name']} ")]
     docstring = before[before.rindex("/--") :]

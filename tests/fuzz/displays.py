@@ -69,22 +69,18 @@ def _values(rng: Generator) -> Drawn:
     return display.from_values, {"values": values}, _closed
 
 
+#: Displays of a fitted model, with the tables that they take beside it.
+_TABLES = {"CoverageDisplay": "Xy", "EmbeddingDisplay": "X", "InteractionDisplay": ""}
+_TABLES |= {"MainEffectsDisplay": "X", "PolicyDistributionDisplay": "y"}
+_TABLES |= {"RewardEffectsDisplay": "X", "SobolDisplay": "", "StepVarianceDisplay": "y"}
+
 #: The displays by name, with what draws their arguments.
 DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     **{
-        f"skpce.plotting.{name}": _of_estimator(name, *tables)
-        for name, tables in {
-            "EmbeddingDisplay": ("X",),
-            "InteractionDisplay": (),
-            "MainEffectsDisplay": ("X",),
-            "PolicyDistributionDisplay": ("y",),
-            "RewardEffectsDisplay": ("X",),
-            "SobolDisplay": (),
-        }.items()
+        f"skpce.plotting.{name}": _of_estimator(name, *_TABLES[name])
+        for name in _TABLES
     },
     "skpce.plotting.ConvergenceDisplay": _convergence,
-    "skpce.plotting.CoverageDisplay": _of_estimator("CoverageDisplay", "X", "y"),
     "skpce.plotting.PartEffectsDisplay": _parts,
-    "skpce.plotting.StepVarianceDisplay": _of_estimator("StepVarianceDisplay", "y"),
     "skpce.plotting.ValueOfInformationDisplay": _values,
 }

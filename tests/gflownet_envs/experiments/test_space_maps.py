@@ -9,7 +9,6 @@ from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose
 
 from gflownet_envs import (
-    GridEnvironment,
     SequentialSelectionEnvironment,
     WholeSpace,
     solve_exact,
@@ -53,17 +52,6 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
             right = outer.get_x() + outer.get_width()
             assert inner.get_x() + inner.get_width() <= right + 1e-12
             assert inner.get_y() > outer.get_y()
-
-
-def test_boards_have_a_disc_for_each_state():
-    space = space_of(GridEnvironment(size=3, max_moves=2))
-    graph = space.graph
-    positions = graph.states[:, :2].numpy()
-    figure = space_map(space, [""] * graph.n_states, positions=positions, title="Grid")
-    discs = [own for ax in figure.axes for own in ax.collections if ax.get_title()]
-    sizes = np.concatenate([own.get_sizes() for own in discs])
-    assert len(sizes) == 2 * graph.n_states
-    assert sizes[0] == sizes.max()
 
 
 def test_a_tree_has_names_shares_and_one_reason_a_state(tree):

@@ -15,7 +15,6 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.graphs import (
-    edges_in_preferred_order,
     edges_of_trajectory,
 )
 from gflownet_envs.experiments.tasks.sachs import SachsTask
@@ -113,17 +112,6 @@ def test_the_picture_marks_published_edges(run):
     drawn = {frozenset(e) for e in edges_of_trajectory(environment, trajectory)}
     published = {frozenset(e) for e in SachsTask().known_edges(environment)}
     assert len(arrows) == len(drawn | published)
-
-
-def test_edges_in_an_order_that_a_policy_prefers(run):
-    study = run[0].study
-    pilot = GraphFlows(study.reward.select(slice(0, 1)))
-    edges = [("PKA", "Raf"), ("Raf", "Mek"), ("PKC", "PKA")]
-    trajectory = edges_in_preferred_order(study.environment, pilot, edges)
-    assert sorted(edges_of_trajectory(study.environment, trajectory)) == sorted(edges)
-    first = pilot.log_policy(study.environment.initial_state())[0]
-    places = [study.environment.action_names.index(" → ".join(e)) for e in edges]
-    assert int(trajectory.actions[0]) == max(places, key=lambda a: float(first[a]))
 
 
 # The real cells.
