@@ -61,6 +61,11 @@ def printed_by(*arguments: str, **options: Any) -> str:
     return result.stdout
 
 
+def names_in(folder: Path) -> list[str]:
+    """Return the names of what lies in a folder."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
 def agree(one: Any, other: Any, *names: str, **tolerance: float) -> None:
     """Check that two objects have the same values under these names."""
     for name in names:

@@ -89,19 +89,11 @@ def test_artefacts_are_the_permuted_steps(monkeypatch):
     monkeypatch.setattr(page, "MEASURES", {page.D: page.MEASURES[page.D]})
     monkeypatch.setattr(page, "RULES", {})
     monkeypatch.setattr(page, "BY_COMPONENT", {"catalyst": "permuted catalysts"})
-    steps = page.steps_of(
-        {
-            "measured": [row(0)],
-            "permuted catalysts": [row(10)],
-            "left-out additives": [row(99)],
-        }
-    )
-    artefacts, genuine = page.signed(steps, page.D, "catalyst")
-    assert artefacts.tolist() == [10]
-    assert genuine.tolist() == [0]
-    artefacts, genuine = page.signed(steps, page.D, "additive")
-    assert artefacts.tolist() == []
-    assert genuine.tolist() == [3, 13]
+    found = {"measured": [row(0)], "permuted catalysts": [row(10)]}
+    steps = page.steps_of(found | {"left-out additives": [row(99)]})
+    found = [page.signed(steps, page.D, name) for name in ("catalyst", "additive")]
+    expected = [[[10], [0]], [[], [3, 13]]]
+    assert [[some.tolist() for some in pair] for pair in found] == expected
     assert page.ranked_first(steps, page.D).tolist() == [[False]]
     assert page.ranked_first(steps, page.D, -1).tolist() == [[True]]
 

@@ -7,13 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from benchmarks.pce import comparison
-from benchmarks.pce.functions import (
-    G_WEIGHTS,
-    HERE,
-    KEPT_BACK,
-    NOTHING,
-    SUITE,
-)
+from benchmarks.pce.functions import G_WEIGHTS, HERE, KEPT_BACK, NOTHING, SUITE
 
 OAKLEY = [0.00156, 0.000186, 0.001307, 0.003045, 0.002905, 0.023035, 0.024151, 0.026517]
 OAKLEY += [0.046036, 0.014945, 0.101823, 0.135708, 0.101989, 0.105169, 0.122818]

@@ -123,6 +123,8 @@ assert [caution.code for caution in answer.cautions] == ["few levels"]
 assert "Caution: x0 has 3 levels only." in str(answer)
 """
 
+INSPECTION_AND_DISPLAY = [("inspection", 2, "order_shares")]
+INSPECTION_AND_DISPLAY += [("plotting", 2, "OrderDisplay")]
 INSPECTED = """
 import matplotlib
 import numpy as np
@@ -149,11 +151,7 @@ np.testing.assert_allclose(line.get_ydata(), [4 / 7, 1], rtol=0, atol=1e-10)
 @cases(
     ("heading", "files", "in_the_copy"),
     ("A caution of an answer", [("drivers", 2, None)], CAUTIONED),
-    (
-        "An inspection and its display",
-        [("inspection", 2, "order_shares"), ("plotting", 2, "OrderDisplay")],
-        INSPECTED,
-    ),
+    ("An inspection and its display", INSPECTION_AND_DISPLAY, INSPECTED),
 )
 def test_one_file_and_one_line_are_enough(copy, heading, files, in_the_copy):
     examples = iter(doctest.DocTestParser().get_examples(section_of(heading)))

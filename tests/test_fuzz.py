@@ -101,7 +101,6 @@ def raising(error):
     (raising(ValueError("q is 2")), UNEXPLAINED),
     (raising(KeyError("q must be a float")), UNEXPLAINED),
     (raising(np.linalg.LinAlgError("q must be a float")), UNEXPLAINED),
-    (raising(MemoryError("q must be smaller")), UNEXPLAINED),
     (lambda: np.float64(1e300) * np.float64(1e300), UNEXPLAINED),
 )
 def test_the_judge(call, kind):

@@ -17,195 +17,97 @@ import pytest
 from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
+
+def of(package: str, names: str) -> set[str]:
+    """Return names of a package with its own in front."""
+    return {f"{package}.{name}" for name in names.split()}
+
+
 ADDED: set[str] = {
-    "skpce.variance_components",
-    "gflownet_envs.WholeSpace",
-    "gflownet_envs.exact.WholeSpace",
-    "gflownet_envs.ListedEnvironment",
-    "gflownet_envs.ObjectTable",
-    "gflownet_envs.from_torchgfn",
-    "gflownet_envs.to_gymnasium",
-    "gflownet_envs.to_torchgfn",
-    "gflownet_envs.torchgfn_policy",
+    *of("skpce", "DependentInputsWarning EdgeOfFamilyWarning Expansion explain"),
+    *of("skpce", "FailedSamplesWarning MoreTermsThanRowsWarning load_model save_model"),
+    *of("skpce", "variance_components"),
+    *of("skpce.decision", "measure_next value_of_information"),
+    *of("skpce.ensembles", "DriverImportanceEvaluator member_blocks"),
+    *of("skpce.inspection", "Result modes_test part_effects part_entries"),
+    *of("skpce.inspection", "parts_of_table"),
+    *of("skpce.metrics", "excess_fragility"),
+    *of("skpce.plotting", "PartEffectsDisplay ValueOfInformationDisplay"),
+    *of("gflownet_envs", "ListedEnvironment ObjectTable WholeSpace to_gymnasium"),
+    *of("gflownet_envs", "from_torchgfn to_torchgfn torchgfn_policy"),
+    *of("gflownet_envs", "fetch_learning_curves fetch_shakespeare"),
+    *of("gflownet_envs.datasets", "fetch_learning_curves fetch_shakespeare"),
+    *of("gflownet_envs.environments", "ObjectTable"),
+    *of("gflownet_envs.exact", "WholeSpace"),
+    *of("gflownet_envs.policies", "gru_shapes layer_shapes"),
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
     "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
-    "gflownet_envs.environments.ObjectTable",
-    "gflownet_envs.training.DivergedWarning",
-    "gflownet_envs.training.TrainedEnsemble",
-    "gflownet_envs.policies.gru_shapes",
-    "gflownet_envs.policies.layer_shapes",
-    "gflownet_envs.datasets.fetch_learning_curves",
-    "gflownet_envs.fetch_learning_curves",
-    "gflownet_envs.fetch_shakespeare",
-    "gflownet_envs.datasets.fetch_shakespeare",
-    "gflownet_envs.training.NotConvergedWarning",
-    "gflownet_envs.training.TrainingDiagnostics",
-    "skpce.EdgeOfFamilyWarning",
-    "skpce.explain",
-    "skpce.Expansion",
-    "skpce.FailedSamplesWarning",
-    "skpce.MoreTermsThanRowsWarning",
-    "skpce.DependentInputsWarning",
-    "skpce.ensembles.DriverImportanceEvaluator",
-    "skpce.ensembles.member_blocks",
-    "skpce.decision.measure_next",
-    "skpce.decision.value_of_information",
-    "skpce.inspection.Result",
-    "skpce.inspection.part_effects",
-    "skpce.inspection.part_entries",
-    "skpce.inspection.parts_of_table",
-    "skpce.inspection.modes_test",
-    "skpce.load_model",
-    "skpce.metrics.excess_fragility",
-    "skpce.plotting.PartEffectsDisplay",
-    "skpce.plotting.ValueOfInformationDisplay",
-    "skpce.save_model",
+    *of("gflownet_envs.training", "DivergedWarning NotConvergedWarning"),
+    *of("gflownet_envs.training", "TrainedEnsemble TrainingDiagnostics"),
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""
 
 CHANGED: set[str] = {
-    # counted for the paper's tables alone
-    "skpce.metrics.ks_indistinguishable_fraction",
-    "skpce.sample_size.paper_ensemble_size",
-    "skpce.decision.ThompsonPolicy",  # update without log_likelihood
-    # numbers that nobody chose are constants
-    "skpce.embedding.NormalizingFlow",
-    "skpce.inspection.original_space_indices",
-    "skpce.sample_size.RequiredEnsembleSize.is_sufficient",
-    "skpce.sample_size.coefficient_error_bound",
-    # skpce.inspection.modes_test tests the members themselves
-    "skpce.PredictedModes",
-    # members that diverged are named
-    "gflownet_envs.TrainedEnsemble",
-    "gflownet_envs.objectives.Objective",  # score_gradient
-    "gflownet_envs.policies.Walker",  # a function of states and actions
-    "gflownet_envs.policies.Walker.advance",
-    "gflownet_envs.policies.Walker.outputs",
-    "gflownet_envs.policies.Walker.outputs_now",
-    "gflownet_envs.train_ensemble",  # logger
-    "gflownet_envs.training.train_ensemble",
-    # real outputs, and columns of y that belong together
+    # gone, or of what methods return, which has no public name
+    *of("skpce", "DerivativeSensitivity ExpansionMoments InteractionIndices"),
+    *of("skpce", "NoiseCorrectedIndices PolynomialChaosRegressorCV PredictedModes"),
+    *of("skpce", "PredictionInterval ProbabilitySobolIndices RosenblattTransformer"),
+    *of("skpce", "SobolInterval build_multi_indices count_terms unpack_steps"),
+    *of("skpce.decision", "Decision DegenerateBeliefWarning"),
+    *of("skpce.metrics", "aitchison_distance aitchison_loss energy_score pit_values"),
+    *of("skpce.metrics", "interval_width_score jensen_shannon_divergence"),
+    *of("skpce.metrics", "joint_coverage_score kl_divergence_loss pit_uniformity"),
+    *of("skpce.metrics", "ks_indistinguishable_fraction marginal_coverage_score"),
+    *of("skpce.metrics", "neg_policy_mae_scorer policy_mean_absolute_error"),
+    *of("skpce.metrics", "CoverageInterval KSComparison PITUniformity PolicyFragility"),
+    *of("skpce.sample_size", "RequiredEnsembleSize VacuousBoundWarning"),
+    *of("skpce.sample_size", "coefficient_error_bound paper_ensemble_size"),
+    *of("skpce.sample_size", "smallest_eigenvalue sobol_error_bound"),
+    *of("skpce.sample_size", "sobol_error_interval"),
+    # one class for indices, and one for what inspections return
+    *of("skpce", "AggregatedIndices SobolIndices"),
+    *of("skpce.inspection", "ComparedEmbedding DependentSobolIndices HeldOutInputs"),
+    *of("skpce.inspection", "EmbeddingComparison EmbeddingSetting InputTests"),
+    *of("skpce.inspection", "ModelSobolIndices OriginalSpaceIndices RewardEffects"),
+    *of("skpce.inspection", "ShapleyEffects StepVerdict VarianceDecomposition"),
+    *of("skpce.inspection", "VarianceSplit Verdict"),
+    # any real outputs, and columns of y that belong together
+    *of("skpce.inspection", "back_to_reward compare_embeddings training_noise_share"),
+    *of("skpce.inspection", "variance_decomposition verdict"),
+    *of("skpce.metrics", "coverage_interval"),
+    *of("skpce.sample_size", "required_ensemble_size"),
+    *of("skpce.plotting", "ConvergenceDisplay CoverageDisplay EmbeddingDisplay"),
+    *of("skpce.plotting", "InteractionDisplay PolicyDistributionDisplay SobolDisplay"),
+    *of("skpce.plotting", "MainEffectsDisplay.from_estimator PrismDisplay"),
+    *of("skpce.plotting", "RewardEffectsDisplay.from_estimator"),
+    *of("skpce.plotting", "StepVarianceDisplay.from_estimator"),
+    *of("skpce.plotting", "StepVarianceDisplay.from_predictions"),
+    *of("skpce.plotting", "StepVarianceDisplay.plot"),
     "skpce.report",
-    "skpce.inspection.back_to_reward",
-    "skpce.plotting.ConvergenceDisplay.from_estimator",
-    "skpce.plotting.CoverageDisplay",
-    "skpce.plotting.EmbeddingDisplay",  # features, distribution_quantiles
-    "skpce.plotting.InteractionDisplay.from_estimator",
-    "skpce.plotting.MainEffectsDisplay.from_estimator",
-    "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts
-    "skpce.plotting.PolicyDistributionDisplay.from_samples",
-    "skpce.plotting.RewardEffectsDisplay.from_estimator",
-    "skpce.plotting.SobolDisplay.from_estimator",
-    "skpce.plotting.SobolDisplay.from_fit",
-    "skpce.plotting.StepVarianceDisplay.from_estimator",
-    "skpce.plotting.StepVarianceDisplay.from_predictions",
-    "skpce.sample_size.required_ensemble_size",
-    # one class for indices of targets, of groups and of all together
-    "skpce.AggregatedIndices",
-    "skpce.SobolIndices",
-    # one class for what inspections return
-    "skpce.inspection.ComparedEmbedding",
-    "skpce.inspection.DependentSobolIndices",
-    "skpce.inspection.EmbeddingSetting",  # dimension, degree in the rows
-    "skpce.inspection.EmbeddingComparison",
-    "skpce.inspection.HeldOutInputs",
-    "skpce.inspection.InputTests",
-    "skpce.inspection.ModelSobolIndices",
-    "skpce.inspection.OriginalSpaceIndices",
-    "skpce.inspection.RewardEffects",
-    "skpce.inspection.ShapleyEffects",
-    "skpce.inspection.StepVerdict",
-    "skpce.inspection.VarianceDecomposition",
-    "skpce.inspection.VarianceSplit",
-    "skpce.inspection.Verdict",
-    # any real outputs: outputs= and standardize=
-    "skpce.inspection.compare_embeddings",
-    "skpce.inspection.training_noise_share",
-    "skpce.inspection.variance_decomposition",
-    "skpce.inspection.verdict",
-    # their indices are properties
-    "skpce.NoiseCorrectedIndices",
-    # gone: the learned fit and its intervals take their place
-    "skpce.CompositionalPCESurrogate.noise_corrected_sobol_indices",
-    "skpce.PolynomialChaosRegressor.derivative_sensitivity",
-    "skpce.PolynomialChaosRegressor.lipschitz_estimate",
-    "skpce.PolynomialChaosRegressor.noise_corrected_sobol_indices",
-    "skpce.ProbabilitySobolIndices",
-    # PolynomialChaosRegressor() learns its terms
-    "skpce.PolynomialChaosRegressorCV",
-    # degree=None, solver=None, distribution="auto"
-    "skpce.PolynomialChaosRegressor",
-    # a set of terms is what PolynomialChaosFeatures makes
-    "skpce.build_multi_indices",
-    "skpce.unpack_steps",
-    "skpce.count_terms",
-    "skpce.PolynomialChaosFeatures",
-    # the same, and amalgamate=
-    "skpce.CompositionalPCESurrogate",
-    # noise=, and conformal intervals
-    "skpce.CompositionalPCESurrogate.predict_interval",
-    "skpce.CompositionalPCESurrogate.sample",
-    "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
-    # distribution= and distributions in place of law= and laws
-    "skpce.ensembles.from_study",
-    "skpce.ensembles.Ensemble",  # order
-    "skpce.ensembles.sample_inputs",
-    "skpce.inspection.dependent_sobol_indices",
     # "distribution" in place of "law" in names
+    *of("skpce.ensembles", "from_study sample_inputs"),
+    *of("skpce.inspection", "dependent_sobol_indices"),
     "gflownet_envs.policy_relevant_features.exact_outcome_laws",
     "gflownet_envs.policy_relevant_features.sampled_outcome_laws",
-    "skpce.SurrogateDiagnostics",
-    "skpce.decision.InputBelief",
-    "skpce.inspection.input_tests",
     "NatafTransformer: law_",
-    "skpce.RosenblattTransformer",
-    # total indices and intervals as error bars
-    "skpce.plotting.InteractionDisplay",
-    "skpce.plotting.SobolDisplay",
-    # Q² alone; parts are rows; three measures
-    "skpce.plotting.ConvergenceDisplay",
-    "skpce.plotting.PolicyDistributionDisplay",
-    "skpce.plotting.StepVarianceDisplay.plot",
-    "skpce.plotting.PrismDisplay",
-    # what methods return has no public name; tables in place of classes of metrics
-    *(
-        f"skpce.{name}"
-        for name in (
-            *("DerivativeSensitivity", "ExpansionMoments", "InteractionIndices"),
-            *("PredictionInterval", "SobolInterval"),
-            *("decision.Decision", "decision.DegenerateBeliefWarning"),
-            *("sample_size.RequiredEnsembleSize", "sample_size.VacuousBoundWarning"),
-            *("sample_size.coefficient_error_bound", "sample_size.sobol_error_bound"),
-            *("sample_size.sobol_error_interval", "sample_size.smallest_eigenvalue"),
-        )
-    ),
-    *(
-        f"skpce.metrics.{name}"
-        for name in (
-            *("CoverageInterval", "KSComparison", "PITUniformity", "PolicyFragility"),
-            *("aitchison_loss", "coverage_interval", "jensen_shannon_divergence"),
-            *("joint_coverage_score", "kl_divergence_loss", "marginal_coverage_score"),
-            *("neg_policy_mae_scorer", "pit_values", "policy_mean_absolute_error"),
-            *("aitchison_distance", "energy_score", "pit_uniformity"),
-            "interval_width_score",
-        )
-    ),
-    # at most twelve parameters
-    "skpce.inspection.shapley_effects",
-    "skpce.inspection.sobol_indices",
+    # other parameters, and numbers that nobody chose as constants
+    *of("skpce", "CompositionalPCESurrogate PolynomialChaosFeatures"),
+    *of("skpce", "PolynomialChaosRegressor SurrogateDiagnostics"),
+    *of("skpce.decision", "InputBelief ThompsonPolicy"),
+    *of("skpce.embedding", "NormalizingFlow"),
+    *of("skpce.ensembles", "Ensemble"),
+    *of("skpce.inspection", "input_tests original_space_indices shapley_effects"),
+    *of("skpce.inspection", "sobol_indices"),
+    *of("gflownet_envs", "TrainedEnsemble train_ensemble"),
+    "gflownet_envs.objectives.Objective",
+    "gflownet_envs.policies.Walker",
+    "gflownet_envs.training.train_ensemble",
     # a marginal is an Expansion
-    *(
-        f"marginal of PolynomialChaosRegressor: {name}_"
-        for name in (
-            *("alpha", "basis", "coefficients", "feature_importances", "loo_error"),
-            *("multi_indices", "n_features_in", "q2", "sobol_indices", "solver"),
-            *("total_sobol_indices", "total_variance", "unexplained_share"),
-        )
-    ),
+    "marginal of PolynomialChaosRegressor",
 }
 """Names that left or look different; of a class it covers the members too.
 
-A learned attribute is listed behind the name in ``FITTED``:
+A learned attribute is listed behind the name in ``FITTED``, as is the name itself:
 ``"LogRatioTransformer: geometry_"``.
 """
 
@@ -264,6 +166,8 @@ def test_new_public_names_are_listed(package):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fit_learns_what_it_learned(name):
+    if name in CHANGED:
+        pytest.skip("what it learns is in CHANGED")
     for library in NEEDS.get(name, []):
         pytest.importorskip(library)
     fitted = FITTED[name]()
@@ -282,7 +186,7 @@ def test_lists_of_changes_are_not_stale():
         for name, attributes in RECORDED["fitted"].items()
         for attribute in attributes
     }
-    left = CHANGED - learned - set(RECORDED["names"])
+    left = CHANGED - learned - set(RECORDED["fitted"]) - set(RECORDED["names"])
     for package, names in RECORDED["names"].items():
         if is_listed(package):
             continue

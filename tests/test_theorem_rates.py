@@ -45,10 +45,8 @@ def power_expansion(law, power, degree):
 
 @cases(
     ("law", "power", "norm", "rate"),
-    (UNIFORM, 1, 1 / 3, 1.5),
-    (UNIFORM, 3, 1 / 7, 3.5),
-    (NORMAL, 1, 1.0, 0.75),
-    (NORMAL, 3, 15.0, 1.75),
+    *((UNIFORM, 1, 1 / 3, 1.5), (UNIFORM, 3, 1 / 7, 3.5)),
+    *((NORMAL, 1, 1.0, 0.75), (NORMAL, 3, 15.0, 1.75)),
     ids=["legendre-x", "legendre-x3", "hermite-x", "hermite-x3"],
 )
 def test_t1_rate_of_a_kink(law, power, norm, rate):

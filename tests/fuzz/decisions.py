@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import skpce
 from skpce import decision, ensembles
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.estimators import LAWS
 from tests.fuzz.models import Drawn, Generator, of_keywords, policies, regression, size
-from tests.shared import ridge_surrogate
+from tests.shared import ridge_pce, ridge_surrogate
 
 
 def _frame(rng: Generator) -> Drawn:
@@ -63,12 +62,8 @@ def _sampled(rng: Generator) -> Drawn:
 
 
 def _sliced(rng: Generator) -> Drawn:
-    given = {
-        "n_members": int(rng.integers(1, 40)),
-        "n_slices": int(rng.integers(1, 6)),
-        "rate": float(rng.uniform(0.1, 0.9)),
-        "random_state": 0,
-    }
+    given = {"n_members": int(rng.integers(1, 40)), "random_state": 0}
+    given |= {"n_slices": int(rng.integers(1, 6)), "rate": rng.uniform(0.1, 0.9)}
     return ensembles.slice_design, given, true.nothing
 
 
@@ -115,35 +110,21 @@ def _thompson(rng: Generator) -> Drawn:
         for block in found.policy:
             yield from true.simplex("policy", np.atleast_2d(block), (len(block),))
 
-    given = {
-        "surrogate": surrogate,
-        "rule": draw.one_of(rng, ["draw", "mean", "vote"]),
-        "greedy": bool(rng.random() < 0.5),
-        "n_particles": 20,
-        "n_draws": 5,
-        "observed": draw.one_of(rng, [None, [0.1]]),
-        "noise_sd": 1.0,
-        "steps": None,
-    }
+    given = {"surrogate": surrogate, "n_particles": 20, "n_draws": 5, "steps": None}
+    given["rule"] = draw.one_of(rng, ["draw", "mean", "vote"])
+    given["greedy"] = bool(rng.random() < 0.5)
+    given |= {"observed": draw.one_of(rng, [None, [0.1]]), "noise_sd": 1.0}
     return of_keywords(choose, given), given, faults
 
 
 def _known(rng: Generator) -> Drawn:
     X = rng.normal(size=(size(rng) + 6, 2))
     slopes = rng.normal(size=(2, int(rng.integers(2, 5))))
-    given = {
-        "surrogate": skpce.PolynomialChaosRegressor(
-            int(rng.integers(1, 3)),
-            distribution=draw.one_of(rng, ["normal", "uniform"]),
-            solver="ridge",
-        ),
-        "X": X,
-        "utility": X @ slopes + rng.normal(size=(len(X), slopes.shape[1])),
-        "form": draw.one_of(rng, ["marginal", "regression"]),
-        "n_resamples": 3,
-        "n_samples": 128,
-        "random_state": 0,
-    }
+    degree, law = int(rng.integers(1, 3)), draw.one_of(rng, ["normal", "uniform"])
+    utility = X @ slopes + rng.normal(size=(len(X), slopes.shape[1]))
+    given = {"surrogate": ridge_pce(degree, distribution=law), "X": X}
+    given |= {"utility": utility, "form": draw.one_of(rng, ["marginal", "regression"])}
+    given |= {"n_resamples": 3, "n_samples": 128, "random_state": 0}
 
     def faults(found: Any) -> true.Faults:
         yield from true.between("plug_in", found.plug_in, 0.0, np.finfo(float).max)
@@ -158,8 +139,7 @@ def _measured(rng: Generator) -> Drawn:
     given = {
         "belief": decision.InputBelief(rng.normal(size=(size(rng), 2))),
         "by": draw.one_of(
-            rng,
-            ["knowledge_gradient", "linear_knowledge_gradient", "variance"],
+            rng, ["knowledge_gradient", "linear_knowledge_gradient", "variance"]
         ),
         "outcome": lambda x: x @ slopes,
         "noise_sd": draw.one_of(rng, [1e-300, 1e-6, 0.1, 2.0, 1e300]),

@@ -10,7 +10,6 @@ import numpy as np
 from skpce import inspection
 from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
-from tests.fuzz import values as draw
 from tests.fuzz.models import Drawn, Generator, fitted_model, policies
 from tests.shared import ridge_pce, ridge_surrogate
 
@@ -45,36 +44,11 @@ def _of_estimator(name: str, *tables: str) -> Callable[[Generator], Drawn]:
     return make
 
 
-def _from_fit(rng: Generator) -> Drawn:
-    fitted, _, _ = fitted_model(rng)
-    display = _display("SobolDisplay")
-
-    def drawn(pipeline: Any, kind: str) -> Any:
-        return display.from_fit(pipeline).plot(kind=kind)
-
-    kind = draw.one_of(rng, ["stacked", "heatmap"])
-    return drawn, {"pipeline": fitted, "kind": kind}, _closed
-
-
 def _convergence(rng: Generator) -> Drawn:
     X, y, steps = policies(rng)
     given = {"pipeline": ridge_surrogate(1, steps=steps), "X": X, "y": y}
     given |= {"n_repeats": 2, "random_state": 0}
     return _display("ConvergenceDisplay").from_estimator, given, _closed
-
-
-def _variances(rng: Generator) -> Drawn:
-    _, y, steps = policies(rng)
-    given = {"y": y, "steps": steps}
-    return _display("StepVarianceDisplay").from_predictions, given, _closed
-
-
-def _samples(rng: Generator) -> Drawn:
-    width = int(rng.integers(1, 20))
-    table = rng.dirichlet(np.ones(width), size=9)
-    names = [f"a{i}" for i in range(width)]
-    given = {"samples": {"members": table}, "part_names": names}
-    return _display("PolicyDistributionDisplay").from_samples, given, _closed
 
 
 def _parts(rng: Generator) -> Drawn:
@@ -95,25 +69,18 @@ def _values(rng: Generator) -> Drawn:
     return display.from_values, {"values": values}, _closed
 
 
+#: Displays of a fitted model, with the tables that they take beside it.
+_TABLES = {"CoverageDisplay": "Xy", "EmbeddingDisplay": "X", "InteractionDisplay": ""}
+_TABLES |= {"MainEffectsDisplay": "X", "PolicyDistributionDisplay": "y"}
+_TABLES |= {"RewardEffectsDisplay": "X", "SobolDisplay": "", "StepVarianceDisplay": "y"}
+
 #: The displays by name, with what draws their arguments.
 DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     **{
-        f"skpce.plotting.{name}": _of_estimator(name, *tables)
-        for name, tables in {
-            "EmbeddingDisplay": ("X",),
-            "InteractionDisplay": (),
-            "MainEffectsDisplay": ("X",),
-            "PolicyDistributionDisplay": ("y",),
-            "RewardEffectsDisplay": ("X",),
-            "SobolDisplay": (),
-        }.items()
+        f"skpce.plotting.{name}": _of_estimator(name, *_TABLES[name])
+        for name in _TABLES
     },
     "skpce.plotting.ConvergenceDisplay": _convergence,
-    "skpce.plotting.CoverageDisplay": _of_estimator("CoverageDisplay", "X", "y"),
     "skpce.plotting.PartEffectsDisplay": _parts,
-    "skpce.plotting.PolicyDistributionDisplay.from_samples": _samples,
-    "skpce.plotting.SobolDisplay.from_fit": _from_fit,
-    "skpce.plotting.StepVarianceDisplay": _of_estimator("StepVarianceDisplay", "y"),
-    "skpce.plotting.StepVarianceDisplay.from_predictions": _variances,
     "skpce.plotting.ValueOfInformationDisplay": _values,
 }

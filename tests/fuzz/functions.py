@@ -190,13 +190,9 @@ def _components(rng: Generator) -> Drawn:
     y = rng.normal(size=12)[item] * rng.integers(2) + rng.normal(size=60)
     table = {"item": item, "prompt": prompt, "score": y}
     kept = rng.random(60) < rng.uniform(0.6, 1.0)
-    given = {
-        "table": {name: values[kept] for name, values in table.items()},
-        "score": "score",
-        "random": ["item", "prompt"],
-        "fixed": [],
-        "confidence_level": float(rng.uniform(0.6, 0.99)),
-    }
+    given = {"score": "score", "random": ["item", "prompt"], "fixed": []}
+    given["table"] = {name: values[kept] for name, values in table.items()}
+    given["confidence_level"] = float(rng.uniform(0.6, 0.99))
 
     def faults(found: Any) -> true.Faults:
         yield from true.between("variance", found.variance, 0.0, np.inf)

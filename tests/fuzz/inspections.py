@@ -119,13 +119,9 @@ def _dependent(rng: Generator) -> Drawn:
 def _any_model(name: str) -> Callable[[Generator], Drawn]:
     def make(rng: Generator) -> Drawn:
         X, y = normal_regression(rng)
-        given = {
-            "estimator": LinearRegression().fit(X, y),
-            "X": X,
-            "distribution": draw.one_of(rng, ["empirical", "normal", "uniform"]),
-            "n_samples": 60,
-            "random_state": 0,
-        }
+        given = {"estimator": LinearRegression().fit(X, y), "X": X}
+        given["distribution"] = draw.one_of(rng, ["empirical", "normal", "uniform"])
+        given |= {"n_samples": 60, "random_state": 0}
         return getattr(inspection, name), given, _shares_of
 
     return make
@@ -144,13 +140,9 @@ def _parts(rng: Generator) -> Drawn:
     parts = {"a": rng.normal(size=shape), "b": rng.normal(size=shape)}
     if rng.random() < 0.3:
         parts["c"] = draw.one_of(rng, [0.0, 1.0, 1e60]) * rng.normal(size=shape)
-    given = {
-        "model": lambda z: np.tanh(z).reshape(len(z), -1).sum(axis=1),
-        "parts": parts,
-        "n_draws": 16,
-        "random_state": 0,
-        "sets": draw.one_of(rng, [None, None, {"both": ["a", "b"]}]),
-    }
+    given = {"model": lambda z: np.tanh(z).reshape(len(z), -1).sum(axis=1)}
+    given |= {"parts": parts, "n_draws": 16, "random_state": 0}
+    given["sets"] = draw.one_of(rng, [None, None, {"both": ["a", "b"]}])
 
     def faults(found: Any) -> true.Faults:
         yield from _result(found)
@@ -163,12 +155,9 @@ def _parts(rng: Generator) -> Drawn:
 def _entries(rng: Generator) -> Drawn:
     n = int(rng.integers(4, 30))
     parts = {"a": rng.normal(size=(n, 3)), "b": rng.normal(size=(n, 3))}
-    given = {
-        "model": lambda z: np.asarray(z).reshape(len(z), -1) @ np.ones(3),
-        "parts": parts,
-        "part": draw.one_of(rng, ["a", "b"]),
-        "n_best": int(rng.integers(1, 5)),
-    }
+    given = {"model": lambda z: np.asarray(z).reshape(len(z), -1) @ np.ones(3)}
+    given |= {"parts": parts, "part": draw.one_of(rng, ["a", "b"])}
+    given["n_best"] = int(rng.integers(1, 5))
     return inspection.part_entries, given, _result
 
 

@@ -15,13 +15,9 @@ from gflownet_envs.block_store import (
     load_or_run,
 )
 from gflownet_envs.storage import write_arrays
-from tests.shared import cases, refuses
+from tests.shared import cases, names_in, refuses
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
-
-
-def names_in(folder):
-    return sorted(entry.name for entry in folder.iterdir())
 
 
 def test_a_block_comes_back_under_its_key_alone(tmp_path):
@@ -98,15 +94,14 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     refuses("be that of a store, got the file", BlockStore, tmp_path / "file")
 
 
-@cases(
-    ("key", "message"),
-    ("grid", "key is 'grid'; expected a dict"),
-    ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
-    ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
-)
-def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
-    refuses(message, BlockStore(tmp_path).save_block, key, {})
-    refuses(message, BlockStore(tmp_path).load_block, key)
+def test_a_key_that_is_no_key_is_refused(tmp_path):
+    store, words = (
+        BlockStore(tmp_path),
+        r"key\['tau'\] is nan; expected a finite number",
+    )
+    refuses(words, store.save_block, {"tau": np.nan}, {})
+    refuses(words, store.load_block, {"tau": np.nan})
+    refuses("key is 'grid'; expected a dict", store.load_block, "grid")
 
 
 @cases(
@@ -114,7 +109,6 @@ def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
     ({}, r"lacks the arrays \['y'\]"),
     ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
     ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
-    ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
 )
 def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
     tmp_path, arrays, message

@@ -1,8 +1,6 @@
 """Chains of real fragments against hand-written molecules and RDKit's own numbers."""
 
-import os
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,6 +19,7 @@ from gflownet_envs.chemistry import (
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments
+from tests.gflownet_envs.datasets.serving import real_file
 from tests.shared import cases, refuses
 
 FRAGMENTS = [
@@ -32,9 +31,7 @@ FRAGMENTS = [
 
 
 def real_fragments():
-    folder = os.environ.get("SKPCE_DATA", "")
-    if not (Path(folder).expanduser() / "fragments_72.json").is_file():
-        pytest.skip("SKPCE_DATA is not set to a folder with fragments_72.json")
+    real_file("fragments_72.json")
     bunch = fetch_fragments()
     return neutral_links(bunch.smiles, bunch.attachments)
 
@@ -49,9 +46,7 @@ def chem():
     ([0], "CO"),
     ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
     ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
-    ([1, 1], "c1ccc(-c2ccccc2)cc1"),
     ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
-    ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
     ([0, 3, 1], "COCNC(=O)c1ccccc1"),
     ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
 )
@@ -102,7 +97,6 @@ def test_fingerprints_do_not_depend_on_how_a_molecule_is_written(chem):
     assert set(np.unique(prints)) == {0, 1}
     assert np.array_equal(prints[0], prints[1])
     assert not np.array_equal(prints[0], prints[2])
-    assert morgan_fingerprints([], n_bits=8).shape == (0, 8)
 
 
 def test_similarities_are_rdkit_s(chem):
@@ -122,8 +116,7 @@ def test_a_drawing_has_its_molecules_and_legends(chem):
     image = draw_molecules(["CCO"] * 5, ["a", "b", "c", "d", "e"], n_columns=3)
     assert image.startswith("<svg")
     root = ElementTree.fromstring(image)
-    assert root.attrib["width"] == "720px"
-    assert root.attrib["height"] == "400px"
+    assert (root.attrib["width"], root.attrib["height"]) == ("720px", "400px")
     plain = ElementTree.fromstring(draw_molecules(["CCO"] * 5, n_columns=3))
     tags, fewer = ([e.tag[-4:] for e in r.iter()] for r in (root, plain))
     assert tags.count("path") > fewer.count("path") > 10
@@ -142,14 +135,8 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
     (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
     (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
-    (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
     (lambda: draw_molecules([]), "must not be empty"),
     (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
-    (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
-    (
-        lambda: morgan_fingerprints(["C"], n_bits=0),
-        "n_bits must be an int of at",
-    ),
     (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
     (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )

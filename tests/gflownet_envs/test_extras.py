@@ -44,10 +44,7 @@ def test_every_library_is_in_the_extra_that_is_named():
 
 @cases(
     ("libraries", "extras"),
-    (["click"], 'click: pip install ".[cli]"'),
     (["click", "torch"], 'click, torch: pip install torch==2.13.0 ".[cli,torch]"'),
-    (["matplotlib"], 'matplotlib: pip install ".[plot]"'),
-    (["safetensors"], 'safetensors: pip install ".[torch]"'),
 )
 def test_the_command_names_what_it_needs(libraries, extras):
     found = without(libraries, "from gflownet_envs.extras import run_command as r; r()")
@@ -120,22 +117,28 @@ def test_a_run_without_an_extra_ends_before_any_work(library, monkeypatch, tmp_p
 def test_each_library_by_its_extra(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     expected = rf'this needs {library}: pip install .*"\.\[{EXTRA_OF[library]}\]", in a'
-    with pytest.raises(ImportError, match=expected):
-        import_extra(library, "this")
-    with pytest.raises(ImportError, match=expected):
-        require_extras([library], "this")
+    for call, needed in ((import_extra, library), (require_extras, [library])):
+        with pytest.raises(ImportError, match=expected):
+            call(needed, "this")
 
 
 @cases(
     ("code", "extras"),
-    ("import gflownet_envs.datasets", {"torch", "pooch", "requests", "safetensors"}),
-    ("import gflownet_envs.datasets", {"skpce"}),
-    ("from gflownet_envs import storage as s; s.environment_versions()", {"torch"}),
+    ("import gflownet_envs.datasets", {"torch", "pooch", "safetensors", "skpce"}),
+    ("import gflownet_envs.storage as s; s.environment_versions()", {"torch"}),
     ("import gflownet_envs.storage", {"safetensors"}),
 )
 def test_light_modules_import_no_extra(code, extras):
     found = without([], f"{code}; print(sorted({extras} & set(sys.modules)))")
     assert found.stdout == "[]\n", found.stderr
+
+
+def test_public_names_are_known_and_no_others():
+    import gflownet_envs
+
+    assert set(gflownet_envs.__all__) <= set(dir(gflownet_envs))
+    with pytest.raises(AttributeError, match="has no attribute 'Grid'"):
+        gflownet_envs.Grid  # noqa: B018
 
 
 def test_another_missing_module_is_not_taken_for_an_extra():

@@ -110,10 +110,7 @@ def test_other_files_and_versions_are_refused(tmp_path):
 @cases(
     ("change", "message"),
     ({"metadata": [1]}, r"Expected `object`, got `array` - at `\$.metadata`"),
-    ({"trajectory": None}, r"Expected `array`, got `null` - at `\$.trajectory`"),
     ({"action_names": [[1]] * 8}, r"Expected `str`, got `array`"),
-    ({"step_names": {"a": "b"}}, r"Expected `array`, got `object`"),
-    ({"source": ["exact"]}, r"- at `\$.source`"),
     ({"source": "guessed"}, r"Invalid enum value 'guessed' - at `\$.source`"),
     ({"trajectory": []}, "/e holds no data set: trajectory has length 0"),
 )
@@ -125,19 +122,13 @@ def test_a_right_checksum_does_not_make_a_data_set(tmp_path, change, message):
 
 
 @pytest.mark.parametrize("name", ["X", "y", "mask", "is_test", "steps", "members"])
-@cases(
-    "array",
-    np.zeros(()),
-    np.zeros((0, 0)),
-    np.zeros(3, bool),
-    np.full((4, 8), np.nan),
-    ids=["number", "empty", "bool", "NaN"],
-)
-def test_other_arrays_under_the_names_are_refused(tmp_path, name, array):
+def test_other_arrays_under_the_names_are_refused(tmp_path, name):
     make_dataset().save(tmp_path / "d")
     arrays, record = read_arrays(tmp_path / "d")
-    write_arrays(tmp_path / "e", arrays | {name: array}, record)
-    refuses("/e holds no data set: ", PolicyDataset.load, tmp_path / "e")
+    wrong = np.zeros(()), np.zeros((0, 0)), np.zeros(3, bool), np.full((4, 8), np.nan)
+    for array in wrong:
+        write_arrays(tmp_path / "e", arrays | {name: array}, record)
+        refuses("/e holds no data set: ", PolicyDataset.load, tmp_path / "e")
 
 
 def test_train_and_test_share_out_the_members():
@@ -155,15 +146,13 @@ def test_train_and_test_share_out_the_members():
 
 
 def test_the_frame_has_steps_and_actions(monkeypatch):
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     dataset = make_dataset()
     frame = dataset.to_frame()
     assert frame.columns.names == ["step", "action"]
     assert list(frame.columns)[2:4] == [("base", "c"), ("halide", "a")]
     assert frame.index.tolist() == dataset.members.tolist()
     assert_array_equal(frame.to_numpy(), dataset.y)
-    assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
-    assert isinstance(frame, pandas.DataFrame)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="to_frame needs pandas"):
         dataset.to_frame()
@@ -171,20 +160,16 @@ def test_the_frame_has_steps_and_actions(monkeypatch):
 
 def test_numbers_are_brought_to_float64_and_names_to_tuples():
     arguments = make_arguments()
-    dataset = make_dataset(
-        X=arguments["X"].astype(np.float32),
-        y=arguments["y"].astype(np.float32),
-        members=np.arange(4, dtype="i2"),
-        steps=list(STEPS),
-        feature_names=np.array(arguments["feature_names"]),
-    )
+    changes = {name: arguments[name].astype(np.float32) for name in ("X", "y")}
+    changes |= {"members": np.arange(4, dtype="i2"), "steps": list(STEPS)}
+    changes["feature_names"] = np.array(arguments["feature_names"])
+    dataset = make_dataset(**changes)
     assert dataset.X.dtype == dataset.y.dtype == np.float64
     assert dataset.members.dtype == np.int64
     assert dataset.steps == STEPS
     assert type(dataset.feature_names[0]) is str
     assert dataset.trajectory == ("c", "a")
     assert dataset.step_slices == (slice(0, 3), slice(3, 5))
-    assert (dataset.n_members, dataset.n_steps) == (4, 2)
     assert repr(dataset).startswith("PolicyDataset(n_members=4")
     with pytest.raises(AttributeError, match="cannot assign to field 'X'"):
         dataset.X = np.ones(1)
@@ -199,7 +184,6 @@ def changed_y(row, column, value):
 @cases(
     ("name", "value", "message"),
     ("X", np.ones(4), r"X has shape \(4,\) and dtype float64; expected a two-d"),
-    ("X", np.full((4, 6), "a"), "X has shape .* and dtype <U1"),
     ("X", np.ones((3, 6)), r"X has length 3; expected 4, as y has shape \(4, 5\)"),
     ("X", np.full((4, 6), np.nan), "X is nan in row 0, column 0; expected finite"),
     ("y", changed_y(1, 3, np.inf), "y is inf in row 1, column 3"),
@@ -209,20 +193,12 @@ def changed_y(row, column, value):
     ("steps", (3, 3), "steps sums to 6; expected 5"),
     ("steps", (5, 0), r"steps is \(5, 0\); expected positive integers"),
     ("mask", np.ones(5), "mask has dtype float64; expected bool"),
-    ("mask", np.ones(4, dtype=bool), "mask has length 4; expected 5"),
-    ("step_names", ("one",), "step_names has length 1; expected 2"),
     ("step_names", ("one", "one"), "step_names contains 'one' twice"),
     ("step_names", "ab", "step_names is 'ab'; expected a sequence of strings"),
     ("action_names", (0, 1, 2, 3, 4), r"action_names\[0\] is 0; expected a string"),
     ("action_names", ("a", "c", "c", "a", "b"), "of step 'base' contains 'c' twice"),
-    ("feature_names", ("r0",), "feature_names has length 1; expected 6"),
-    ("feature_names", ("r",) * 6, "feature_names contains 'r' twice"),
     ("members", np.zeros(4, dtype=int), "members contains 0 twice"),
-    ("members", np.arange(4.0), "members has dtype float64; expected integers"),
-    ("rewards", np.arange(3), "rewards has length 3; expected 4"),
     ("seeds", np.zeros((4, 1), dtype=int), r"seeds has shape \(4, 1\); expected"),
-    ("is_test", np.arange(4), "is_test has dtype int64; expected bool"),
-    ("trajectory", ("c",), "trajectory has length 1; expected 2"),
     ("trajectory", ("b", "a"), r"takes 'b' at step 'base'; .* actions \['a', 'c'\]"),
     ("source", "guessed", r"source is 'guessed'; expected one of \('exact', 'tr"),
     ("metadata", None, "metadata is None; expected a dict"),
@@ -259,7 +235,6 @@ def test_policies_of_any_origin():
     assert dataset.trajectory == tuple(names[a] for a in path.actions)
     assert dataset.feature_names[:2] == ("x0", "x1")
     assert dataset.source == "trained"
-    assert dataset.test.n_members == 1
     frame = pytest.importorskip("pandas").DataFrame(X).add_prefix("cell ")
     for actions in ([3, 4], ["right", "stop"]):
         given = {"X": frame, "trajectory": actions}
@@ -271,10 +246,8 @@ def test_policies_of_any_origin():
 @cases(
     ("policy", "message"),
     ([0.5, 0.5], r"member 1 in state \[0, 0, 0, 0\] must have shape \(5,\)"),
-    ([0.0, 0.6, 0.0, 0.6, 0.0], "must be probabilities that sum to 1"),
     ([0.0, 1.5, 0.0, -0.5, 0.0], "must be probabilities that sum to 1"),
     ([0.5, 0.5, 0.0, 0.0, 0.0], "0 where an action is not allowed"),
-    ([0.0, np.nan, 0.0, 1.0, 0.0], "must be probabilities that sum to 1"),
 )
 def test_what_is_no_policy_is_refused(policy, message):
     pytest.importorskip("torch")
@@ -312,15 +285,13 @@ def test_it_is_explained_in_one_call():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0)
     first = 1 / (1 + np.exp(-2 * X[:, :1] + 0.1 * rng.normal(size=(80, 1))))
-    arguments = make_arguments(80, 2) | {
-        "X": X,
-        "y": np.hstack([first, 0 * first, 1 - first, np.full((80, 2), 0.5)]),
-    }
+    y = np.hstack([first, 0 * first, 1 - first, np.full((80, 2), 0.5)])
+    arguments = make_arguments(80, 2) | {"X": X, "y": y}
     answer = skpce.explain(PolicyDataset(**arguments))
     assert answer.drivers.input_names == ("r0", "r1")
     assert [step.step for step in answer.steps] == ["base", "halide"]
     assert answer.drivers.state[0].tolist() == ["drives", "does not matter"]
     assert "40 settings, 2 runs each" in str(answer.design)
     given = {"inputs": ["r0", "r1"], "steps": {"base": 3, "halide": 2}}
-    again = skpce.explain(X, arguments["y"], replicate=arguments["rewards"], **given)
+    again = skpce.explain(X, y, replicate=arguments["rewards"], **given)
     assert str(again) == str(answer)

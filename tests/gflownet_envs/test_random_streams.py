@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 
 from gflownet_envs.random_streams import (
@@ -32,6 +31,6 @@ def test_uniforms_stay_below_one_in_float32():
     assert uniforms.min() >= 0
 
 
-@pytest.mark.parametrize(("seed", "member"), [(-1, 0), (0, -1), (2**64, 0)])
-def test_numbers_out_of_range(seed, member):
-    refuses(r"must be in \[0, 2\*\*64\)", MemberStream, seed, member)
+def test_numbers_out_of_range():
+    for seed, member in ((-1, 0), (0, -1), (2**64, 0)):
+        refuses(r"must be in \[0, 2\*\*64\)", MemberStream, seed, member)

@@ -16,14 +16,12 @@ from gflownet_envs import (
     HypergridEnvironment,
     ListedEnvironment,
     StateGraph,
-    TrainingSpec,
     check_environment,
     from_torchgfn,
     solve_exact,
     terminating_distribution,
     to_torchgfn,
     torchgfn_policy,
-    train_ensemble,
 )
 from tests.gflownet_envs.spaces import GRID, HYPERGRID, TREE, random_log_reward
 from tests.shared import refuses
@@ -158,43 +156,6 @@ def test_a_state_of_several_layers(gfn):
     torch.testing.assert_close(law, torch.softmax(torch.arange(3.0).double(), 0))
 
 
-def trained_estimator(env):
-    from gfn.estimators import DiscretePolicyEstimator
-    from gfn.gflownet import TBGFlowNet
-    from gfn.utils.modules import MLP
-
-    torch.manual_seed(0)
-    widths = env.preprocessor.output_dim, env.n_actions
-    network = MLP(*widths, hidden_dim=32, n_hidden_layers=1)
-    pf = DiscretePolicyEstimator(network, env.n_actions, env.preprocessor)
-    pb = DiscretePolicyEstimator.uniform(env.n_actions, env.preprocessor)
-    model = TBGFlowNet(pf=pf, pb=pb, init_logZ=0.0)
-    rates = [{"params": network.parameters(), "lr": 1e-2}]
-    rates += [{"params": [model.logZ], "lr": 1e-1}]
-    optimizer = torch.optim.Adam(rates)
-    for _ in range(500):
-        sampled = model.sample_trajectories(env, n=64, save_logprobs=False)
-        loss = model.loss(env, sampled, recalculate_all_logprobs=True)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return pf
-
-
-@pytest.mark.slow
-def test_what_torchgfn_trains_is_close_to_our_exact_solution(gfn):
-    environment = GRID
-    reward = random_log_reward(environment)
-    env = to_torchgfn(environment, reward[0])
-    policy = torchgfn_policy(trained_estimator(env), env)
-    graph = StateGraph.from_environment(environment)
-    table = torch.from_numpy(policy(graph.states)).log()
-    assert table.shape == graph.mask.shape
-    law = terminating_distribution(graph, table[None])[0]
-    distance = 0.5 * (law - torch.softmax(torch.from_numpy(reward[0]), 0)).abs().sum()
-    assert distance < 0.05
-
-
 def test_their_model_in_their_own_environment(gfn):
     from gfn.estimators import DiscretePolicyEstimator
     from gfn.gym import HyperGrid
@@ -215,16 +176,6 @@ def test_their_model_in_their_own_environment(gfn):
     order = graph.states[:, 0]
     assert_allclose(found, expected[order].detach().numpy(), atol=1e-6)
     refuses("environment is needed", torchgfn_policy, pf, env)
-
-
-def test_our_training_in_their_space(gfn):
-    from gfn.gym import HyperGrid
-
-    environment = from_torchgfn(HyperGrid(ndim=2, height=4, validate_modes=False))
-    spec = TrainingSpec(n_iterations=400, hidden=(32,))
-    ensemble = train_ensemble(environment, environment.log_reward, spec)
-    assert ensemble.diagnostics.distance[0] < 0.05
-    assert ensemble.distance_bound().bound[0] >= ensemble.diagnostics.distance[0] - 1e-6
 
 
 def test_refusals(gfn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,24 +113,21 @@ def _fit_policy_relevant() -> Any:
     return PolicyRelevantFeatures(environment).fit(log_reward)
 
 
+_ON_TARGETS = {
+    "PolynomialChaosFeatures": PolynomialChaosFeatures(distribution="normal"),
+    "PolynomialChaosRegressor": ridge_pce(),
+    "PolynomialChaosRegressor of sums": ridge_pce(criterion="gcv"),
+    "PolynomialChaosRegressor that learns its terms": PolynomialChaosRegressor(),
+    "PLSTransformer": PLSTransformer(2),
+}
 FITTED: dict[str, Callable[[], Any]] = {
-    "PolynomialChaosFeatures": lambda: _fit_on_targets(
-        PolynomialChaosFeatures(distribution="normal")
-    ),
-    "PolynomialChaosRegressor": lambda: _fit_on_targets(ridge_pce()),
-    "PolynomialChaosRegressor of sums": lambda: _fit_on_targets(
-        ridge_pce(criterion="gcv")
-    ),
-    "PolynomialChaosRegressor that learns its terms": lambda: _fit_on_targets(
-        PolynomialChaosRegressor()
-    ),
+    **{name: partial(_fit_on_targets, kind) for name, kind in _ON_TARGETS.items()},
     "marginal of PolynomialChaosRegressor": lambda: _fit_on_targets(
         ridge_pce()
     ).marginal([0, 1]),
     "CompositionalPCESurrogate": lambda: ridge_surrogate(steps=WIDTHS).fit(*policies()),
     "LogRatioTransformer": lambda: LogRatioTransformer(steps=WIDTHS).fit(policies()[1]),
     "NatafTransformer": lambda: NatafTransformer().fit(targets()[0]),
-    "PLSTransformer": lambda: _fit_on_targets(PLSTransformer(2)),
     "BetaVAE": lambda: BetaVAE(2, **SHORT).fit(targets()[0]),
     "NormalizingFlow": lambda: NormalizingFlow(2, **SHORT).fit(targets()[0]),
     "ThompsonPolicy": _fit_thompson,

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from gflownet_envs.datasets import _buchwald_hartwig as module
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from tests.gflownet_envs.datasets.serving import real_file, serve, sha256
-from tests.shared import refuses
+from tests.shared import names_in, refuses
 
 RAW_HEADER = (
     "plate,row,col,base,base_smiles,ligand,aryl_halide_number,aryl_halide,"
@@ -47,8 +47,6 @@ RAW_COMPONENTS = dict(zip(COMPONENTS, ("ligand", *COMPONENTS[1:]), strict=True))
 def synthetic(monkeypatch):
     """Let the fetcher expect the small files above, at a given address."""
     monkeypatch.delenv("SKPCE_DATA", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
     def install(url):
         hashes = {"raw_sha256": sha256(RAW), "tidy_sha256": sha256(TIDY)}
@@ -69,25 +67,14 @@ def closed_port(synthetic):
     return url
 
 
-def names_in(folder):
-    return sorted(entry.name for entry in folder.iterdir())
-
-
 # Conversion.
-
-
-def test_the_raw_table_becomes_the_tidy_one():
-    assert module.convert_raw(RAW.encode()).decode() == TIDY
-    assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
 
 
 def raw_components(molecules):
     """A raw table that has every level, one a row, with molecules by its name."""
     out = io.StringIO(newline="")
-    columns = [
-        *(f"{c}{end}" for c in RAW_COMPONENTS.values() for end in ("", "_smiles")),
-        *("ligand_cas_number", "base_cas_number"),
-    ]
+    columns = [f"{c}{end}" for c in RAW_COMPONENTS.values() for end in ("", "_smiles")]
+    columns += ["ligand_cas_number", "base_cas_number"]
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
     for i in range(24):
@@ -107,15 +94,11 @@ def test_the_raw_table_becomes_the_table_of_components():
     raw = raw_components({"MTBD": ("C", "1-1"), "2-chloropyridine": ("N", "2-2")})
     table = module.convert_components(raw.encode()).decode()
     rows = list(csv.reader(io.StringIO(table)))
-    assert rows[0] == ["factor", "number", "name", "smiles", "cas"]
     counts = {component: len(names) for component, names in module.LEVELS.items()}
     assert Counter(row[0] for row in rows[1:]) == counts
-    assert rows[7:9] == [
-        ["base", "3", "MTBD", "C", "1-1"],
-        ["aryl_halide", "0", "(no aryl halide)", "", ""],
-    ]
+    assert rows[7] == ["base", "3", "MTBD", "C", "1-1"]
+    assert rows[8] == ["aryl_halide", "0", "(no aryl halide)", "", ""]
     assert rows[18] == ["aryl_halide", "10", "2-chloropyridine", "N", ""]
-    assert rows[-1][:2] == ["additive", "23"]
 
 
 # Downloads.
@@ -130,28 +113,22 @@ def test_a_download_is_converted_and_cached(tmp_path, synthetic):
     assert requests == [f"/{RAW_NAME}"]
     assert_array_equal(bunch.data, DATA)
     assert_array_equal(bunch.target, TARGET)
-    assert_array_equal(again.data, DATA)
     assert bunch.filename == again.filename == str(cache / TIDY_NAME)
+    assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
     assert (cache / TIDY_NAME).read_text(encoding="utf-8") == TIDY
     assert names_in(cache) == [TIDY_NAME]
 
 
 @pytest.mark.slow
 def test_a_failed_download_is_tried_again(tmp_path, synthetic):
-    with serve([None, RAW]) as (url, requests):
-        synthetic(f"{url}/{RAW_NAME}")
-        bunch = fetch_buchwald_hartwig(data_home=tmp_path, n_retries=1)
-    assert len(requests) == 2
-    assert len(bunch.target) == 4
-
-
-def test_a_server_error_is_reported(tmp_path, synthetic):
-    with serve([None]) as (url, requests):
+    with serve([None, None, RAW]) as (url, requests):
         synthetic(f"{url}/{RAW_NAME}")
         with pytest.raises(OSError, match=r"could not download .*500 Server Error"):
             fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
-    assert len(requests) == 1
-    assert names_in(tmp_path) == []
+        assert names_in(tmp_path) == []
+        bunch = fetch_buchwald_hartwig(data_home=tmp_path, n_retries=1)
+    assert len(requests) == 3
+    assert len(bunch.target) == 4
 
 
 def test_a_damaged_download_is_refused(tmp_path, synthetic):
@@ -173,6 +150,8 @@ def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
     with pytest.raises(OSError, match="download_if_missing is False"):
         fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
     assert names_in(tmp_path) == []
+    words = "n_retries is 1.5; expected an integer ≥ 0"
+    refuses(words, fetch_buchwald_hartwig, data_home=tmp_path, n_retries=1.5)
 
 
 def test_a_raw_file_put_in_the_cache_is_used_if_it_is_whole(
@@ -244,17 +223,10 @@ def test_arrays_need_no_extra(tidy_folder, monkeypatch):
         fetch_buchwald_hartwig()
 
 
-def test_retries_are_a_count(tidy_folder):
-    words = "n_retries is .*; expected an integer ≥ 0"
-    for n_retries in (-1, 1.5, True, "3"):
-        refuses(words, fetch_buchwald_hartwig, n_retries=n_retries)
-
-
 def test_the_bunch_has_what_it_promises(tidy_folder):
     bunch = fetch_buchwald_hartwig()
     assert bunch.feature_names == ["catalyst", "base", "aryl_halide", "additive"]
     assert bunch.target_names == ["yield"]
-    assert bunch.frame is None
     assert [len(names) for names in bunch.levels.values()] == [4, 3, 16, 24]
     for count in ("4,608", "4,599", "4,132", "3,955", "3,960"):
         assert count in bunch.DESCR
@@ -271,15 +243,13 @@ def test_frames_have_the_names(tidy_folder):
     codes = bunch.data.apply(lambda column: column.cat.codes).to_numpy()
     assert_array_equal(codes, DATA)
     X, y = fetch_buchwald_hartwig(as_frame=True, return_X_y=True)
-    pandas.testing.assert_frame_equal(X, bunch.frame[bunch.feature_names])
-    pandas.testing.assert_series_equal(y, bunch.frame["yield"])
+    pandas.testing.assert_frame_equal(X.assign(**{"yield": y}), bunch.frame)
 
 
 def test_without_controls_levels_are_numbered_afresh(tidy_folder):
     bunch = fetch_buchwald_hartwig(controls=False)
     assert_array_equal(bunch.data, [[0, 0, 9, 11]])
     assert bunch.levels["aryl_halide"][9] == "2-chloropyridine"
-    assert bunch.levels["additive"][11] == "3,5-dimethylisoxazole"
     pytest.importorskip("pandas")
     frame = fetch_buchwald_hartwig(controls=False, as_frame=True).frame
     assert frame.iloc[0].tolist()[3:] == ["3,5-dimethylisoxazole", 17.98]
@@ -321,15 +291,11 @@ def test_the_real_rows():
     real_file(TIDY_NAME)
     bunch = fetch_buchwald_hartwig()
     assert bunch.data.shape == (4599, 4)
-    assert len(np.unique(bunch.data, axis=0)) == 4599
     assert bunch.data.max(axis=0).tolist() == [3, 2, 15, 23]
     assert round(float(bunch.target.mean()), 2) == 30.87
     bunch = fetch_buchwald_hartwig(controls=False)
     assert bunch.data.shape == (4132, 4)
     assert round(float(bunch.target.mean()), 2) == 32.24
-    for column, names in enumerate(bunch.levels.values()):
-        assert np.unique(bunch.data[:, column]).tolist() == list(range(len(names)))
-        assert not any(name.startswith("(no ") for name in names)
     oxadiazole = bunch.levels["additive"].index("5-Phenyl-1,2,4-oxadiazole")
     assert int((bunch.data[:, 3] != oxadiazole).sum()) == 3955
 

@@ -103,12 +103,6 @@ SETS = {
 BUNCHES = [name for name in SETS if name != "shakespeare"]
 
 
-@pytest.fixture(autouse=True)
-def local(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-
 @pytest.fixture
 def given(tmp_path, monkeypatch):
     """Put the small tidy file of a set in ``$SKPCE_DATA``."""
@@ -161,20 +155,11 @@ def test_the_cells_are_the_first_853(given):
     assert bunch.target is None
     assert bunch.data[0].tolist() == [float(v) for v in SACHS_TIDY_ROW.split(",")]
     assert bunch.data[852, 0] == 1234
-    data, target = fetch(return_X_y=True)
-    assert target is None
+    data, _ = fetch(return_X_y=True)
     assert_array_equal(data, bunch.data)
     pytest.importorskip("pandas")
     framed = fetch(as_frame=True)
-    assert framed.frame.columns.tolist() == bunch.feature_names
     assert_array_equal(framed.data.to_numpy(), bunch.data)
-
-
-def test_the_real_cells():
-    real_file("sachs_observational.csv")
-    data = fetch_sachs().data
-    assert data.shape == (853, 11)
-    assert len(np.unique(data, axis=0)) == 853
 
 
 def test_the_consensus_edges_are_the_real_file():
@@ -195,8 +180,7 @@ def test_fragments_with_enough_attachments(given):
     assert two.smiles == ("C=C", "c1ccccc1")
     assert two.attachments == ((0, 1), (0, 1, 2, 3, 4, 5))
     refuses("no fragment has min_attachments=7 atoms", fetch, min_attachments=7)
-    for bad in (0, True, 1.0):
-        refuses("min_attachments must be an int ≥ 1", fetch, min_attachments=bad)
+    refuses("min_attachments must be an int ≥ 1", fetch, min_attachments=True)
 
 
 def test_the_real_fragments():
@@ -215,17 +199,7 @@ def test_inhibitors_are_medians_of_the_retained_records(given):
     assert bunch.data["smiles"].tolist() == ["CO", "CC"]
     assert bunch.target.tolist() == [6.0, 7.925]
     assert bunch.n_measurements.tolist() == [1, 2]
-    smiles, activity = fetch_seh(return_X_y=True)
-    assert smiles.tolist() == ["CO", "CC"]
-    assert activity.tolist() == [6.0, 7.925]
     assert bunch.frame["pIC50_min"].tolist() == [6.0, 7.05]
-
-
-def test_the_real_inhibitors():
-    real_file("seh_ic50.csv")
-    bunch = fetch_seh()
-    assert bunch.data.shape == bunch.target.shape == (1786,)
-    assert bunch.n_measurements.sum() == 2139
 
 
 # Learning curves.
@@ -237,9 +211,6 @@ def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
     assert bunch.frame["dataset"].tolist() == ["letter", "letter", "mfeat-factors"]
     assert bunch.target.tolist() == [0.51, 0.61, 0.91]
     assert bunch.data.columns.tolist() == bunch.feature_names
-    data, score = fetch_learning_curves(return_X_y=True)
-    assert data.tolist() == bunch.data.to_numpy().tolist()
-    assert score.tolist() == bunch.target.tolist()
 
 
 def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch):
@@ -255,26 +226,23 @@ def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch)
     assert (tmp_path / real.tidy_name).read_text("utf-8") == RUNS_TIDY
 
 
-def test_the_real_learning_curves():
-    pytest.importorskip("pandas")
-    real_file("learning_curves.csv")
-    frame = fetch_learning_curves(as_frame=True).frame
-    assert len(frame) == 12_455
-    assert not frame.duplicated(list(_learning_curves.FEATURE_NAMES)).any()
-    assert frame["learner"].nunique() == 20
-    lacking = frame.groupby("dataset").size().rsub(2_500)
-    assert lacking[lacking > 0].to_dict() == {"letter": 45}
+# Real data, whose checksums are compared where they are read.
 
 
-# Plays.
+@cases(
+    ("name", "fetch", "n_rows"),
+    ("sachs_observational.csv", fetch_sachs, 853),
+    ("seh_ic50.csv", fetch_seh, 1786),
+    ("learning_curves.csv", fetch_learning_curves, 12_455),
+)
+def test_the_real_tables(name, fetch, n_rows):
+    real_file(name)
+    assert len(fetch().data) == n_rows
 
 
 def test_the_real_plays():
     real_file("shakespeare.txt")
-    text = fetch_shakespeare()
-    assert len(text.splitlines()) == 40_000
-    assert len(text) == 1_115_394
-    assert text.startswith("First Citizen:\nBefore we proceed any further")
+    assert len(fetch_shakespeare()) == 1_115_394
 
 
 # Simulated networks.
@@ -286,8 +254,6 @@ def test_simulated_rows_have_the_law_they_promise():
     assert_allclose(np.cov(noise.T), 0.5 * np.eye(5), atol=0.01)
     assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
     assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
-    few = make_linear_gaussian_data(n_samples=3, seed=3)
-    assert_array_equal(few.weights, bunch.weights)
 
 
 def test_the_five_node_network_is_part_of_the_sachs_network():
@@ -297,15 +263,11 @@ def test_the_five_node_network_is_part_of_the_sachs_network():
     assert set(bunch.edges) == inside
     assert len(inside) == 6
     assert np.count_nonzero(bunch.weights) == 6
-    for source, target in bunch.edges:
-        i, j = map(bunch.feature_names.index, (source, target))
-        assert bunch.weights[i, j] != 0
 
 
 @cases(
     ("arguments", "message"),
     ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
-    ({"network": {"a": ("a",)}}, "must be acyclic"),
     ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
     ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
     ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),

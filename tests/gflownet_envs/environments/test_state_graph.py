@@ -1,22 +1,9 @@
 import pytest
 import torch
 
-from gflownet_envs import (
-    DagEnvironment,
-    GridEnvironment,
-    StateGraph,
-)
+from gflownet_envs import DagEnvironment, GridEnvironment, StateGraph
 from gflownet_envs.environments.state_graph import TooManyStatesError
-from tests.gflownet_envs.spaces import TREE
 from tests.shared import cases, refuses
-
-
-def test_selection_has_one_state_a_prefix():
-    graph = StateGraph.from_environment(TREE)
-    assert graph.layer_offsets == (0, 1, 3)
-    assert graph.steps.tolist() == [0, 1, 1]
-    assert graph.children[0].tolist() == [1, 2, -1, -1, -1]
-    assert graph.children[2].tolist() == [-1, -1, 6, 7, 8]
 
 
 def test_grid_has_the_states_that_walks_reach():

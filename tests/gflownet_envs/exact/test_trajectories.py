@@ -15,7 +15,7 @@ from gflownet_envs import (
     trajectory_of_actions,
 )
 from tests.gflownet_envs.spaces import TREE, random_log_reward
-from tests.shared import cases, refuses
+from tests.shared import refuses
 
 GRID = GridEnvironment()
 SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
@@ -27,41 +27,15 @@ def test_policies_along_by_hand():
     along = policies_along(SELECTION, source, trajectory_of_actions(SELECTION, [1, 3]))
     expected = [[0.2, 0.6, 0.2, 1 / 3, 2 / 3], [0.5, 0.25, 0.25, 0.5, 0.5]]
     assert_allclose(along.y, expected)
-    assert along.y.dtype == np.float64
-    assert along.mask.all()
     assert along.steps == {"a": 3, "b": 2}
     assert along.step_names == ("a", "b")
     assert along.action_names == ("a: x", "a: y", "a: z", "b: p", "b: q")
 
 
-def test_masked_actions_keep_their_column():
-    source = solve_exact(GRID, torch.zeros(3, 19))
-    along = policies_along(GRID, source, trajectory_of_actions(GRID, [3, 1, 4]))
-    assert along.y.shape == (3, 15)
-    assert list(along.steps.values()) == [5, 5, 5]
-    assert along.mask[:5].tolist() == [False, True, False, True, True]
-    assert (along.y[:, ~along.mask] == 0).all()
-    assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
-
-
-def test_greedy_trajectory_takes_the_likeliest_action():
-    reward = np.zeros((1, 6))
-    reward[0, 3] = 5
-    pilot = solve_exact(SELECTION, reward)
-    assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
-
-
-@cases(
-    ("actions", "message"),
-    ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
-    ([3], "must end in a terminal state"),
-    ([4, 4], "action 4 at step 1 is not allowed"),
-)
-def test_bad_actions(actions, message):
-    refuses(message, trajectory_of_actions, GRID, actions)
-
-
 def test_what_is_no_trajectory_or_one_policy_is_refused():
+    words = r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"
+    refuses(words, trajectory_of_actions, GRID, [0, 4])
+    refuses("must end in a terminal state", trajectory_of_actions, GRID, [3])
     pilots = solve_exact(SELECTION, np.zeros((2, 6)))
     refuses("one policy of 5 actions", greedy_trajectory, SELECTION, pilots.log_policy)
     refuses("trajectory_of_actions", policies_along, SELECTION, pilots, [1, 3])

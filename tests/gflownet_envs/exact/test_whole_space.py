@@ -33,7 +33,7 @@ def space_of(env, n_members=5, seed=0):
 
 
 @pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
-def test_visits_and_law_against_enumeration_of_walks(env):
+def test_visits_law_and_fragility_against_enumeration_of_walks(env):
     space, solution = space_of(env, n_members=2)
     policy = solution.log_policy_table.exp().numpy()
     visits, law = np.zeros_like(space.visits), np.zeros_like(space.law)
@@ -45,17 +45,10 @@ def test_visits_and_law_against_enumeration_of_walks(env):
         law[:, int(env.object_index(end))] += probability
     assert_allclose(space.visits, visits, rtol=0, atol=1e-12)
     assert_allclose(space.law, law, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
-def test_fragility_against_its_formula(env):
-    space, solution = space_of(env)
-    policy = solution.log_policy_table.exp().numpy()
     for state in range(solution.graph.n_states):
-        weight = space.visits[:, state] / space.visits[:, state].sum()
+        weight = visits[:, state] / visits[:, state].sum()
         distance = 0.5 * np.abs(policy[:, state] - weight @ policy[:, state]).sum(1)
         assert space.fragility[state] == pytest.approx(weight @ distance, abs=1e-12)
-        assert 0 <= space.fragility[state] <= 1
 
 
 @pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
@@ -142,17 +135,15 @@ def test_trained_members_take_the_place_of_exact_ones():
     exact = solve_exact(env, log_reward)
     space = WholeSpace.from_policies(exact.graph, trained)
     target = WholeSpace.from_policies(exact.graph, exact)
-    assert space.law.shape == target.law.shape
     assert 0.5 * np.abs(space.law - target.law).sum(axis=1).max() < 0.05
 
 
 @cases(
     ("settings", "message"),
-    ({"n_leading": -1}, "n_leading must be an int of at least 0"),
     ({"names": ["a"]}, "names must be 9 names, got 1"),
     ({"classes": {"low": [9]}}, r"classes\['low'\] has 9, which is no object"),
-    ({"classes": {"low": [0.5]}}, "must be object numbers"),
     ({"values": {"worth": [1.0]}}, r"must have shape \(9,\) or \(5, 9\), got"),
+    ({"classes": {"low": [0.5]}}, "must be object numbers"),
     ({"values": {"worth": [np.nan] * 9}}, "must be finite"),
     ({"neighbours": [0, 1]}, r"must have shape \(n_pairs, 2\), got \(2,\)"),
     ({"n_leading": 9, "names": ["a"] * 9}, "'probability of a' would be there twice"),

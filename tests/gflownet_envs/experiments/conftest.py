@@ -25,6 +25,20 @@ def never(*arguments: Any, **options: Any) -> None:
     raise AssertionError("done again")
 
 
+def clr(y: Any) -> Any:
+    """Return centred log-ratios of one step."""
+    log = np.log(y)
+    return log - log.mean(axis=1, keepdims=True)
+
+
+def invoke(*arguments: Any) -> Any:
+    """Run the command ``gflownet-envs`` in this process."""
+    testing = pytest.importorskip("click.testing")
+    from gflownet_envs.experiments.command_line import main
+
+    return testing.CliRunner().invoke(main, [str(a) for a in arguments])
+
+
 def exact_dataset(X: Any, y: Any, steps: tuple[int, ...], **more: Any) -> Any:
     """Make a data set of exact policies whose steps and actions have some names."""
     first = np.cumsum([0, *steps])[:-1]

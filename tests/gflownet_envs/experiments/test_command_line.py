@@ -14,17 +14,17 @@ from rich.console import Console
 
 from gflownet_envs.datasets import _buchwald_hartwig
 from gflownet_envs.experiments import command_line, tables
-from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.files import paper_tables
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
-from tests.gflownet_envs.experiments.conftest import named_figures, never
+from tests.gflownet_envs.datasets.serving import real_file
+from tests.gflownet_envs.experiments.conftest import invoke, named_figures, never
 from tests.shared import cases
 
-testing = pytest.importorskip("click.testing")
+pytest.importorskip("click.testing")
 
 RECORD = (
     '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
@@ -33,17 +33,13 @@ RECORD = (
 FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0], space=0))}
 
 
-def invoke(*arguments):
-    return testing.CliRunner().invoke(main, [str(a) for a in arguments])
-
-
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
-    """One run of the smoke preset through the command, with its output."""
+    """Folder of one run of the smoke preset through the command."""
     out = tmp_path_factory.mktemp("smoke") / "deep" / "out"
     result = invoke("run", "grid", "--preset", "smoke", "--out", out)
     assert result.exit_code == 0, result.output
-    return out, result.stdout
+    return out
 
 
 def check_files(out, figures=FIGURES):
@@ -72,27 +68,16 @@ def test_list_names_the_tasks_and_presets():
 
 
 @pytest.mark.slow
-def test_a_run_writes_its_files(smoke):
-    out, stdout = smoke
-    check_files(out)
-    assert str(out / "report.html") in stdout.replace("\n", "")
-    assert "what drives it (share in all)" in " ".join(stdout.split())
-    assert "training GFlowNets" not in stdout  # progress is on standard error
-
-
-@pytest.mark.slow
 def test_the_data_set_has_what_others_need(smoke):
-    dataset = PolicyDataset.load(smoke[0] / "dataset.safetensors")
+    dataset = PolicyDataset.load(smoke / "dataset.safetensors")
     assert dataset.source == "trained"
     assert dataset.X.shape == (30, 19)
     assert dataset.y.shape == (30, sum(dataset.steps)) == (30, 30)
     assert dataset.step_names == (*(f"move {i}" for i in range(1, 6)), "stop")
-    assert set(dataset.action_names[:5]) == {"up", "down", "left", "right", "stop"}
     # The walker starts in a corner: two moves lead off the board.
     assert dataset.mask[:5].sum() == 3
-    assert dataset.mask[-5:].sum() == 1
     assert dataset.is_test.sum() == 10
-    exact = PolicyDataset.load(smoke[0] / "dataset_exact.safetensors")
+    exact = PolicyDataset.load(smoke / "dataset_exact.safetensors")
     assert exact.source == "exact"
     assert exact.n_members == 625
 
@@ -109,27 +94,26 @@ def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
     assert result.returncode == 0, result.stderr
     out = tmp_path / "out"
     check_files(out)
-    expected = (smoke[0] / "results.json").read_bytes()
+    assert str(Path("out") / "report.html") in result.stdout.replace("\n", "")
+    assert "what drives it (share in all)" in " ".join(result.stdout.split())
+    assert "training GFlowNets" not in result.stdout  # progress is on standard error
+    expected = (smoke / "results.json").read_bytes()
     assert (out / "results.json").read_bytes() == expected
 
 
 @pytest.mark.slow
 def test_buchwald_hartwig_on_the_real_data(tmp_path):
-    folder = os.environ.get("SKPCE_DATA")
-    if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
-        pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
+    real_file("buchwald_hartwig.csv")
     result = invoke("run", "buchwald-hartwig", "--preset", "smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     check_files(tmp_path, FIGURES | {"parts_2.png", "parts_3.png"})
     dataset = PolicyDataset.load(tmp_path / "dataset.safetensors")
     assert dataset.steps == (4, 3, 16, 24)
     assert dataset.X.shape == (24, 4608)
-    assert dataset.mask.all()
     assert "R² on the rows never seen" in result.stdout
     record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    for source in ("trained", "exact"):
-        degrees = [a["degree"] for a in record["policies"][source]["analyses"]]
-        assert degrees == [1, 2]
+    degrees = [a["degree"] for a in record["policies"]["trained"]["analyses"]]
+    assert degrees == [1, 2]
     shares = record["policies"]["exact"]["level_shares"]
     widths = {component: len(levels) for component, levels in shares.items()}
     assert sorted(widths.values()) == [3, 4, 16, 24]
@@ -143,13 +127,10 @@ def test_buchwald_hartwig_on_the_real_data(tmp_path):
     (["gird"], "There is no task 'gird'; the tasks are"),
     (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
     (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
-    (["grid", "--replicates", "0"], "Invalid value for '--replicates': 0"),
-    (["grid", "--control", "-1"], "Invalid value for '--control': -1"),
     (["grid", "--control", "1"], "n_control is 1, but one member has no spread"),
     (["grid", "--out", ""], "expected the name of a folder, got ''"),
     (["grid", "--out", "a\ud800"], "'a\\ud800' can be no name of a folder"),
     (["../x:Y"], "The task '../x:Y' is no name of a module and a class"),
-    (["grid", "--data-home", ""], "expected the name of a folder, got ''"),
     (["grid", "--out", "file"], "Directory 'file' is a file"),
 )
 def test_bad_arguments_give_one_line(arguments, message, tmp_path, monkeypatch):
@@ -173,7 +154,6 @@ def test_no_data_and_no_network(tmp_path, monkeypatch):
     home, out = tmp_path / "home", tmp_path / "out"
     home.mkdir()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
     command = ["run", "buchwald-hartwig", "--preset", "smoke", "--out", out]
     result = invoke(*command, "--data-home", home)
     assert result.exit_code == 1
@@ -214,25 +194,14 @@ def test_tables_fit_a_terminal_of_80_columns(tiny, capsys):
     command_line.print_results(console, tiny[1], Path("out"))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
-    # One line per step, source and degree: nothing is wrapped or cut.
-    for step in ("move 1", "move 5"):
-        for source in ("trained", "exact"):
-            start = f"{step:<8} {source:<8}"
-            (row,) = [line for line in lines if line.startswith(start)]
-            assert row.rstrip().endswith("%")
-            assert "[" in row
-            assert "]" in row
     assert not any("…" in line for line in lines)
-
-
-def test_the_verdict_fits_with_the_longest_names_of_a_task(tiny, capsys):
-    table = tables.verdict_table(tiny[1])
+    # One line per step, source and degree, also of a task with the longest names.
     worst = ("aryl_halide", "trained", 3, "pca0 100%, pca1 100%", "0.00012")
     row = (*worst, "-0.31 [-0.45, -0.12]", "-0.23", "100%", "9%")
-    command_line.print_table(Console(width=80), replace(table, rows=(row,)))
-    out = capsys.readouterr().out
-    assert "-0.31" in out
-    assert not any(len(line) > 80 for line in out.splitlines())
+    table = replace(tables.verdict_table(tiny[1]), rows=(row,))
+    command_line.print_table(Console(width=80), table)
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if "-0.31" in x]
+    assert len(line) <= 80
 
 
 def test_cells_are_not_read_as_markup(capsys):
@@ -248,7 +217,7 @@ def test_cells_are_not_read_as_markup(capsys):
 @pytest.mark.usefixtures("no_pictures")
 def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     out = tmp_path / "copy"
-    shutil.copytree(smoke[0], out)
+    shutil.copytree(smoke, out)
     before = (out / "results.json").read_bytes()
     (out / "report.html").unlink()
 
@@ -262,7 +231,7 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
 @pytest.fixture
 def compared(smoke, tmp_path):
     """Folders of two runs with the paper's settings, and their claims."""
-    record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
+    record = json.loads((smoke / "results.json").read_text(encoding="utf-8"))
     record["preset"] = "paper"
     claims = [{"claim": "a", "paper": "1", "exact": "one", "trained": "none"}]
     claims += [{"claim": "b", "paper": "2", "exact": "two", "trained": "none"}]
@@ -290,19 +259,15 @@ def test_the_papers_figures_beside_those_of_runs(compared):
 
 @pytest.mark.slow
 def test_runs_with_other_settings_are_not_compared_with_the_paper(smoke):
-    record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
+    record = json.loads((smoke / "results.json").read_text(encoding="utf-8"))
     assert record["beside_the_paper"] == []
-    assert "Beside the paper" not in (smoke[0] / "report.html").read_text("utf-8")
-    result = invoke("compare", smoke[0])
+    assert "Beside the paper" not in (smoke / "report.html").read_text("utf-8")
+    result = invoke("compare", smoke)
     assert result.exit_code == 0, result.output
     assert "no run of the preset 'paper'" in " ".join(result.output.split())
-
-
-@pytest.mark.slow
-def test_comparing_needs_different_runs(smoke):
-    result = invoke("compare", smoke[0], smoke[0])
-    assert result.exit_code == 1
-    assert "must be different" in result.output
+    twice = invoke("compare", smoke, smoke)
+    assert twice.exit_code == 1
+    assert "must be different" in twice.output
 
 
 def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
@@ -311,28 +276,18 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(compared, tmp_path):
     shutil.copy(compared[0] / "results.json", same)
     (table,) = paper_tables([compared[0], same])
     assert f"{same}: exact" in table.columns
-    assert len(table.columns) == 2 + 2 * 2
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])
 @cases(
     "content",
-    *("no json", "{}", "[]", "3"),
-    '{"policies": 3}',
-    '{"seed": null}',
-    '{"seed": Infinity}',
-    '{"seed": 1e999}',
-    "[" * 100_000,
-    '{"task": ' + "[" * 100_000,
-    '{"unknown": ' + "[" * 100_000,
+    *("no json", "[]", '{"seed": Infinity}', '{"unknown": ' + "[" * 100_000),
     RECORD.replace('"grid"', '["grid"]'),
     RECORD.replace('"seed": 0', '"seed": -1'),
     RECORD.replace('"exact"', '"guessed"'),
     RECORD.replace('{"exact": {}}', "{}"),
     RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": 1}]'),
-    RECORD.replace("[]", '[{"paper": "p"}]'),
-    RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
-    ids=range(18),
+    ids=range(9),
 )
 def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):
     assert "holds no results.json" in " ".join(invoke(command, tmp_path).output.split())

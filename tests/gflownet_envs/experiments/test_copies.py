@@ -8,9 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.files import read_settings
-from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import mean_log_reward
-from skpce.inspection import variance_decomposition
+from tests.gflownet_envs.experiments.conftest import clr
 from tests.shared import cases, refuses
 
 testing = pytest.importorskip("click.testing")
@@ -18,11 +17,6 @@ testing = pytest.importorskip("click.testing")
 pytestmark = pytest.mark.slow
 
 N_REPLICATES, N_CONTROL = 2, 3  # of the fixture
-
-
-def clr(y):
-    log = np.log(y)
-    return log - log.mean(axis=1, keepdims=True)
 
 
 # The data set.
@@ -109,12 +103,6 @@ def test_noise_from_copies_by_hand(copies):
     assert noise.replicates.noise_share[0] == pytest.approx(share)
     share = control.var(axis=0, ddof=1).sum() / trained.var(axis=0, ddof=1).sum()
     assert noise.control.noise_share[0] == pytest.approx(share)
-    shape = {"steps": train.steps, "mask": train.mask}
-    split = variance_decomposition(train.y, replicate=train.rewards, **shape)
-    assert_array_equal(noise.replicates.noise_share, split.noise_share)
-    whole = variance_decomposition(train.y, control=policies.control, **shape)
-    low = whole.aitchison_variance.noise_share_low
-    assert_array_equal(noise.control.noise_share_low, low)
     # Each trained member stands beside the exact policy of its own reward.
     exact = np.repeat(policies.exact.y[:12], N_REPLICATES, axis=0)
     distance = 0.5 * np.abs(train.y - exact)[:, columns].sum(axis=1).mean()
@@ -134,8 +122,6 @@ def test_the_table_of_noise_has_a_column_for_each_source(copies, tiny):
     shown = f"{split.noise_share[0]:.2g} [{low:.2g}, {high:.2g}]"
     assert dict(zip(table.columns, table.rows[0], strict=True))[added[0]] == shown
     assert table.rows[-1][-2:] == ("–", "–")  # only stop is left
-    page = (copies[0] / "report.html").read_text(encoding="utf-8")
-    assert all(f"{title}</th>" in page for title in added)
 
 
 def test_the_coverage_band_counts_rewards(copies):
@@ -158,21 +144,16 @@ def test_the_coverage_band_counts_rewards(copies):
     assert seen == [n_exact, 6]
 
 
-def test_the_files_record_the_copies(copies, tiny):
+def test_the_files_record_the_copies(copies):
     record = json.loads((copies[0] / "results.json").read_text(encoding="utf-8"))
     assert (record["n_replicates"], record["n_control"]) == (N_REPLICATES, N_CONTROL)
     assert record["training_noise"]["replicates"]["noise_share"][0] >= 0
     assert record["training_noise"]["control"]["noise_share_high"][-1] is None
-    plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
-    assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
-    assert plain["training_noise"]["replicates"] is None
     expected = {"task": "grid", "preset": "tiny", "solver": "train", "seed": 0}
     expected |= {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
     assert read_settings(copies[0]) == expected
     seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
     assert seconds["control"] > 0
-    dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
-    assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
 
 
 # Errors, before any work.
@@ -181,10 +162,8 @@ def test_the_files_record_the_copies(copies, tiny):
 @cases(
     ("arguments", "message"),
     ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
-    ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
     ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
     ({"n_control": 1}, "n_control is 1, but .*; expected 0 or at least 2"),
-    ({"n_replicates": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
     ({"n_control": 2, "solver": "exact"}, "is 2, but solver='exact' trains no GFl"),
 )
 def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from benchmarks.measuring import mean_and_error, study_page
 from benchmarks.studies import best_of_n, closed_loop_tasks
-from benchmarks.studies.bayesian_optimization import ranking_section, reference_section
-from benchmarks.studies.closed_loop_tasks import (
-    ARMS,
-    Problem,
-    campaign,
-    section,
-    selection,
-)
+from benchmarks.studies.closed_loop_tasks import ARMS, Problem, campaign, selection
 from benchmarks.studies.gaussian_posterior import (
     Posterior,
     by_reference,
-    of_reactions,
     rankings,
     slopes_of,
     synthetic,
 )
 from benchmarks.studies.rewards import RewardEnsemble, components_of
-from benchmarks.studies.worth_of_rewards import component_section, part_section
 
 SIZES = (2, 2, 3)
 
@@ -49,10 +37,6 @@ def few_reactions():
 # Posteriors
 
 
-def permuted(one, order):
-    return Posterior(one.mean[order], one.covariance[np.ix_(order, order)])
-
-
 def test_draws_have_the_moments_of_the_posterior(posterior):
     _, values = posterior.draw(200_000, np.random.default_rng(0))
     assert_allclose(values.mean(axis=0), posterior.mean, atol=0.01)
@@ -61,7 +45,8 @@ def test_draws_have_the_moments_of_the_posterior(posterior):
 
 def test_the_order_of_the_candidates_decides_by_a_reference_only(posterior):
     order = np.random.default_rng(1).permutation(9)
-    other = permuted(posterior, order)
+    shuffled = posterior.covariance[np.ix_(order, order)]
+    other = Posterior(posterior.mean[order], shuffled)
     one, same = rankings(posterior, 4), rankings(other, 4)
     for name in one:
         assert_allclose(one[name], same[name], atol=1e-9)
@@ -91,20 +76,6 @@ def test_the_index_by_a_reference_is_that_of_the_closed_form(posterior):
     assert_allclose(found[2], shares.mean(axis=1), atol=1e-9)
 
 
-def test_sections_of_bayesian_optimisation(posterior):
-    make = {"synthetic": partial(synthetic, n_candidates=9)}
-    assert "mode" in ranking_section("synthetic", posterior)
-    assert "%" in reference_section(make, 2)
-
-
-def test_a_posterior_of_reactions(few_reactions):
-    known = np.isfinite(few_reactions.worth)
-    data = (few_reactions.levels[known], few_reactions.worth[known])
-    found = of_reactions(0, n_candidates=4, n_observed=7, data=data)
-    assert found.mean.shape == (4,)
-    assert np.linalg.eigvalsh(found.covariance).min() > -1e-9
-
-
 # Best of n
 
 
@@ -131,17 +102,11 @@ def test_tables_of_best_of_n(monkeypatch):
 # Rewards
 
 
-def linear_ensemble(n_members=60, n_train=30, noise=0.0):
-    rng = np.random.default_rng(0)
-    parts = {"base": rng.normal(size=(n_members, 1, 3))}
-    parts["acid"] = rng.normal(size=(n_members, 2, 1))
-    values = sum(parts.values()).reshape(n_members, -1)
-    values = 5.0 * values + noise * rng.normal(size=values.shape)
-    return RewardEnsemble(values, n_train, "percent", parts)
-
-
 def test_components_are_learned_on_training_members():
-    ensemble = linear_ensemble()
+    rng = np.random.default_rng(0)
+    parts = {"base": rng.normal(size=(60, 1, 3)), "acid": rng.normal(size=(60, 2, 1))}
+    values = 5.0 * sum(parts.values()).reshape(60, -1)
+    ensemble = RewardEnsemble(values, 30, "percent", parts)
     found = ensemble.components(3)
     assert_allclose(found[:30].std(axis=0, ddof=1), 1.0)
     values = ensemble.predictions
@@ -150,14 +115,6 @@ def test_components_are_learned_on_training_members():
     inputs, groups = ensemble.part_components(2)
     assert groups == {"base": [0, 1], "acid": [2, 3]}
     assert inputs.shape == (60, 4)
-
-
-@pytest.mark.slow
-def test_sections_of_the_worth_of_rewards():
-    ensemble = linear_ensemble()
-    text = component_section("reactions", ensemble)
-    assert "**1.00 held out**" in text
-    assert "| acid |" in part_section("reactions", ensemble)
 
 
 # The closed loop
@@ -179,18 +136,3 @@ def test_an_arm_measures_each_reaction_once(name, few_reactions, monkeypatch):
     assert len({*seen, *few_reactions.start(0).measured}) == 10
     assert 3 not in seen  # not measured in the table
     assert 0.0 <= outcome.left <= np.mean(outcome.lost)
-
-
-def test_the_table_of_regret(few_reactions):
-    names = ["Gaussian process, expected improvement", "at random"]
-    outcomes = {name: [campaign(name, few_reactions, 0)] * 2 for name in names}
-    text = section(few_reactions, outcomes)
-    assert "over 2 campaigns of 4 measurements" in text
-    assert text.count("\n") == 6
-
-
-def test_a_page_names_its_command():
-    assert mean_and_error([1.0, 3.0], 1) == "2.0 ± 1.0"
-    note, *found = study_page(["one", "two"], "a command").split("\n\n")
-    assert note == "<!-- Written by `a command`; do not edit. -->"
-    assert found[:2] == ["one", "two"]

@@ -1,5 +1,6 @@
 """Named parts of scores of graphs: they add up, and those of the data are free."""
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -8,8 +9,6 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.experiments.tasks.graph_parts import (
-    MEANS,
-    RESIDUALS,
     GraphParts,
     TriangularSamples,
     topological_order,
@@ -22,19 +21,15 @@ EDGES = (("c", "a"), ("a", "b"))
 ENV = DagEnvironment(4, node_names=NAMES)
 
 
-def reward_of(scores):
-    return LocalScoreReward(ENV, scores)
-
-
 @pytest.fixture(scope="module")
 def samples():
     mixing = np.random.default_rng(1).normal(size=(4, 4))
     return np.random.default_rng(0).normal(size=(12, 30, 4)) @ mixing
 
 
-def parts_of(samples, scores=None):
-    scores = scores_above_empty(samples) if scores is None else scores
-    return GraphParts(ENV, samples, scores, reward_of, EDGES)
+def parts_of(samples):
+    scores = scores_above_empty(samples)
+    return GraphParts(ENV, samples, scores, partial(LocalScoreReward, ENV), EDGES)
 
 
 def all_splits(samples):
@@ -60,16 +55,6 @@ def test_the_parts_of_a_member_are_its_reward(samples, name):
     for part, entries in split.entries.items():
         assert entries.labels.shape == split.parts[part].shape[1:]
         assert entries.labels.max() < len(entries.names)
-
-
-def test_names(samples):
-    splits = all_splits(samples)
-    assert list(splits["nodes"].parts) == [f"scores of {name}" for name in NAMES]
-    assert next(iter(splits["regressions"].parts)) == "regression of c"
-    assert "regressions of a, d" in splits["blocks"].parts
-    assert "regression of b" in splits["blocks"].parts
-    names = {" – ".join(pair) for pair in combinations("cabd", 2)}
-    assert set(splits["pairs"].parts) == names | {RESIDUALS, MEANS}
 
 
 def test_any_recombination_of_the_data_is_a_sample(samples):

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from gflownet_envs.experiments.analysis import fragility, level_shares
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import policy_fragility
-from tests.gflownet_envs.experiments.conftest import exact_dataset
+from tests.gflownet_envs.experiments.conftest import clr, exact_dataset
 from tests.shared import OLS
 
 
@@ -22,11 +22,6 @@ def dataset():
     first, (one, other) = softmax(logits, axis=1), pair.T
     y = np.column_stack([first, one, np.zeros(40), other, np.ones(40)])
     return exact_dataset(X, y, (3, 3, 1), mask=np.arange(7) != 4)
-
-
-def clr(y):
-    log = np.log(y)
-    return log - log.mean(axis=1, keepdims=True)
 
 
 def test_level_shares_of_a_linear_model(dataset):

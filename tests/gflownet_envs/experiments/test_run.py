@@ -5,7 +5,6 @@ import json
 import re
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -23,16 +22,12 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import train
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
-from tests.gflownet_envs.experiments.conftest import TINY, never
+from tests.gflownet_envs.experiments.conftest import SILENT, TINY, clr, never
 from tests.shared import cases, refuses
 
 
 def read_results(folder):
     return (folder / "results.json").read_bytes()
-
-
-def silent(stage, done, total):
-    """No progress."""
 
 
 # Same command, same numbers.
@@ -51,14 +46,6 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny, run_tiny, tm
         found = [r["policies"][source]["analyses"][0] for r in (ours, other)]
         assert found[0]["verdict"] != found[1]["verdict"]
         assert found[0]["held_out_q2"] != found[1]["held_out_q2"]
-
-
-def test_results_have_no_times(tiny):
-    assert not re.search(rb"seconds|\btime\b", read_results(tiny[0]))
-    record = json.loads((tiny[0] / "run_record.json").read_text())
-    assert set(record["cpu_seconds"]) >= {"training", "exact", "surrogate", "verdict"}
-    assert record["cpu_seconds"]["verdict"] > 0
-    assert record["wall_seconds"] > 0
 
 
 @pytest.mark.slow
@@ -111,7 +98,6 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
-    (tmp_path / "figures" / "molecules.png").touch()  # nor that of another preset
     (tmp_path / "dataset_exact.safetensors").touch()
     results = run_tiny(tmp_path, solver="exact")
     assert set(results.sources) == {"exact"}
@@ -124,12 +110,10 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     assert set(record["policies"]) == {"exact"}
     assert record["distance_to_exact"] is None
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<td>trained</td>" not in page
     assert "trained policies" not in page
     assert tables.training_table(results) is None
-    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert not any("trained" in name for name in pictures)
-    assert "molecules.png" not in pictures
+    pictures = [path.name for path in (tmp_path / "figures").iterdir()]
+    assert "sobol_trained.png" not in pictures
 
 
 def test_exact_columns_never_fill_in_for_trained_ones(tiny):
@@ -144,11 +128,9 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
         shown = [row[5].split()[0] for row in rows if row[1] == name and row[5]]
         q2 = [step.q2 for step in source.main.verdict.steps if not np.isnan(step.q2)]
         assert shown == [f"{value:.2f}" for value in q2]
-    noise = [row[8] for row in rows if row[1] == "exact" and row[8]]
-    assert set(noise) == {"0%"}
+    assert {row[8] for row in rows if row[1] == "exact"} == {"0%", ""}
     arrays, metadata = read_arrays(tiny[0] / "ensemble.safetensors")
     assert arrays["trained_members"].shape == (18,)
-    assert arrays["log_reward"].shape[0] == 625
     assert metadata["preset"] == "tiny"
 
 
@@ -189,10 +171,8 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
 
 @cases(
     ("arguments", "message"),
-    ({"task": "gird"}, r"no task 'gird'; the tasks are \['buchwald-.*'grid'"),
     ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
     ({"solver": "magic"}, r"solver must be one of \('train', 'exact'\), got 'magic'"),
-    ({"seed": -1}, r"seed must be an int in \[0, 2\*\*32\), got -1"),
     ({"seed": True}, r"seed must be an int in \[0, 2\*\*32\), got True"),
 )
 def test_bad_arguments_are_refused_before_a_folder_is_made(
@@ -279,7 +259,7 @@ def test_the_analysis_never_sees_test_members_while_fitting(tiny, rng):
     X = dataset.X.copy()
     X[rows] += rng.normal(size=(len(rows), X.shape[1]))
     other = replace(dataset, X=X, y=y)
-    settings = {"seed": 0, "noise_share": None, "progress": silent}
+    settings = {"seed": 0, "noise_share": None, "progress": SILENT["progress"]}
     ours, theirs = (
         analysis.analyse(data, results.preset, 1, **settings)
         for data in (dataset, other)
@@ -301,34 +281,12 @@ def test_crps_does_not_depend_on_the_chunks(tiny):
     assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_levels_of_steps_that_are_not_supported_say_so(tiny):
-    source = tiny[1].sources["exact"]
-    table = tables.level_table(source, "quadrant")
-    notes = {True: "", False: " (not attributable)"}
-    *steps, last = source.main.verdict.steps
-    assert table.columns[1:] == (
-        *(step.step + notes[step.attributable] for step in steps),
-        f"{last.step} (no choice)",
-    )
-    # what is zero but for rounding is shown as zero
+def test_levels_whose_share_is_zero_but_for_rounding_are_shown_as_zero(tiny):
     shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
-    source = replace(source, level_shares={"quadrant": shares})
-    ((_, *shown),) = tables.level_table(source, "quadrant").rows
-    assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
-
-
-def test_the_table_of_fragility_has_every_measure(tiny):
-    table = tables.fragility_table(tiny[1])
-    exact = tiny[1].sources["exact"].fragility
-    row = dict(zip(table.columns, table.rows[1], strict=True))
-    assert (row.pop("decision"), row.pop("policies")) == ("move 1", "exact")
-    assert row.pop("alr reference") == exact.alr_reference[0] == "stop"
-    others = {"step_names", "n_possible", "alr_reference"}
-    columns = exact.columns.items()
-    measures = {name: v[0] for name, v in columns if name not in others}
-    assert sorted(row.values()) == sorted(measures.values())
-    assert row["Jensen–Shannon (JS) to the mean"] == exact.jensen_shannon[0]
-    assert np.isnan(table.rows[-1][2:-1]).all()  # only stop is left
+    source = replace(tiny[1].sources["exact"], level_shares={"quadrant": shares})
+    table = tables.level_table(source, "quadrant")
+    assert table.columns[-1].endswith(" (no choice)")
+    assert_array_equal(table.rows[0][1:], [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
 
 
 def test_indices_stand_with_both_kinds_of_intervals(tiny):
@@ -375,27 +333,26 @@ def test_fragility_stands_beside_that_of_equal_noise(tiny):
     assert f"trained: {found.noise_scale:.2g}" in table.caption
 
 
-def test_the_table_of_training_names_who_did_not_converge(tiny):
-    rows = dict(tables.training_table(tiny[1]).rows)
-    ensemble = tiny[1].policies.ensemble
-    far = np.array(ensemble.members)[tiny[1].policies.distance > 0.03].tolist()
+def test_members_that_did_not_converge_are_named(tiny):
+    results = tiny[1]
+    ensemble = results.policies.ensemble
+    far = np.array(ensemble.members)[results.policies.distance > 0.03].tolist()
     assert len(far) == 18  # four iterations do not converge
+    rows = dict(tables.training_table(results).rows)
     assert rows["members that did not converge"] == "all 18"
-    record = json.loads(read_results(tiny[0]))
-    assert record["members_not_converged"] == far
+    near = replace(results.policies, distance=np.zeros(18))
+    rows_of_near = dict(tables.training_table(replace(results, policies=near)).rows)
+    assert rows_of_near["members that did not converge"] == "none"
     share = ensemble.diagnostics.effective_sample_share
     assert rows["effective sample size as a share, smallest"] == share.min()
-
-
-@pytest.mark.parametrize(("n_far", "shown"), [(0, "none"), (3, "3: "), (25, "25: ")])
-def test_members_that_did_not_converge_are_named_up_to_twenty(tiny, n_far, shown):
-    numbers = [100 + i for i in range(n_far)]
-    shown += ", ".join(map(str, numbers[:20])) + (" and 5 more" if n_far > 20 else "")
-    changed = {"trained": SimpleNamespace(n_members=30), "not_converged": numbers}
-    changed["mean_and_worst_distance"] = None
-    policies = SimpleNamespace(**vars(tiny[1].policies) | changed)
-    table = tables.training_table(replace(tiny[1], policies=policies))
-    assert dict(table.rows)["members that did not converge"] == shown
+    assert json.loads(read_results(tiny[0]))["members_not_converged"] == far
+    trained, exact = (
+        {one.code: one for one in results.sources[name].main.verdict.cautions}
+        for name in ("trained", "exact")
+    )
+    assert "not converged" not in exact
+    assert trained["not converged"].figures["members"] == tuple(far)
+    assert "noise bound" not in trained  # exact policies show it
 
 
 def test_held_out_q2_by_hand(tiny):
@@ -404,13 +361,9 @@ def test_held_out_q2_by_hand(tiny):
     predicted = source.main.pipeline.predict(test.X)
     columns = test.step_slices[0]
     possible = np.flatnonzero(test.mask[columns]) + columns.start
-
-    def clr(y):
-        log = np.log(y[:, possible])
-        return log - log.mean(axis=1, keepdims=True)
-
-    residual = np.square(clr(test.y) - clr(predicted)).sum()
-    spread = np.square(clr(test.y) - clr(test.y).mean(axis=0)).sum()
+    true = clr(test.y[:, possible])
+    residual = np.square(true - clr(predicted[:, possible])).sum()
+    spread = np.square(true - true.mean(axis=0)).sum()
     found = source.main.held_out_q2
     assert found[0] == pytest.approx(1 - residual / spread)
     assert np.isnan(found[-1])  # only stop is left
@@ -429,23 +382,7 @@ def test_span_coordinates_keep_the_scores_of_any_subset(rng):
         scores, expected = ours.transform(small), full.transform(X)
         signs = np.sign((scores * expected).sum(axis=0))
         assert_allclose(scores * signs, expected, atol=1e-9)
-    assert analysis.span_coordinates(X[:, :5]) is not None
     assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])
-
-
-def test_members_that_did_not_converge_are_in_the_answer_of_trained_policies(tiny):
-    results = tiny[1]
-    far = results.policies.not_converged
-    trained, exact = (
-        {one.code: one for one in results.sources[name].main.verdict.cautions}
-        for name in ("trained", "exact")
-    )
-    assert "not converged" not in exact
-    assert trained["not converged"].figures["members"] == tuple(far)
-    assert "noise bound" not in trained  # exact policies show it
-    record = json.loads(read_results(tiny[0]))["policies"]["trained"]["analyses"][0]
-    (caution,) = (c for c in record["cautions"] if c["code"] == "not converged")
-    assert caution["members"] == far
 
 
 def test_members_that_are_not_certified_are_named(tiny):
@@ -455,8 +392,6 @@ def test_members_that_are_not_certified_are_named(tiny):
     members = policies.ensemble.members
     assert policies.not_certified == [members[15], members[17]]
     rows = dict(tables.training_table(replace(tiny[1], policies=policies)).rows)
-    found = rows["upper bounds of the same, by residuals"]
-    assert found == "0.010 to 0.500, estimate"
     shown = f"2: {members[15]}, {members[17]}"
     assert rows["members not shown to be within 0.03"] == shown
     far, noise = analysis.training_cautions(policies, None)
@@ -465,5 +400,3 @@ def test_members_that_are_not_certified_are_named(tiny):
     assert f"{members[15]} and {members[17]} of 18 are not shown to be" in str(far)
     assert noise.code == "noise bound"
     assert next(iter(noise.figures["at_most"].values())) < 1
-    known = dict(tables.training_table(tiny[1]).rows)
-    assert "upper bounds of the same, by residuals" not in known

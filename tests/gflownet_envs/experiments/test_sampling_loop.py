@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from gflownet_envs import (
-    TokenSequenceEnvironment,
-)
+from gflownet_envs import TokenSequenceEnvironment
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
 from tests.gflownet_envs.spaces import GRID, TREE
 from tests.shared import cases, refuses
@@ -49,22 +47,14 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
     ("method", "settings", "message"),
     ("choose", {"available": [True]}, r"available must be bool of shape \(6,\)"),
     ("choose", {"available": [False] * 6}, "no object that may be chosen"),
-    ("choose", {"available": [1] * 6}, "available must be bool"),
     ("learn", {"chosen": -1}, "chosen must be an int of at least 0, got -1"),
     ("learn", {"chosen": 99}, "chosen must be below the number of objects, 6, got 99"),
     ("learn", {"noise_sd": -1.0}, r"noise_sd.*a float in the range \[0.0, inf\)"),
-    ("learn", {"noise_sd": "a"}, "noise_sd.*a float in the range .* Got 'a'"),
 )
 def test_wrong_choices_and_observations_are_named(method, settings, message):
     loop = SamplingLoop(SPACES[1], members_of(SPACES[1]), random_state=0)
     if method == "learn":
         settings = {"chosen": 1, "log_reward": 1.0, "noise_sd": 0.1} | settings
     refuses(message, getattr(loop, method), **settings)
-
-
-def test_wrong_settings_are_named():
-    env, members = SPACES[1], members_of(SPACES[1])
-    alike = members[:1].repeat(9, axis=0)
-    refuses("log_reward has 1 different members", SamplingLoop, env, alike)
-    words = "n_components must be an int of at least 1"
-    refuses(words, SamplingLoop, env, members, n_components=0)
+    alike = members_of(SPACES[1])[:1].repeat(9, axis=0)
+    refuses("log_reward has 1 different members", SamplingLoop, SPACES[1], alike)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -44,22 +46,14 @@ WITHOUT_END = TokenSequenceEnvironment(["a", "b", "c"], 3)
 CHAINS = SequentialSelectionEnvironment(
     {"head": ("a", "b"), "middle": ("a", "b"), "tail": ("a", "b")}
 )
+PARITY = {"odd": np.arange(1, 20, 2), "even": np.arange(0, 20, 2)}
+split = partial(sequence_parts, nouns=("token", "tokens"))
 SPEC = ProcessRewardSpec(n_labelled=6, n_features=4, hidden=5, n_epochs=10)
 
 
 def random_log_reward(environment):
     rng = np.random.default_rng(0)
     return rng.normal(size=(N_MEMBERS, environment.n_objects)).astype(np.float32)
-
-
-def kinds_of(environment):
-    return {"odd": np.arange(1, 20, 2), "even": np.arange(0, 20, 2)}
-
-
-def split(environment, log_reward, kinds=None):
-    return sequence_parts(
-        environment, log_reward, nouns=("token", "tokens"), kinds=kinds
-    )
 
 
 def policies(environment, reward):
@@ -71,8 +65,8 @@ def policies(environment, reward):
 @pytest.mark.parametrize("environment", [WITH_END, WITHOUT_END, CHAINS])
 def test_a_member_recombined_with_itself_has_its_own_policy(environment, with_kinds):
     log_reward = random_log_reward(environment)
-    kinds = kinds_of(environment) if with_kinds and environment is WITH_END else None
-    named = split(environment, log_reward, kinds)
+    kinds = PARITY if with_kinds and environment is WITH_END else None
+    named = split(environment, log_reward, kinds=kinds)
     reward = named.reward(named.parts)
     apart = reward.log_reward.numpy() - log_reward
     assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-5)
@@ -110,7 +104,7 @@ def test_effects_that_were_put_in_are_found():
     by_token[:, 1] = 0.0  # the end token: nothing stands first
     by_token[:, [0, 2, 3]] -= by_token[:, [0, 2, 3]].mean(axis=1, keepdims=True)
     log_reward = by_length[:, lengths] + by_token[:, states[:, 0]]
-    found = split(WITH_END, log_reward, kinds_of(WITH_END)).parts
+    found = split(WITH_END, log_reward, kinds=PARITY).parts
     mean = log_reward.mean(axis=1, keepdims=True)
     assert_allclose(found[LENGTH], by_length - mean, atol=1e-6)
     expected = np.tile(by_token[:, [0, 2, 3]], 4)  # for lengths 1 to 4
@@ -121,12 +115,11 @@ def test_effects_that_were_put_in_are_found():
 
 def test_the_kinds_are_means_of_what_is_left():
     log_reward = random_log_reward(WITH_END)
-    kinds = kinds_of(WITH_END)
     without = split(WITH_END, log_reward).parts[REST]
-    found = split(WITH_END, log_reward, kinds).parts
-    means = [without[:, own].mean(axis=1) for own in kinds.values()]
+    found = split(WITH_END, log_reward, kinds=PARITY).parts
+    means = [without[:, own].mean(axis=1) for own in PARITY.values()]
     assert_allclose(found[KINDS], np.stack(means, axis=1), atol=1e-6)
-    for own in kinds.values():
+    for own in PARITY.values():
         assert_allclose(found[REST][:, own].mean(axis=1), 0, atol=1e-6)
 
 

@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 from numpy.testing import assert_allclose
 
 from gflownet_envs import (
-    GridEnvironment,
     SequentialSelectionEnvironment,
     WholeSpace,
     solve_exact,
@@ -24,7 +23,7 @@ from gflownet_envs.experiments.space_maps import (
     space_map,
 )
 from gflownet_envs.experiments.task import Reasons
-from skpce.plotting._style import COLORS, color
+from skpce.plotting._style import color
 from tests.shared import refuses
 
 
@@ -40,14 +39,10 @@ def tree():
     return space_of(SequentialSelectionEnvironment(levels))
 
 
-def boxes_of(axes):
-    return [p for p in axes.patches if isinstance(p, Rectangle)]
-
-
 def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
     graph = tree.graph
     figure = space_map(tree, ["a"] * graph.n_states)
-    boxes = boxes_of(figure.axes[0])
+    boxes = [p for p in figure.axes[0].patches if isinstance(p, Rectangle)]
     visits = tree.visits.mean(axis=0)
     assert_allclose([box.get_width() for box in boxes], visits)
     for state, child in ((s, int(c)) for s in range(3) for c in graph.children[s]):
@@ -57,34 +52,6 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
             right = outer.get_x() + outer.get_width()
             assert inner.get_x() + inner.get_width() <= right + 1e-12
             assert inner.get_y() > outer.get_y()
-
-
-def test_the_reason_of_most_has_the_first_colour_and_is_pale_if_not_settled(tree):
-    reasons = ["early"] + ["late"] * (tree.graph.n_states - 1)
-    settled = np.ones(tree.graph.n_states, dtype=bool)
-    settled[1] = False
-    figure = space_map(tree, reasons, settled=settled)
-    boxes = boxes_of(figure.axes[2])
-    share = tree.contribution[0] / tree.contribution.sum()
-    first = "early" if share > 0.5 else "late"
-    (other,) = {"early", "late"} - {first}
-    color = dict(zip([first, other], COLORS, strict=False))
-    assert boxes[0].get_facecolor()[:3] == pytest.approx(to_rgb(color["early"]))
-    assert boxes[2].get_facecolor()[:3] == pytest.approx(to_rgb(color["late"]))
-    assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])
-    labels = [t.get_text() for f in figure.subfigs for t in f.legends for t in t.texts]
-    assert f"early ({share:.0%})" in labels
-
-
-def test_boards_have_a_disc_for_each_state():
-    space = space_of(GridEnvironment(size=3, max_moves=2))
-    graph = space.graph
-    positions = graph.states[:, :2].numpy()
-    figure = space_map(space, [""] * graph.n_states, positions=positions, title="Grid")
-    discs = [own for ax in figure.axes for own in ax.collections if ax.get_title()]
-    sizes = np.concatenate([own.get_sizes() for own in discs])
-    assert len(sizes) == 2 * graph.n_states
-    assert sizes[0] == sizes.max()
 
 
 def test_a_tree_has_names_shares_and_one_reason_a_state(tree):
@@ -108,8 +75,6 @@ def test_a_run_maps_what_it_solved(tiny):
     assert {reasons.parts[s] for s in np.flatnonzero(choice)} <= parts | {""}
     assert not any(reasons.parts[s] for s in np.flatnonzero(~choice))
     assert (folder / "figures" / "space.png").exists()
-    title = map_of_states(*results.space, "Grid").subfigs[0].get_suptitle()
-    assert title == "Grid: how far apart visitors are"
 
 
 def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
@@ -121,11 +86,15 @@ def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
     assert find_reasons(study, policies, **settings) is None
 
 
-def test_reasons_have_the_colours_of_other_pictures(tree):
-    figure = space_map(tree, ["a"] * 3 + ["b"] * 6, order=["z", "b", "a"])
+def test_reasons_have_the_colours_of_other_pictures_and_are_pale_if_not_settled(tree):
+    settled = np.arange(9) != 1
+    reasons = ["a"] * 3 + ["b"] * 6
+    figure = space_map(tree, reasons, settled=settled, order=["z", "b", "a"])
     legend = figure.subfigs[1].legends[0]
     found = {
         text.get_text().split()[0]: to_hex(patch.get_facecolor()).upper()
         for text, patch in zip(legend.texts, legend.get_patches(), strict=True)
     }
     assert [found["a"], found["b"]] == [color(2), color(1)]
+    boxes = [p for p in figure.axes[2].patches if isinstance(p, Rectangle)]
+    assert min(boxes[1].get_facecolor()[:3]) > min(boxes[2].get_facecolor()[:3])

@@ -1,8 +1,6 @@
 """The Buchwald–Hartwig task with and without the control levels."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +11,13 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import (
     WITHOUT_CONTROLS,
     BuchwaldHartwigTask,
 )
+from tests.gflownet_envs.datasets.serving import real_file
 from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import cases
 
 
 def small_study(seed=0, **changes):
-    folder = os.environ.get("SKPCE_DATA")
-    if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
-        pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
+    real_file("buchwald_hartwig.csv")
     task = BuchwaldHartwigTask()
     preset = replace(task.presets["smoke"], n_train=2, n_test=1, **changes)
     return task.prepare(preset, **SILENT | {"seed": seed})

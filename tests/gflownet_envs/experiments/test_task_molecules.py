@@ -10,7 +10,6 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.experiments.files import build_report
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.tasks import molecule_studies
 from gflownet_envs.experiments.tasks.molecule_studies import feature_chains
@@ -20,7 +19,7 @@ from gflownet_envs.experiments.tasks.molecules import (
     molecules_figure,
 )
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
-from tests.gflownet_envs.experiments.conftest import SILENT, named_figures
+from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import refuses
 
 pytestmark = pytest.mark.slow
@@ -46,11 +45,6 @@ def few_measurements(*, data_home, return_X_y):
     return np.array(MEASURED, dtype=object), np.linspace(4, 8, len(MEASURED))
 
 
-def give_few_data(patch):
-    patch.setattr(molecule_studies, "fetch_fragments", few_fragments)
-    patch.setattr(molecule_studies, "fetch_seh", few_measurements)
-
-
 @pytest.fixture(scope="module")
 def toy(smoke_runs):
     return smoke_runs("molecules")
@@ -62,38 +56,21 @@ def real(tmp_path_factory):
     pytest.importorskip("rdkit")
     out = tmp_path_factory.mktemp("molecules-real")
     with pytest.MonkeyPatch.context() as patch:
-        give_few_data(patch)
+        patch.setattr(molecule_studies, "fetch_fragments", few_fragments)
+        patch.setattr(molecule_studies, "fetch_seh", few_measurements)
         return run_task("molecules", preset="smoke-real", out=out), out
 
 
 # Toy chains.
 
 
-def test_the_first_choice_is_the_marginal_of_all_chains(toy):
-    """Brute force over 8,000 chains, from the networks' predictions."""
-    study = toy[0].study
-    members = slice(0, study.reward.n_members)
-    reward = study.reward(members, torch.arange(8000)).numpy()
-    weights = np.exp(reward - reward.max(axis=1, keepdims=True))
-    by_first = weights.reshape(-1, 20, 400).sum(axis=2)
-    exact = toy[0].sources["exact"].dataset
-    expected = by_first / by_first.sum(axis=1, keepdims=True)
-    assert_allclose(exact.y[:, :20], expected, atol=1e-6)
-
-
-def test_features_are_the_rewards_of_the_reference_chains(toy):
+def test_features_are_the_rewards_of_the_chains_and_the_best_one_is_the_reference(toy):
     study = toy[0].study
     names = list(TOY_FRAGMENTS)
     chains = [[names.index(f) for f in n.split(" | ")] for n in study.feature_names]
     states = torch.tensor(chains).expand(18, -1, -1)
     log_reward = study.reward.of_states(states)
     assert_allclose(study.reward_features / 0.1, log_reward, rtol=1e-5)
-
-
-def test_the_reference_is_the_reference_chain_of_the_best_score(toy):
-    study = toy[0].study
-    names = list(TOY_FRAGMENTS)
-    chains = [[names.index(f) for f in n.split(" | ")] for n in study.feature_names]
     scores = descriptor_score(np.array(chains))
     assert study.trajectory.states[-1].tolist() == chains[int(scores.argmax())]
     facts = dict(study.tables[1].rows)
@@ -167,15 +144,6 @@ def test_an_unknown_variant_is_named():
     preset = replace(MoleculesTask.presets["smoke"], variant="both")
     words = r"one of \('toy', 'real'\), got 'both'"
     refuses(words, MoleculesTask().prepare, preset, **SILENT)
-
-
-def test_figures_of_a_task_have_a_place_in_the_report(toy):
-    results = toy[0]
-    names = [*named_figures(results), "own_picture"]
-    figures = {name: (b"", name) for name in names}
-    page = build_report(results, figures).to_html()
-    assert page.count("<figcaption>own_picture</figcaption>") == 1
-    assert page.count("<figcaption>overview</figcaption>") == 1
 
 
 @pytest.mark.parametrize("variant", ["toy", "real"])

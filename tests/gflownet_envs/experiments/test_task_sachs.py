@@ -1,8 +1,6 @@
 """The Sachs task: rewards, exact policies, reference trajectory, claims."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +12,9 @@ from sklearn.utils import Bunch
 from benchmarks.gflownet.sachs_interventions import interventional_scores
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
-from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.graphs import (
-    edges_in_preferred_order,
     edges_of_trajectory,
 )
 from gflownet_envs.experiments.tasks.sachs import SachsTask
@@ -27,8 +23,8 @@ from gflownet_envs.rewards.graph_scores import (
     log_marginal_likelihoods,
     subsample_rows,
 )
+from tests.gflownet_envs.datasets.serving import real_file
 from tests.gflownet_envs.experiments.conftest import SILENT
-from tests.shared import refuses
 
 pytestmark = pytest.mark.slow
 
@@ -118,40 +114,17 @@ def test_the_picture_marks_published_edges(run):
     assert len(arrows) == len(drawn | published)
 
 
-def test_edges_in_an_order_that_a_policy_prefers(run):
-    study = run[0].study
-    pilot = GraphFlows(study.reward.select(slice(0, 1)))
-    edges = [("PKA", "Raf"), ("Raf", "Mek"), ("PKC", "PKA")]
-    trajectory = edges_in_preferred_order(study.environment, pilot, edges)
-    assert sorted(edges_of_trajectory(study.environment, trajectory)) == sorted(edges)
-    first = pilot.log_policy(study.environment.initial_state())[0]
-    places = [study.environment.action_names.index(" → ".join(e)) for e in edges]
-    assert int(trajectory.actions[0]) == max(places, key=lambda a: float(first[a]))
-
-
-def test_nodes_have_names():
-    env = DagEnvironment(3, node_names=["a", "b", "c"])
-    assert env.action_names[:3] == ("a → b", "a → c", "b → a")
-    assert env.object_name(env.n_objects - 1).count("→") == 3
-    for names in (["a", "b"], ["a", "b", "b"]):
-        words = "node_names must be 3 distinct names"
-        refuses(words, DagEnvironment, 3, node_names=names)
-
-
 # The real cells.
 
 
 def test_the_real_cells():
-    folder = os.environ.get("SKPCE_DATA")
-    if not folder or not (Path(folder) / "sachs_observational.csv").exists():
-        pytest.skip("SKPCE_DATA is not set to a folder with sachs_observational.csv")
+    real_file("sachs_observational.csv")
     task = SachsTask()
     preset = task.presets["default"]
     study = task.prepare(preset, **SILENT)
     assert study.environment.node_names == FEATURE_NAMES
     assert (study.environment.n_actions, study.environment.max_edges) == (111, 18)
     assert study.reward_features.shape == (80, 121)
-    assert len(task.known_edges(study.environment)) == 17
     facts = dict(study.tables[0].rows)
     shares = [facts[f"share of the covariances in PC{i}"] for i in (1, 2)]
     assert 0.8 < sum(shares) < 0.95

@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
-from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
 from gflownet_envs.rewards.graph_scores import subsample_rows
 from tests.gflownet_envs.experiments.conftest import SILENT
 
 pytestmark = pytest.mark.slow
 
-NAMES = tuple(SIX_EDGE_NETWORK)
+TRUE = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +39,7 @@ def test_the_trajectory_adds_the_simulated_edges(run):
     record = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert record["sizes"]["n_objects"] == 29_281
     assert record["trajectory"][-1] == "stop"
-    true = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
-    assert edges_of(", ".join(record["trajectory"][:-1])) == true
+    assert edges_of(", ".join(record["trajectory"][:-1])) == TRUE
     assert results.headline.dataset.steps == (21,) * 7
 
 
@@ -52,10 +49,9 @@ def test_the_order_of_the_edges_is_that_of_the_mean_reward(run):
     mean = study.reward.log_reward[: study.n_train].mean(dim=0)
     weight = torch.exp(mean - mean.max())
     graphs = [edges_of(name) for name in study.environment.object_names()]
-    true = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
-    flow = dict.fromkeys(true, 0.0)
+    flow = dict.fromkeys(TRUE, 0.0)
     for w, graph in zip(weight.tolist(), graphs, strict=True):
-        for edge in graph & true:  # of 1 / len(graph) of the orders it is the first
+        for edge in graph & TRUE:  # of 1 / len(graph) of the orders it is the first
             flow[edge] += w / len(graph)
     first = study.environment.action_names[study.trajectory.actions[0]]
     assert tuple(first.split(" → ")) == max(flow, key=flow.get)
@@ -86,19 +82,8 @@ def test_marginals_are_those_of_the_list_of_graphs(run):
         expected = law[:, [pair in graph for graph in graphs]].sum(dim=1)
         assert mean == pytest.approx(float(expected.mean()))
         assert spread == pytest.approx(float(expected.std()))
-        assert 0 <= trained <= 1
-        assert 0 <= off <= 1
-        if pair[0] in SIX_EDGE_NETWORK[pair[1]]:
-            assert kind == "simulated"
-
-
-def test_the_picture_has_all_edges(run):
-    axes = Figure().subplots()
-    StructureLearningTask().draw_system(run[0], axes)
-    labels = {text.get_text() for text in axes.texts}
-    assert labels >= {*NAMES, *"123456"}
-    arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
-    assert len(arrows) == 6
+        assert 0 <= min(trained, off) <= max(trained, off) <= 1
+        assert (kind == "simulated") == (pair in TRUE)
 
 
 def test_the_gap_lifts_the_worst_graphs_and_moves_the_law_by_less_than_it_says(run):

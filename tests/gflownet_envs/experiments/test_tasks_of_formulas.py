@@ -14,11 +14,10 @@ from gflownet_envs.experiments.files import verdict_words
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("continuous-grid", "symbolic-regression")
-NAMES += ("llm-arithmetic", "strategy-reasoning")
+FORMULAS = ("continuous-grid", "symbolic-regression")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*FORMULAS, "llm-arithmetic", "strategy-reasoning"])
 def test_a_run_has_what_every_task_has(smoke_runs, name):
     results, out = smoke_runs(name)
     record = json.loads((out / "results.json").read_text(encoding="utf-8"))
@@ -35,18 +34,16 @@ def test_a_run_has_what_every_task_has(smoke_runs, name):
     assert record["beside_the_paper"] == []  # the settings are not the paper's
 
 
-@pytest.mark.parametrize("name", ["continuous-grid", "symbolic-regression"])
+@pytest.mark.parametrize("name", FORMULAS)
 def test_known_inputs_are_used_as_they_are(smoke_runs, name):
     results, _ = smoke_runs(name)
     main = results.sources["exact"].main
     assert main.input_features == results.study.feature_names
     X = results.study.reward_features
     assert_array_equal(main.pipeline[:-1].transform(X), X)
-    assert main.surrogate.n_features_in_ == X.shape[1]
     # and the sentences of the verdict call them by their names
     words = verdict_words(results.sources["exact"])
     assert not re.search(r"\bx\d+ (drives|is not settled)", words)
-    assert main.verdict.input_names == tuple(main.input_features)
     if any(main.verdict.supported):
         assert any(f"{name} drives" in words for name in main.input_features)
 

@@ -25,7 +25,6 @@ class FeaturesOfAnyWidth(PolicyRelevantFeatures):
     def __init__(
         self,
         *,
-        n_choices: int = 2,
         exclude_steps: tuple[int, ...] = (),
         relative: bool = False,
         scale: bool = True,
@@ -34,7 +33,6 @@ class FeaturesOfAnyWidth(PolicyRelevantFeatures):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_choices = n_choices
         self.exclude_steps = exclude_steps
         self.relative = relative
         self.scale = scale
@@ -48,7 +46,7 @@ class FeaturesOfAnyWidth(PolicyRelevantFeatures):
         width = self._width
         divisors = [k for k in range(2, width // 2 + 1) if width % k == 0]
         # none: a prime, or too few columns for two choices
-        first = divisors[0] if divisors and self.n_choices == 2 else 1
+        first = divisors[0] if divisors else 1
         sizes = {"first": first, "second": width // first}
         levels = {step: [str(k) for k in range(n)] for step, n in sizes.items()}
         return SequentialSelectionEnvironment(levels)
@@ -63,7 +61,6 @@ class FeaturesOfAnyWidth(PolicyRelevantFeatures):
 SHORT = TrainingSpec(n_iterations=2, batch_size=8, hidden=(4,), check_every=0)
 ESTIMATORS = [
     FeaturesOfAnyWidth(),
-    FeaturesOfAnyWidth(n_choices=1),
     FeaturesOfAnyWidth(relative=True, scale=False),
     FeaturesOfAnyWidth(exclude_steps=(0,), n_samples=16, random_state=0),
     FeaturesOfAnyWidth(pilot="trained", training=SHORT, random_state=0),

@@ -143,11 +143,10 @@ ROWS = correlated_rows((2, 20, 3))
     (bge_scores, {"alpha_w": 4.0}, r"alpha_w must be .* = 4, got 4.0"),
     (sample_covariances, {"samples": ROWS[:, :1]}, "at least 2 rows, got 1"),
     (subsample_rows, {"n_rows": 21}, "n_rows must be at most 20, the rows, got 21"),
-    (subsample_rows, {"n_rows": 1}, "n_rows must be an int of at least 2, got 1"),
+    (subsample_rows, {"data": ROWS}, r"got shape \(2, 20, 3\)"),
     (subsample_rows, {"members": []}, "members must not be empty"),
     (subsample_rows, {"standardize": "no"}, r"one of \('global', 'member'\), got 'no'"),
     (subsample_rows, {"data": ROWS[0] * [1, 0, 1]}, "column 1 of data is constant"),
-    (subsample_rows, {"data": ROWS}, r"got shape \(2, 20, 3\)"),
 )
 def test_bad_input(call, arguments, message):
     given = {"data": ROWS[0], "n_rows": 5, "members": [0]}

@@ -5,14 +5,9 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs import (
-    ProxySpec,
-    check_environment,
-    train_yield_proxies,
-)
+from gflownet_envs import ProxySpec, check_environment, train_yield_proxies
 from gflownet_envs.environments.selection import fragment_chain_environment
 from gflownet_envs.rewards.molecules import (
-    DESCRIPTORS,
     POSITIONS,
     TOY_FRAGMENTS,
     ChainProxyReward,
@@ -22,7 +17,7 @@ from gflownet_envs.rewards.molecules import (
     reference_chains,
     toy_descriptors,
 )
-from gflownet_envs.rewards.proxies import train_feature_proxies
+from gflownet_envs.rewards.proxies import train_feature_proxies as train
 from gflownet_envs.rewards.source import RewardSource, log_reward_table
 from tests.shared import cases, refuses
 
@@ -37,8 +32,6 @@ def test_descriptors_are_rdkit_s():
     crippen = pytest.importorskip("rdkit.Chem.Crippen")
     descriptors = pytest.importorskip("rdkit.Chem.Descriptors")
     counts = pytest.importorskip("rdkit.Chem.rdMolDescriptors")
-    assert len(TOY_FRAGMENTS) == 20
-    assert len(DESCRIPTORS) == 5
     assert_allclose(toy_descriptors().mean(axis=0), 0, atol=1e-12)
     assert_allclose(toy_descriptors().std(axis=0), 1)
     for smiles, values in TOY_FRAGMENTS.values():
@@ -78,7 +71,6 @@ def test_the_score_term_by_term():
 
 def test_reference_chains_are_distinct():
     chains = reference_chains()
-    assert chains.shape == (500, 5)
     assert len(np.unique(chains, axis=0)) == 500
     assert (np.unique(chains) == np.arange(20)).all()
     assert len(np.unique(reference_chains(400, n_positions=2), axis=0)) == 400
@@ -97,12 +89,12 @@ def test_proxies_are_those_of_the_yields_on_one_hot_inputs(rng):
         return np.hstack([np.eye(3)[levels[:, 0]], np.eye(4)[levels[:, 1]]])
 
     expected = train_yield_proxies(rows, yields, combinations, SPEC, members=range(3))
-    found = train_feature_proxies(one_hot(rows), yields, SPEC, members=range(3))
+    found = train(one_hot(rows), yields, SPEC, members=range(3))
     predicted = found.predict(one_hot(combinations))
     assert_allclose(predicted, expected.predictions, rtol=1e-4)
     assert_allclose(found.r2_held_out, expected.r2_held_out, atol=1e-4)
     assert_array_equal(found.n_epochs, expected.n_epochs)
-    alone = train_feature_proxies(one_hot(rows), yields, SPEC, members=[2])
+    alone = train(one_hot(rows), yields, SPEC, members=[2])
     expected = found.predict(one_hot(combinations))[2]
     assert_allclose(alone.predict(one_hot(combinations))[0], expected, rtol=1e-5)
 
@@ -117,7 +109,7 @@ def chain_reward():
     descriptors = np.random.default_rng(0).normal(size=(3, 2))
     features = chain_features(descriptors, env.object_levels())
     targets = np.random.default_rng(1).normal(size=27)
-    proxies = train_feature_proxies(features, targets, SPEC, members=[0, 1])
+    proxies = train(features, targets, SPEC, members=[0, 1])
     expected = proxies.predict(features) / 0.2
     return env, ChainProxyReward(env, proxies, descriptors, 0.2), expected
 
@@ -136,7 +128,6 @@ def test_chain_rewards_are_the_predictions(chain_reward):
 def test_checksums_of_different_rewards_differ(chain_reward):
     _, reward, _ = chain_reward
     first, second = (reward.select(slice(i, i + 1)) for i in range(2))
-    assert first.n_members == second.n_members == 1
     assert len({r.digest() for r in (reward, first, second)}) == 3
     assert reward.select(slice(0, 2)).digest() == reward.digest()
 
@@ -144,7 +135,6 @@ def test_checksums_of_different_rewards_differ(chain_reward):
 def test_environments_of_chains():
     few = fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"])
     check_environment(few)
-    check_environment(fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2))
     env = fragment_chain_environment(tuple(TOY_FRAGMENTS), POSITIONS)
     assert env.n_objects == 20**5
     assert env.step_names[2] == "linker"
@@ -155,8 +145,6 @@ def test_molecule_rewards_by_hand():
     found = molecule_log_reward(activity, quality, temperature=0.5, exponent=2.0)
     expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + 2 * np.log(quality)
     assert_allclose(found, expected)
-    without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
-    assert_allclose(without, [[20.0, 28.0]])
 
 
 @cases(
@@ -165,34 +153,23 @@ def test_molecule_rewards_by_hand():
     (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
     (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
     (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
-    (
-        lambda: fragment_chain_environment(["A"], 0),
-        "positions must be an int of at",
-    ),
     (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
     (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
     (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
     (lambda: molecule_log_reward([[1]], [1], temperature=0), "temperature must be pos"),
     (lambda: molecule_log_reward([[1]], [1], exponent=-1), "must not be negative"),
+    (lambda: train([[1.0], [np.nan]], [1, 2], members=[0]), "finite, row 1 is not"),
+    (lambda: train(np.ones((9, 2)), np.ones(9), members=[0, 0]), "distinct and not em"),
+    (lambda: train(np.ones((3, 2)), np.ones(4), members=[0]), r"\(3, 2\) and \(4,\)"),
 )
 def test_bad_input(call, message):
     refuses(message, call)
 
 
-@cases(
-    ("features", "targets", "members", "message"),
-    (np.ones((3, 2)), np.ones(4), [0], r"got \(3, 2\) and \(4,\)"),
-    ([[1.0], [np.nan]], [1, 2], [0], "features must be finite, row 1 is not"),
-    (np.ones((9, 2)), np.ones(9), [0, 0], r"distinct and not empty, got \(0, 0\)"),
-)
-def test_bad_features(features, targets, members, message):
-    refuses(message, train_feature_proxies, features, targets, members=members)
-
-
 def test_chain_rewards_refuse_other_sizes(chain_reward):
     env, _, _ = chain_reward
-    proxies = train_feature_proxies(np.eye(12, 6), np.arange(12.0), SPEC, members=[0])
+    proxies = train(np.eye(12, 6), np.arange(12.0), SPEC, members=[0])
     for descriptors, temperature, message in (
         (np.ones((4, 2)), 1.0, r"one row a fragment .*got shape \(4, 2\)"),
         (np.ones((3, 3)), 1.0, "proxies must read 9 numbers.*got 6"),

@@ -25,11 +25,6 @@ SPEC = ProcessRewardSpec(n_epochs=30)
 
 
 @cache
-def arithmetic():
-    return arithmetic_environment()
-
-
-@cache
 def strategies():
     """Return an environment, its problems and labels, and rewards of five members."""
     env = strategy_environment(3)
@@ -48,24 +43,20 @@ def score_by_hand(reward, member, state):
     return (hidden @ p["weight_1"] + p["bias_1"][0]).item()
 
 
-@cases("env", arithmetic_environment(), strategy_environment(), strategy_environment(2))
-def test_the_contract(env):
+def test_sizes_of_the_paper():
+    env = arithmetic_environment()
+    assert (env.n_actions, env.max_steps) == (17, 5)
+    assert env.n_objects == sum(16**length for length in range(6))
+    check_environment(env)
+    env = strategy_environment()
+    assert (env.n_actions, env.max_steps, env.n_objects) == (10, 5, 10**5)
     check_environment(env)
 
 
-def test_sizes_of_the_paper():
-    env = arithmetic()
-    assert (env.n_actions, env.max_steps) == (17, 5)
-    assert env.n_objects == sum(16**length for length in range(6))
-    env = strategy_environment()
-    assert (env.n_actions, env.max_steps, env.n_objects) == (10, 5, 10**5)
-
-
 def test_half_of_the_problems_are_right():
-    env = arithmetic()
+    env = arithmetic_environment()
     problems, labels = arithmetic_problems(env, seed=3)
-    assert len(torch.unique(problems, dim=0)) == 40
-    assert labels.sum() == 20
+    assert (len(torch.unique(problems, dim=0)), labels.sum()) == (40, 20)
     for state, label in zip(problems.tolist(), labels.tolist(), strict=True):
         a, operation, b, equals, c = (env.action_names[t] for t in state)
         assert equals == "="
@@ -185,41 +176,24 @@ def test_labels_that_are_all_alike():
     ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
     ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
     ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
-    ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
     ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
-    ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
     ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
 )
 def test_bad_arguments(arguments, message):
     env, problems, labels, _ = strategies()
     given = {"problems": problems, "labels": labels, "spec": SPEC, "members": (0,)}
     refuses(message, train_process_reward, env, **(given | arguments))
-
-
-@cases(
-    ("settings", "message"),
-    ({"n_labelled": 0}, "n_labelled must be an int of at least 1, got 0"),
-    ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
-    ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
-)
-def test_bad_specifications(settings, message):
-    refuses(message, ProcessRewardSpec, **settings)
+    words = "temperature must be positive, got 0.0"
+    refuses(words, ProcessRewardSpec, temperature=0.0)
 
 
 @cases(
     ("make", "environment", "n_problems", "message"),
-    (arithmetic_problems, arithmetic_environment(), 0, "even, from 2 to 222, got 0"),
     (arithmetic_problems, arithmetic_environment(), 3, "even, from 2 to 222, got 3"),
     (arithmetic_problems, arithmetic_environment(), 400, "from 2 to 222, got 400"),
     (arithmetic_problems, strategy_environment(), 2, "arithmetic_environment"),
     (strategy_problems, arithmetic_environment(), 2, "the ten .* got arithmetic-5"),
     (strategy_problems, strategy_environment(1), 11, "at least 11 sequences"),
-    (
-        strategy_problems,
-        strategy_environment(1),
-        0,
-        "n_problems must be an int of",
-    ),
 )
 def test_bad_problems(make, environment, n_problems, message):
     refuses(message, make, environment, n_problems)

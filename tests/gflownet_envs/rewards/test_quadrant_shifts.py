@@ -17,7 +17,6 @@ def test_a_shift_moves_its_quadrant_alone():
     log_reward, shifts = quadrant_shift_rewards(GRID)
     assert log_reward.shape == (625, 19)
     assert len(torch.unique(shifts, dim=0)) == 625
-    assert set(shifts.flatten().tolist()) == {-1, -0.5, 0, 0.5, 1}
     base = mean_log_reward(log_reward, GRID)
     difference = log_reward - base
     for index, cell in enumerate(GRID.cells):
@@ -32,8 +31,7 @@ def test_the_greedy_walk_makes_five_moves_with_a_choice_at_each():
     names = [GRID.action_names[a] for a in walk.actions]
     assert names == ["right", "right", "right", "down", "down", "stop"]
     likeliest = pilot.log_policy(walk.states[:5])[0].exp().max(dim=1).values
-    assert likeliest.min() > 0.4
-    assert likeliest.max() < 0.7
+    assert 0.4 < likeliest.min() <= likeliest.max() < 0.7
     quadrants = quadrant_of_cell(walk.states[:, :2])
     assert quadrants.tolist() == [0, 0, 1, 1, 1, 3, 3]
 

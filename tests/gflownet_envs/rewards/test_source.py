@@ -60,7 +60,6 @@ def test_local_scores_by_hand():
 @cases(
     ("values", "message"),
     (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
-    (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
     (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
 )
 def test_bad_scores(values, message):
@@ -74,20 +73,10 @@ def test_a_function_of_states_trains_like_its_table():
     # the plain path on both sides, so that only the reward differs
     other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
     assert_same_parameters(one, other, 1e-10)
-
-
-@pytest.mark.slow
-def test_graphs_are_learned_without_a_table():
-    reward = LocalScoreReward(DAG, scores(2, 3))
-    spec = TrainingSpec(n_iterations=600, hidden=(32,), check_every=0)
-    ensemble = train_ensemble(DAG, reward, spec)
-    graph = StateGraph.from_environment(DAG)
-    table = ensemble.log_policy_table(graph)
-    distance = distance_to_exact(graph, table, log_reward_table(reward, DAG))
-    assert distance.max() < 0.03
     # rewards that are no tables have a distance too where the space is listed
-    assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
-    assert (ensemble.diagnostics.effective_sample_share > 0.9).all()
+    graph = StateGraph.from_environment(DAG)
+    distance = distance_to_exact(graph, one.log_policy_table(graph), table)
+    assert_allclose(one.diagnostics.distance, distance, atol=1e-6)
 
 
 def test_objects_without_numbers():
@@ -135,15 +124,6 @@ def test_sources_select_move_and_have_different_digests():
     assert as_reward_source(reward, DAG) is reward
 
 
-@cases(
-    ("parameters", "message"),
-    (3.0, r"one row a member, at least one, got shape \(\)"),
-    ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
-)
-def test_bad_parameters(parameters, message):
-    refuses(message, FunctionReward, token_counts, parameters)
-
-
 def test_rewards_of_another_space_are_refused():
     words = "reward was made for dag-.*, not for dag-3-3"
     larger = LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16)))
@@ -152,7 +132,12 @@ def test_rewards_of_another_space_are_refused():
         refuses(words, train_ensemble, DAG, reward, SPEC)
 
 
-def test_functions_without_a_name_have_no_checksum():
+def test_bad_parameters_and_functions():
+    words = "parameters of member 1 must be finite"
+    refuses(words, FunctionReward, token_counts, [[0.0], [np.inf]])
+    refuses("one row a member, at least one", FunctionReward, token_counts, 3.0)
+    with pytest.raises(TypeError, match="function must be callable as"):
+        FunctionReward(3, [[1.0]])
     for function in (lambda weights, states: weights, partial(token_counts)):
         reward = FunctionReward(function, [[0.5]])
         refuses("function must be one of a module", reward.digest)
@@ -177,31 +162,23 @@ def test_the_mean_reward_is_the_mean_of_log_r_where_nothing_is_listed():
 
 
 def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
-    values = scores(4, 3)
-    local = LocalScoreReward(DAG, values)
+    local = LocalScoreReward(DAG, scores(4, 3))
     found = mean_reward(local, DAG)
     torch.testing.assert_close(
         found.log_reward[0], log_reward_table(local, DAG).mean(dim=0)
     )
-    expected = LocalScoreReward(DAG, values.mean(axis=0, keepdims=True))
-    torch.testing.assert_close(found.log_reward, log_reward_table(expected, DAG))
     env = strategy_environment(n_steps=2)
     reward = train_process_reward(env, *strategy_problems(env), members=range(3))
     objects = torch.arange(env.n_objects)
     means = reward(slice(0, 3), objects).double().mean(dim=0)
     found = mean_reward(reward, env).log_reward[0]
     torch.testing.assert_close(found, means, atol=1e-5, rtol=0)
-    of_objects = reward.of_objects(objects.expand(3, -1)).double()
-    torch.testing.assert_close(of_objects.mean(dim=0), means, atol=1e-5, rtol=0)
 
 
 def test_the_exact_solver_takes_any_source():
     local = LocalScoreReward(DAG, scores(2, 3))
-    found, expected = (
-        solve_exact(DAG, local),
-        solve_exact(DAG, log_reward_table(local, DAG)),
-    )
-    torch.testing.assert_close(found.log_flow, expected.log_flow)
+    found, expected = solve_exact(DAG, local), log_reward_table(local, DAG)
+    torch.testing.assert_close(found.log_flow, solve_exact(DAG, expected).log_flow)
     words = "n_members must be that of the source, 2"
     refuses(words, solve_exact, DAG, local, n_members=3)
 
@@ -218,7 +195,6 @@ def not_finite(parameters, states):
     ("function", "message"),
     (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
     (lambda p, s: [["a"] * 4] * 2, "array of real numbers, got list: dtype <U1"),
-    (lambda p, s: None, "array of real numbers, got NoneType"),
     (not_finite, "function not_finite must be finite, got nan for member 0, state"),
     (lambda p, s: torch.ones(2, 4).to(torch.cfloat), "be real, got torch.complex64"),
     (lambda p, s: torch.rand(2, 4), "same for the same arguments; two calls differ by"),
@@ -238,7 +214,6 @@ def test_functions_may_return_any_real_numbers(change):
 
 @cases(
     ("log_reward", "message"),
-    (lambda members, objects: "a", "array of real numbers, got str"),
     (lambda members, objects: torch.zeros(3), r"must return shape \(1, 16\)"),
     (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
 )
@@ -249,9 +224,5 @@ def test_functions_of_objects_are_checked_too(log_reward, message):
 def test_what_is_no_reward_is_named():
     with pytest.raises(TypeError, match="FunctionReward makes a source of a function"):
         as_reward_source(flat, DAG)
-    with pytest.raises(TypeError, match="function must be callable as"):
-        FunctionReward(3, [[1.0]])
     masked = np.ma.masked_array(np.zeros((1, DAG.n_objects)), mask=True)
     refuses("must have no mask, got a masked array", as_reward_source, masked, DAG)
-    texts = [["a"] * DAG.n_objects]
-    refuses("array of real numbers, got list", as_reward_source, texts, DAG)

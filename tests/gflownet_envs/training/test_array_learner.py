@@ -88,8 +88,7 @@ def test_steps_are_those_of_autograd(env, batch_size, objective, epsilon):
     {"max_gradient_norm": 0.5},
     {"log_z_init": 2.0, "objective": "trajectory_balance"},
     {"hidden": ()},
-    {"hidden": (5,), "adam_betas": (0.0, 0.9)},
-    {"hidden": (6, 5, 4)},
+    {"hidden": (6, 5, 4), "adam_betas": (0.0, 0.9)},
     ids=str,
 )
 def test_settings_are_those_of_autograd(change):
@@ -114,13 +113,9 @@ def test_replayed_trajectories_stay_with_their_members():
 
 def test_what_is_not_written_out_is_left_to_autograd():
     assert fits_arrays(TrainingSpec())
-    for change in (
-        {"objective": "detailed_balance"},
-        {"exploration_temperature": 2.0},
-        {"replay_fraction": 0.5},
-        {"learn_backward_policy": True},
-        {"policy": "gru", "hidden": (8,)},
-    ):
+    changes = [{"objective": "detailed_balance"}, {"exploration_temperature": 2.0}]
+    changes += [{"replay_fraction": 0.5}, {"learn_backward_policy": True}]
+    for change in (*changes, {"policy": "gru", "hidden": (8,)}):
         assert not fits_arrays(replace(TrainingSpec(), **change)), change
 
 

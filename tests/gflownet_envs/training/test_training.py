@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from gflownet_envs import (
     OBJECTIVES,
@@ -54,10 +54,9 @@ class DictStore:
 @pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_member_three_of_five_is_member_three_alone(env, objective):
-    spec = replace(SHORT, objective=objective)
+    train = partial(train_ensemble, env, spec=replace(SHORT, objective=objective))
     log_reward = random_log_reward(env, 5)
-    together = train_ensemble(env, log_reward, spec, seed=0)
-    alone = train_ensemble(env, log_reward[3:4], spec, seed=0, members=[3])
+    together, alone = train(log_reward), train(log_reward[3:4], members=[3])
     assert_same_parameters(together.subset([3]), alone, tolerance=1e-10)
     found, expected = together.diagnostics.log_z[3], alone.diagnostics.log_z[0]
     assert_allclose(found, expected, atol=1e-10)
@@ -82,11 +81,9 @@ def test_blocks_do_not_matter():
 
 
 def test_same_seed_same_numbers_and_another_others():
-    log_reward = random_log_reward(GRID, 2)
-    train = partial(train_ensemble, GRID, log_reward, SHORT)
+    train = partial(train_ensemble, GRID, random_log_reward(GRID, 2), SHORT)
     one, again, other = train(seed=0), train(seed=0), train(seed=1)
     assert_same_parameters(one, again)
-    assert_array_equal(one.diagnostics.final_loss, again.diagnostics.final_loss)
     assert (one.parameters["weight_0"] != other.parameters["weight_0"]).all()
 
 
@@ -107,10 +104,9 @@ def test_common_random_numbers_make_equal_rewards_equal():
 @pytest.mark.parametrize("objective", ["vargrad", "detailed_balance"])
 @pytest.mark.parametrize("exploration", [(0.0, 1.0), (0.3, 1.5)])
 def test_tables_agree_with_the_environment(env, batch_size, objective, exploration):
-    epsilon, temperature = exploration
-    spec = replace(SHORT, batch_size=batch_size, objective=objective)
-    spec = replace(spec, exploration_epsilon=epsilon)
-    spec = replace(spec, exploration_temperature=temperature)
+    names = ("exploration_epsilon", "exploration_temperature")
+    spec = replace(SHORT, **dict(zip(names, exploration, strict=True)))
+    spec = replace(spec, batch_size=batch_size, objective=objective)
     log_reward = random_log_reward(env, 3)
     tables = train_ensemble(env, log_reward, spec)
     plain = train_ensemble(env, log_reward, replace(spec, max_table_states=0))
@@ -121,16 +117,13 @@ def test_tables_agree_with_the_environment(env, batch_size, objective, explorati
 
 
 def test_samplers_draw_from_the_policy():
-    log_reward = random_log_reward(GRID)
-    ensemble = train_ensemble(GRID, log_reward, SHORT)
+    ensemble = train_ensemble(GRID, random_log_reward(GRID), SHORT)
     graph = StateGraph.from_environment(GRID)
     uniforms = torch.from_numpy(np.random.default_rng(0).random((1, 20_000, 4)))
     law = terminating_distribution(graph, ensemble.log_policy_table(graph))[0]
-    for sampler in (PlainSampler(GRID), TableSampler(graph, 20_000, torch.float64)):
-        batch = sampler(ensemble.network, uniforms)
-        objects = batch.objects
-        if objects is None:
-            objects = GRID.object_index(batch.final_states)
+    plain = PlainSampler(GRID)(ensemble.network, uniforms)
+    table = TableSampler(graph, 20_000, torch.float64)(ensemble.network, uniforms)
+    for objects in (GRID.object_index(plain.final_states), table.objects):
         frequency = torch.bincount(objects[0], minlength=GRID.n_objects) / 20_000
         # five standard errors
         assert (frequency - law).abs().max() < 5 * 0.5 / 20_000**0.5
@@ -157,16 +150,6 @@ def test_convergence_to_the_exact_law(env, change):
     assert distance.max() < 0.01
     log_z = torch.logsumexp(torch.from_numpy(log_reward), dim=1).numpy()
     assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.02)
-
-
-def test_objects_with_many_paths_are_not_too_likely():
-    # without the backward policy the law would be that of R(x) × number of paths
-    env = GridEnvironment(size=3, max_moves=4)
-    graph = StateGraph.from_environment(env)
-    spec = TrainingSpec(n_iterations=300, hidden=(32,))
-    ensemble = train_ensemble(env, np.zeros((1, env.n_objects)), spec)
-    law = terminating_distribution(graph, ensemble.log_policy_table(graph))[0]
-    assert 0.5 * (law - 1 / env.n_objects).abs().sum() < 0.01
 
 
 @cases(
@@ -235,14 +218,8 @@ def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
     rewards = random_log_reward(GRID)
     train_ensemble(GRID, rewards, spec, store=BlockStore(tmp_path))
     train_ensemble(GRID, rewards, SHORT, store=BlockStore(tmp_path))
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_blocks_name_the_versions_they_were_made_with(tmp_path):
-    pytest.importorskip("safetensors")
-    train_ensemble(GRID, random_log_reward(GRID), SHORT, store=BlockStore(tmp_path))
-    _, metadata = read_arrays(next(tmp_path.iterdir()))
-    assert metadata["versions"]["torch"] == torch.__version__
+    (block,) = tmp_path.iterdir()
+    assert read_arrays(block)[1]["versions"]["torch"] == torch.__version__
 
 
 def test_divergence_names_members_that_share_a_stream():
@@ -307,20 +284,15 @@ def test_batches_and_spaces_of_one():
     ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
     ({"batch_size": 1}, "batch_size must be an int of at least 2 for vargrad, got 1"),
     ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
-    ({"block_size": 0}, "block_size must be an int of at least 1"),
     ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
     ({"max_gradient_norm": 0}, "max_gradient_norm must be None or a positive"),
     ({"max_gradient_norm": True}, "max_gradient_norm must be None or a positive"),
-    ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
     ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
-    ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
     ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
     ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
     ({"initialization": "zero"}, "initialization must be one of"),
     ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
     ({"replay_fraction": 0.999}, "replay_fraction must be 0 or leave new and old"),
-    ({"replay_fraction": 0.001}, "replay_fraction must be 0 or leave new and old"),
-    ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
 )
 def test_bad_specifications(arguments, message):
     refuses(message, TrainingSpec, **arguments)
@@ -332,8 +304,6 @@ def test_subset_names_members_by_their_numbers():
     states = GRID.initial_state((3, 4))
     found = ensemble.subset([2, 4]).log_policy(states)
     torch.testing.assert_close(found, ensemble.log_policy(states)[[2, 0]])
-    assert found.shape == (2, 3, 4, 5)
-    assert ensemble.log_policy(states[0, 0]).shape == (3, 5)
     refuses(r"members \[0\] are not in this ensemble", ensemble.subset, [0])
 
 

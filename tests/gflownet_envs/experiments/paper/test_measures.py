@@ -14,7 +14,6 @@ from scipy.special import softmax
 from scipy.stats import ks_2samp
 
 from gflownet_envs.experiments.analysis import pairs_passed, theorem_a_size
-from gflownet_envs.experiments.paper import measures
 from gflownet_envs.experiments.paper.measures import (
     across,
     drawn,
@@ -68,14 +67,6 @@ def test_one_figure_a_draw_and_none_of_them_from_another(dataset, preset):
             if not key.endswith("seconds"):
                 assert column[1] == alone[part][key][0], key
     assert found["draws"]["total_variation"][0] != found["draws"]["total_variation"][1]
-
-
-def test_drawing_is_timed_in_the_first_draws_alone(dataset, preset, monkeypatch):
-    monkeypatch.setattr(measures, "N_TIMED_DRAWS", 2)
-    found = measure(dataset, preset, 0, draws=(3, 4, 5), whole=False)["draws"]
-    for key in ("fit_seconds", "sample_seconds"):
-        assert [seconds is None for seconds in found[key]] == [False, False, True]
-    assert len({len(column) for column in found.values()}) == 1
 
 
 def test_pairs_pass_by_the_test_of_scipy_and_bonferroni(dataset):

@@ -19,12 +19,7 @@ from gflownet_envs.experiments.paper.claims.answers import (
     word_of,
 )
 from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
-from gflownet_envs.experiments.paper.claims.rules import (
-    answer,
-    architecture,
-    draws_of,
-    papers_settings,
-)
+from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
 from tests.shared import cases
 
 
@@ -97,20 +92,11 @@ def test_tolerances_are_relative_where_a_figure_is_small(wanted, within, limit):
     assert tolerance(wanted, within) == pytest.approx(limit)
 
 
-@pytest.mark.parametrize("factor", [0.7, 1.3])
-@cases(("rule", "values", "figures"),
-        ("near", {"measure": "d_expansion", "step": "last"}, {"d_expansion": [1, 30]}),
-        ("near", {"measure": "mean_first_of_pc1", "step": "first", "within": 0.05},
-         {"mean_first": [[0.02, 0.0], [0.0, 0.0]]}),
-     )  # fmt: skip
-def test_a_figure_that_is_three_tenths_off_does_not_agree(
-    rule, values, figures, factor
-):
+@cases(("factor", "word"), (0.7, DOES_NOT), (1.3, DOES_NOT), (1.1, AGREES))
+def test_a_figure_that_is_three_tenths_off_does_not_agree(factor, word):
     """A tolerance of twice the fifth would let it pass."""
-    ours = 30 if "d_expansion" in figures else 0.02
-    found = {"grid-paper": system_of(measures_of(figures))}
-    assert answer(claim_of(rule, value=ours * factor, **values), found).word == DOES_NOT
-    assert answer(claim_of(rule, value=ours * 1.1, **values), found).word == AGREES
+    claim = claim_of("near", measure="d_expansion", step="last", value=30 * factor)
+    assert answer(claim, {"grid-paper": system_of(measures_of({}))}).word == word
 
 
 @cases(
@@ -136,17 +122,6 @@ def test_the_word_is_about_trained_policies(found):
     assert result.word == DOES_NOT
     del found["grid-paper"]["sources"]["trained"]
     assert answer(claim, found).word == AGREES
-
-
-def test_draws_that_disagree_leave_a_row_undecided():
-    draws = [{"d_expansion": [10.0, d]} for d in (30.0, 29.0, 300.0, 31.0, 200.0)]
-    found = {"grid-paper": system_of(measures_of(*draws))}
-    claim = claim_of("near", measure="d_expansion", step="last", value=30.0)
-    result = answer(claim, found)
-    text = "31 (29 to 300); agrees in 3 of 5 draws"
-    assert result.sides == {"exact": Side(text, UNDECIDED, 3, 5)}
-    assert (result.word, result.kind) == (UNDECIDED, INFORMATIVE)
-    assert len(list(draws_of(found, "grid", "paper", "exact"))) == 5
 
 
 @cases(("blind", "kind"), ([[1.0, 0.9]] * 4, NO_POWER), ([[0.3, 0.4]] * 4, INFORMATIVE))
@@ -195,16 +170,12 @@ def test_what_is_not_there_cannot_be_compared(found):
                   "within": 0.05}, "0.5, 0.8, 0.9, 0.9", "does not"),
         ("lowest", {"measure": "d_expansion", "step": "first"},
          "first 10, last 30", "agrees"),
-        ("highest", {"measure": "d_expansion", "step": "first"}, None, "does not"),
         ("lowest", {"measure": "d_expansion", "step": ["last", "first"]},
          "first 10, last 30", "agrees"),
-        ("lowest", {"measure": "d_expansion", "step": ["last"]}, None, "does not"),
         ("lowest", {"measure": "d_expansion", "step": "linker"}, "no such step",
          "cannot be compared"),
         ("beside", {"measure": "fit_seconds", "unit": "s"}, "0.1 s",
          "cannot be compared"),
-        ("beside", {"measure": "coverage95_all"}, "1, 0.8", "cannot be compared"),
-        ("beside", {"measure": "training_seconds"}, "–", "cannot be compared"),
         ("highest", {"measure": "total_variation", "step": "last",
                      "among": ["last", "first"]}, "last 0.1, first 0.2", "does not"),
         ("shift", {}, "first: 0.8, 0.3, last: 0.2, 0.9", "agrees"),
@@ -215,9 +186,7 @@ def test_what_is_not_there_cannot_be_compared(found):
         ("equal", {"value": "2 × 3 = 6"}, "2 × 3 = 6", "agrees"),
         ("edge", {"edge": ["b", "a"], "component": 1, "value": 0.82},
          "a → b: PC1 0.8, PC2 0.3", "agrees"),
-        ("edge", {"edge": ["b", "a"], "component": 2, "value": 0.82}, None, "does not"),
         ("theory", {"measure": "terms_and_one", "values": [5, 3, 57]}, "57", "agrees"),
-        ("theory", {"measure": "terms", "values": [5, 3, 57]}, "56", "does not"),
         ("shown", {"ours": "a", "command": "b"}, "a (b)", "does not"),
      )  # fmt: skip
 def test_rules(rule, values, text, word):
@@ -245,18 +214,8 @@ def test_settings_are_compared_number_by_number(found):
     assert answer(counted, {}).why == "not finished: choices"
 
 
-def test_a_row_of_architectures_that_differs_is_named():
-    row = ["grid", *architecture("grid")]
-    claim = claim_of("architectures", None, "setting", rows=[row])
-    assert answer(claim, {}).word == "same"
-    claim = claim_of("architectures", None, "setting", rows=[[*row[:-1], row[-1] + 1]])
-    result = answer(claim, {})
-    assert (result.word, result.why) == ("differs", "differ: grid")
-
-
 def test_times_of_training_stand_beside_the_papers_without_a_word(found):
     result = answer(claim_of("beside", measure="speedup"), found)
-    assert result.sides["exact"].text == "–"
     assert result.sides["trained"] == Side("100")  # 80 s / 4 over 0.2 s
     assert result.word == "cannot be compared"
     over_all = answer(claim_of("speedups", task=None), found)
