@@ -32,8 +32,6 @@ ADDED: set[str] = {
     "gflownet_envs.environments.ObjectTable",
     "gflownet_envs.training.DivergedWarning",
     "gflownet_envs.training.TrainedEnsemble",
-    "gflownet_envs.policies.gru_shapes",
-    "gflownet_envs.policies.layer_shapes",
     "gflownet_envs.datasets.fetch_learning_curves",
     "gflownet_envs.fetch_learning_curves",
     "gflownet_envs.fetch_shakespeare",

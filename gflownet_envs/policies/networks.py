@@ -159,14 +159,6 @@ def log_policy_in_states(
     return log_policy
 
 
-def layer_shapes(sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of one member's arrays in `StackedMLP.to_arrays`."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        shapes |= {f"weight_{i}": (fan_in, fan_out), f"bias_{i}": (1, fan_out)}
-    return shapes
-
-
 class StackedMLP(torch.nn.Module):
     """One ReLU network a member, evaluated together by batched matrix products.
 

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.block_store import BlockLayout
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.objectives import OBJECTIVES
@@ -18,8 +17,6 @@ from gflownet_envs.policies import (
     PolicyNetwork,
     StackedGRU,
     StackedMLP,
-    gru_shapes,
-    layer_shapes,
 )
 from gflownet_envs.policies.networks import torch_threads
 from gflownet_envs.random_streams import MemberStream
@@ -27,7 +24,7 @@ from gflownet_envs.rewards.source import ObjectReward, RewardSource
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner, Sampler
-from gflownet_envs.training.convergence import CHECKED, Checker, CheckLogger, Checks
+from gflownet_envs.training.convergence import Checker, CheckLogger, Checks
 from gflownet_envs.training.spec import TrainingSpec
 
 #: Array of a block in which members diverged: when each did, −1 for those that did not.
@@ -80,22 +77,6 @@ def network_layout(environment: Environment, spec: TrainingSpec) -> HeadLayout:
         n_backward_actions=environment.n_backward_actions if learns_backward else 0,
         has_flow=OBJECTIVES[spec.objective].learns_flow,
     )
-
-
-def block_layout(
-    environment: Environment, spec: TrainingSpec, n_members: int
-) -> BlockLayout:
-    """Return what the arrays of a trained block are."""
-    n_outputs = network_layout(environment, spec).n_outputs
-    shapes: dict[str, tuple[int | None, ...]]
-    if spec.policy == "gru":
-        shapes = {**gru_shapes(environment.n_actions, spec.hidden[0], n_outputs)}
-    else:
-        sizes = (environment.encoding_size, *spec.hidden, n_outputs)
-        shapes = {**layer_shapes(sizes)}
-    shapes |= {f"final_{name}": () for name in CHECKED} | {"cpu_seconds": ()}
-    shapes |= {f"history_{name}": (None,) for name in CHECKED}
-    return BlockLayout(n_members, shapes, optional={DIVERGED_AT: ()})
 
 
 def train_block(
