@@ -3,7 +3,6 @@
 import os
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gflownet_envs.chemistry import (
     PROPERTIES,
     assemble_chains,
-    draw_molecules,
     drug_likeness,
     drug_likeness_properties,
     molecular_descriptors,
@@ -118,20 +116,9 @@ def test_similarities_are_rdkit_s(chem):
     assert nearest_similarities(prints, prints) == pytest.approx(1.0)
 
 
-def test_a_drawing_has_its_molecules_and_legends(chem):
-    image = draw_molecules(["CCO"] * 5, ["a", "b", "c", "d", "e"], n_columns=3)
-    assert image.startswith("<svg")
-    root = ElementTree.fromstring(image)
-    assert root.attrib["width"] == "720px"
-    assert root.attrib["height"] == "400px"
-    plain = ElementTree.fromstring(draw_molecules(["CCO"] * 5, n_columns=3))
-    tags, fewer = ([e.tag[-4:] for e in r.iter()] for r in (root, plain))
-    assert tags.count("path") > fewer.count("path") > 10
-
-
 def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
-    for call in (drug_likeness, morgan_fingerprints, draw_molecules):
+    for call in (drug_likeness, morgan_fingerprints):
         with pytest.raises(ImportError, match=r'pip install "\.\[chem\]"'):
             call(["CC"])
 
@@ -143,8 +130,6 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
     (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
     (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
-    (lambda: draw_molecules([]), "must not be empty"),
-    (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
     (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
     (
         lambda: morgan_fingerprints(["C"], n_bits=0),

@@ -152,11 +152,9 @@ def test_environments_of_chains():
 
 def test_molecule_rewards_by_hand():
     activity, quality = [[5.0, 7.0], [6.0, 6.5]], [0.5, 0.9]
-    found = molecule_log_reward(activity, quality, temperature=0.5, exponent=2.0)
-    expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + 2 * np.log(quality)
+    found = molecule_log_reward(activity, quality, temperature=0.5)
+    expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + np.log(quality)
     assert_allclose(found, expected)
-    without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
-    assert_allclose(without, [[20.0, 28.0]])
 
 
 @cases(
@@ -174,7 +172,6 @@ def test_molecule_rewards_by_hand():
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
     (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
     (lambda: molecule_log_reward([[1]], [1], temperature=0), "temperature must be pos"),
-    (lambda: molecule_log_reward([[1]], [1], exponent=-1), "must not be negative"),
 )
 def test_bad_input(call, message):
     refuses(message, call)
