@@ -90,6 +90,11 @@ class StackedGRU(torch.nn.Module):
             name: getattr(self, name).detach().cpu().numpy().copy() for name in _NAMES
         }
 
+    def select(self, rows: slice | np.ndarray) -> "StackedGRU":
+        """Return copies of some of the networks, on the same device."""
+        arrays = {name: array[rows] for name, array in self.to_arrays().items()}
+        return StackedGRU.from_arrays(arrays).to(self.head.device)
+
     @property
     def n_members(self) -> int:
         """Number of networks in the stack."""

@@ -126,6 +126,10 @@ class PolicyNetwork(Protocol):
         """Rebuild a stack from what `to_arrays` gave."""
         ...
 
+    def select(self, rows: slice | np.ndarray) -> Self:
+        """Return copies of some of the networks, on the same device."""
+        ...
+
     def parameters(self) -> Iterator[torch.nn.Parameter]:
         """Return what is trained."""
         ...

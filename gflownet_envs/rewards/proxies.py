@@ -133,12 +133,8 @@ def train_yield_proxies(
         store=store,
     )
     return YieldProxies(
-        predictions=proxies.predict(one_hot_levels(combinations, sizes)),
-        r2_held_out=proxies.r2_held_out,
-        mse_held_out=proxies.mse_held_out,
-        mse_all=proxies.mse_all,
-        n_epochs=proxies.n_epochs,
-        cpu_seconds=proxies.cpu_seconds,
+        proxies.predict(one_hot_levels(combinations, sizes)),
+        **{name: getattr(proxies, name) for name in _SCORES},
     )
 
 

@@ -140,11 +140,10 @@ class Checker:
         n_objects = graph.environment.require_listed_objects()
         per_member = max(graph.mask.numel(), n_objects)
         size = max(1, _MAX_TABLE_ENTRIES // per_member)
-        arrays = network.to_arrays()
         parts = []
         for start in range(0, network.n_members, size):
             rows = slice(start, start + size)
-            some = type(network).from_arrays({k: a[rows] for k, a in arrays.items()})
+            some = network.select(rows)
             log_policy = log_policy_in_states(some, graph.environment, graph.states)
             lost = log_policy.isnan().flatten(1).any(dim=1)
             uniform = graph.mask / graph.mask.sum(dim=1, keepdim=True)
