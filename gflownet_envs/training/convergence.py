@@ -170,7 +170,7 @@ class Checks:
     """What was seen of the members of a block so far.
 
     Members that stopped or diverged are left out by `keep`; what is added afterwards
-    is of the others.
+    is of the others, whose rows in the block are ``present``.
     """
 
     n_members: int
@@ -181,11 +181,11 @@ class Checks:
     _frozen: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._present = np.arange(self.n_members)
+        self.present = np.arange(self.n_members)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with some of the members that are present."""
-        self._present = self._present[rows]
+        self.present = self.present[rows]
         if self._recent is not None:
             self._recent = self._recent[:, :, rows]
 
@@ -215,7 +215,7 @@ class Checks:
         found = {name: np.full(self.n_members, np.nan) for name in CHECKED}
         found["iteration"] = np.full(self.n_members, iteration)
         for name, values in here.items():
-            found[name][self._present] = values
+            found[name][self.present] = values
         self._rows.append(found)
 
     def last(self) -> dict[str, np.ndarray]:  # shapes: (E,)
