@@ -111,7 +111,6 @@ _NAMES_OF_MODULE = {
         "molecular_descriptors",
         "morgan_fingerprints",
         "nearest_similarities",
-        "draw_molecules",
     ),
     "testing": ("check_environment", "environment_checks"),
     "policy_dataset": ("PolicyDataset",),

@@ -6,8 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,77 +40,13 @@ class Store(Protocol):
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class BlockLayout:
-    """What the arrays of a block are: its rows, and the shape of one row of each.
-
-    Attributes
-    ----------
-    n_rows : int
-        First axis of every array: the members, or the objects.
-    rows : mapping of str to tuple
-        The other axes of each array; None stands for any length.
-    optional : mapping of str to tuple
-        Arrays that a block may have beside them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gflownet_envs.block_store import BlockLayout
-    >>> layout = BlockLayout(2, {"log_z": ()})
-    >>> layout.fault({"log_z": np.zeros(3)})
-    "array 'log_z' has shape (3,) where (2,) is expected"
-    """
-
-    n_rows: int
-    rows: Mapping[str, tuple[int | None, ...]]
-    optional: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
-
-    def fault(self, arrays: Mapping[str, np.ndarray]) -> str | None:
-        """Say what is wrong with the arrays of a block, or return None."""
-        missing = sorted(set(self.rows) - set(arrays))
-        strange = sorted(set(arrays) - set(self.rows) - set(self.optional))
-        if missing or strange:
-            return f"it lacks the arrays {missing} and has {strange} beyond them"
-        for name, array in arrays.items():
-            expected = (self.n_rows, *({**self.optional, **self.rows}[name]))
-            fits = len(expected) == array.ndim and all(
-                length in (None, found)
-                for length, found in zip(expected, array.shape, strict=True)
-            )
-            if not fits:
-                return (
-                    f"array {name!r} has shape {array.shape} where {expected} is "
-                    "expected"
-                )
-        return None
-
-
-def load_fitting(
-    store: Store | None, key: dict[str, Any], layout: BlockLayout
-) -> dict[str, np.ndarray] | None:
-    """Return the stored arrays of a block, or None; others than expected are none."""
-    arrays = None if store is None else store.load_block(key)
-    fault = None if arrays is None else layout.fault(arrays)
-    if fault is None:
-        return arrays
-    warnings.warn(
-        f"a block of kind {key.get('kind')!r} in {store!r} has the key of this one and "
-        f"other arrays; it will be computed again: {fault}",
-        DamagedBlockWarning,
-        stacklevel=3,
-    )
-    return None
-
-
 def load_or_run(
     store: Store | None,
     key: dict[str, Any],
     run: Callable[[], dict[str, np.ndarray]],
-    layout: BlockLayout,
 ) -> dict[str, np.ndarray]:
     """Return the stored arrays of a block, or compute and store them."""
-    arrays = load_fitting(store, key, layout)
+    arrays = None if store is None else store.load_block(key)
     if arrays is None:
         arrays = run()
         if store is not None:

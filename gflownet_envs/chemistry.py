@@ -15,7 +15,7 @@ Fragment = tuple[str, tuple[int, ...]]
 
 def _rdkit() -> Any:
     """Import RDKit only where a molecule is built."""
-    for part in ("Descriptors", "Draw", "QED", "rdFingerprintGenerator"):
+    for part in ("Descriptors", "QED", "rdFingerprintGenerator"):
         import_extra(f"rdkit.Chem.{part}", "building molecules")
     return import_extra("rdkit.Chem", "building molecules")
 
@@ -142,8 +142,7 @@ def drug_likeness(smiles: Sequence[str]) -> np.ndarray:  # shape: (n,), float64
     >>> drug_likeness(["CC(=O)Oc1ccccc1C(=O)O"]).round(2)  # doctest: +SKIP
     array([0.55])
     """
-    chem = _rdkit()
-    return np.array([chem.QED.qed(_molecule(chem, name)) for name in smiles])
+    return drug_likeness_properties(smiles)[0]
 
 
 #: Of `drug_likeness_properties`, in the order in which they are shown.
@@ -271,46 +270,3 @@ def nearest_similarities(
         occupied = part.sum(axis=1)[:, None] + known.sum(axis=1) - shared
         nearest[start : start + 1024] = (shared / np.maximum(occupied, 1)).max(axis=1)
     return nearest
-
-
-def draw_molecules(
-    smiles: Sequence[str],
-    legends: Sequence[str] | None = None,
-    *,
-    n_columns: int = 4,
-    size: tuple[int, int] = (240, 200),
-) -> str:
-    """Draw molecules side by side and return one SVG image, fit for a page of HTML.
-
-    Parameters
-    ----------
-    smiles : sequence of str
-        At least one.
-    legends : sequence of str, optional
-        A line of text below each; default: none.
-    n_columns : int, default=4
-    size : (int, int), default=(240, 200)
-        Width and height of each in pixels.
-
-    Examples
-    --------
-    >>> image = draw_molecules(["CCO"], ["ethanol"])  # doctest: +SKIP
-    >>> image[:4], image.rstrip()[-6:]  # doctest: +SKIP
-    ('<svg', '</svg>')
-    """
-    names = [""] * len(smiles) if legends is None else list(legends)
-    if len(smiles) == 0 or len(names) != len(smiles):
-        raise ValueError(
-            "smiles must not be empty and have one legend each, got "
-            f"{len(smiles)} molecules and {len(names)} legends"
-        )
-    require_at_least("n_columns", n_columns, 1)
-    chem = _rdkit()
-    n_columns = min(n_columns, len(smiles))
-    n_rows = -(-len(smiles) // n_columns)
-    width, height = size
-    canvas = chem.Draw.MolDraw2DSVG(n_columns * width, n_rows * height, width, height)
-    canvas.DrawMolecules([_molecule(chem, name) for name in smiles], legends=names)
-    canvas.FinishDrawing()
-    image = canvas.GetDrawingText()
-    return image[image.index("<svg") :]  # the XML declaration has no place in HTML

@@ -39,7 +39,6 @@ ADDED: set[str] = {
     *of("gflownet_envs.datasets", "fetch_learning_curves fetch_shakespeare"),
     *of("gflownet_envs.environments", "ObjectTable"),
     *of("gflownet_envs.exact", "WholeSpace"),
-    *of("gflownet_envs.policies", "gru_shapes layer_shapes"),
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
     "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
     *of("gflownet_envs.training", "DivergedWarning NotConvergedWarning"),
@@ -48,6 +47,10 @@ ADDED: set[str] = {
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""
 
 CHANGED: set[str] = {
+    # options that nothing used
+    *of("gflownet_envs", "draw_molecules gaussian_process_modes molecule_log_reward"),
+    *of("gflownet_envs", "quadrant_shift_rewards"),
+    *of("gflownet_envs.rewards", "molecule_log_reward quadrant_shift_rewards"),
     # gone, or of what methods return, which has no public name
     *of("skpce", "DerivativeSensitivity ExpansionMoments InteractionIndices"),
     *of("skpce", "NoiseCorrectedIndices PolynomialChaosRegressorCV PredictedModes"),

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from itertools import permutations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.environments.objects import listed_codes
 
 ENCODINGS = ("parent_sets", "adjacency")
 
-_MAX_LISTED_NODES = 5
+_MAX_LISTED_NODES, _MAX_LISTED = 5, 10**6
 _MAX_NODES = 62  # sets of nodes are bits of an int64
 _MAX_ENCODED_NODES = 8  # above, sets of parents would be more than 2,048 columns
 
@@ -97,7 +97,8 @@ class DagEnvironment(Environment):
         self._set_action_tables(edges)
         self._codes: Tensor | None = None
         if n_nodes <= _MAX_LISTED_NODES:
-            self._codes = self._all_codes()
+            self._codes = listed_codes(self, self._code, _MAX_LISTED)
+            assert self._codes is not None
             self.n_objects: int | None = len(self._codes)
         else:
             self.n_objects = None
@@ -116,17 +117,6 @@ class DagEnvironment(Environment):
             self._added[action, j] = 1 << i
             self._added[action, -2] = 1
         self._added[-1, -1] = 1
-
-    def _all_codes(self) -> Tensor:  # shape: (n_objects,)
-        """List the codes of all graphs, by their numbers of edges, and sort them."""
-        graphs, codes = self.initial_state((1,)), []
-        while len(graphs):
-            codes.append(self._code(graphs))
-            parents, edges = self.valid_mask(graphs)[:, :-1].nonzero(as_tuple=True)
-            larger = self.step(graphs[parents], edges)
-            _, first = np.unique(self._code(larger).numpy(), return_index=True)
-            graphs = larger[torch.from_numpy(first)]
-        return torch.cat(codes).sort().values
 
     def initial_state(
         self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None

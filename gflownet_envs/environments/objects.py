@@ -1,8 +1,12 @@
 """Terminal states by their number, for spaces whose objects can be listed."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
 
 
 class ObjectTable:
@@ -64,6 +68,28 @@ class ObjectTable:
                 f"{len(self)} in the table"
             )
         return found.to(states.device)
+
+
+def listed_codes(
+    environment: Environment, code: Callable[[Tensor], Tensor], max_states: int
+) -> Tensor | None:  # shape: (n_objects,)
+    """List the codes of all objects, sorted; None where there are too many states.
+
+    Unfinished states of one number of actions have different codes too.
+    """
+    unfinished, codes, n_listed = environment.initial_state((1,)), [], 0
+    while len(unfinished):
+        parents, actions = environment.valid_mask(unfinished).nonzero(as_tuple=True)
+        n_listed += len(parents)
+        if n_listed > max_states:
+            return None
+        reached = environment.step(unfinished[parents], actions)
+        finished = environment.is_terminal(reached)
+        codes.append(code(reached[finished]))
+        following = reached[~finished]
+        _, first = np.unique(code(following).numpy(), return_index=True)
+        unfinished = following[torch.from_numpy(first)]
+    return torch.cat(codes).sort().values
 
 
 class StateNumbers:

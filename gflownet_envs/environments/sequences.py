@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.environments.objects import listed_codes
 
 
 class PrefixEnvironment(Environment):
@@ -141,7 +142,7 @@ class TokenSequenceEnvironment(PrefixEnvironment):
         self._first_code = torch.tensor([0, *counts]).cumsum(dim=0)[:-1]
         if type(self)._grammar_mask is TokenSequenceEnvironment._grammar_mask:
             return
-        self._codes = self._allowed_codes()
+        self._codes = listed_codes(self, self._code, _MAX_LISTED)
         if self._codes is None:
             self._refuse_numbers(f"the grammar leaves more than {_MAX_LISTED} states")
         else:
@@ -150,21 +151,6 @@ class TokenSequenceEnvironment(PrefixEnvironment):
     def _refuse_numbers(self, reason: str) -> None:
         self.n_objects = None
         self.is_enumerable, self.enumeration_reason = False, reason
-
-    def _allowed_codes(self) -> Tensor | None:  # shape: (n_objects,)
-        """List the codes of the sequences that the grammar allows; None if too many."""
-        unfinished = self.initial_state((1,))
-        codes, n_listed = [], 0
-        while len(unfinished):
-            prefixes, actions = self.valid_mask(unfinished).nonzero(as_tuple=True)
-            n_listed += len(prefixes)
-            if n_listed > _MAX_LISTED:
-                return None
-            reached = self.step(unfinished[prefixes], actions)
-            finished = self.is_terminal(reached)
-            codes.append(self._code(reached[finished]))
-            unfinished = reached[~finished]
-        return torch.cat(codes).sort().values
 
     def _grammar_mask(self, states: Tensor) -> Tensor:
         # shapes: states (..., T) -> (..., A), bool

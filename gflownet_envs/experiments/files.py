@@ -50,8 +50,6 @@ def build_report(
     for source in results.sources.values():
         _add_table(report, tables.shares_table(source))
         _add_table(report, tables.intervals_table(source))
-        actions = tables.actions_table(source)
-        report.add_folded(actions.columns, actions.rows, actions.caption)
     report.add_heading("Policies")
     _add_table(report, tables.training_table(results))
     _add_table(report, tables.noise_table(results))
@@ -72,8 +70,6 @@ def build_report(
     report.add_heading("Calibration on held-out members")
     _add_table(report, tables.coverage_table(results))
     report.add_png(*figures["coverage"])
-    for source in results.sources.values():
-        _add_table(report, tables.step_coverage_table(source))
     report.add_text(
         "The push-forward of the inputs alone (the paper's interval) leaves out what "
         "is not predicted from them."

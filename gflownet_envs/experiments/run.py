@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import time
@@ -258,27 +257,13 @@ def _stopwatch() -> Callable[[], float]:
 
 
 def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes."""
-    if sys.platform == "win32":
-        return _peak_working_set()
-    import resource  # Windows has no such module
-
+    """Return the largest resident size of this process so far, in bytes; or 0."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows
+        return 0
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size
-
-
-def _peak_working_set() -> int:
-    """Ask Windows for the largest working set: PROCESS_MEMORY_COUNTERS."""
-    sizes = ("peak", "now", "peak_paged", "paged", "peak_other", "other")
-    fields: list[tuple[str, Any]] = [("cb", ctypes.c_uint32), ("n", ctypes.c_uint32)]
-    fields += [(name, ctypes.c_size_t) for name in (*sizes, "page_file", "peak_file")]
-    counters = type("Counters", (ctypes.Structure,), {"_fields_": fields})()
-    counters.cb = ctypes.sizeof(counters)
-    kernel = ctypes.CDLL("kernel32")
-    kernel.GetCurrentProcess.restype = ctypes.c_void_p
-    process = ctypes.c_void_p(kernel.GetCurrentProcess())
-    found = kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
-    return int(counters.peak) if found else 0
 
 
 def require_seed(seed: Any) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.analysis import possible_columns
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
@@ -272,19 +271,6 @@ def coverage_table(results: RunResults) -> Table:
     )
 
 
-def step_coverage_table(source: SourceResults) -> Table:
-    """Conditional coverage per step."""
-    found = source.main.calibration["given the inputs"]
-    return Table(
-        f"Coverage per decision, given the inputs ({source.dataset.source} policies)",
-        ("decision", *(f"at {level:.0%}" for level in LEVELS)),
-        tuple(
-            (step, *found.coverage[:, i].tolist())
-            for i, step in enumerate(source.dataset.step_names)
-        ),
-    )
-
-
 def intervals_table(source: SourceResults) -> Table:
     """Indices of each step and input with two kinds of intervals."""
     main, intervals = source.main, source.intervals
@@ -313,38 +299,6 @@ def intervals_table(source: SourceResults) -> Table:
         (
             *("decision", "input", "first order", *methods),
             *("total", *methods, "attribution"),
-        ),
-        tuple(rows),
-    )
-
-
-def actions_table(source: SourceResults) -> Table:
-    """Indices of each action: of its centred log-ratio."""
-    main, dataset = source.main, source.dataset
-    found = main.surrogate.sobol_indices("coordinate", coordinates="clr")
-    # One coordinate for each possible action of a step with a choice.
-    actions = [
-        (dataset.step_names[step], dataset.action_names[column])
-        for step, columns in enumerate(possible_columns(dataset))
-        for column in columns
-        if len(columns) > 1
-    ]
-    figures = zip(
-        actions, found.total_variance, found.first_order, found.total_order, strict=True
-    )
-    rows = [
-        (*action, float(variance), *map(float, first), *map(float, total))
-        for action, variance, first, total in figures
-    ]
-    names = main.input_names
-    return Table(
-        f"Sobol indices of every action ({dataset.source} policies, degree "
-        f"{main.degree}): of its centred log-ratio, shares of the variance of the "
-        "expansion",
-        (
-            *("decision", "action", "variance of the expansion"),
-            *(f"{name}, first order" for name in names),
-            *(f"{name}, total" for name in names),
         ),
         tuple(rows),
     )

@@ -1,12 +1,11 @@
 """Networks with a leading member axis: a file and a name in `POLICIES` each."""
 
-from gflownet_envs.policies.gru import StackedGRU, gru_shapes
+from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import (
     HeadLayout,
     PolicyNetwork,
     StackedMLP,
     Walker,
-    layer_shapes,
     log_policy_in_states,
     masked_log_policy,
 )
@@ -17,8 +16,6 @@ __all__ = [
     "StackedGRU",
     "StackedMLP",
     "Walker",
-    "gru_shapes",
-    "layer_shapes",
     "log_policy_in_states",
     "masked_log_policy",
 ]

@@ -86,23 +86,21 @@ class FlatAdam:
     betas : tuple of float
     """
 
-    def __init__(self, flat: FlatNetworks, betas: tuple[float, float]) -> None:
-        moments = np.zeros((2, *flat.values.shape), flat.values.dtype)
-        self._use(flat, betas, moments, np.zeros((), dtype=np.float32))
-
-    def _use(
+    def __init__(
         self,
         flat: FlatNetworks,
         betas: tuple[float, float],
-        moments: FloatArray,  # shape: (2, E, n_parameters + 1)
-        n_steps: FloatArray,  # shape: ()
+        moments: FloatArray | None = None,  # shape: (2, E, n_parameters + 1)
+        n_steps: int = 0,
     ) -> None:
-        self._betas, self._moments, self._n_steps = betas, moments, n_steps
+        if moments is None:
+            moments = np.zeros((2, *flat.values.shape), flat.values.dtype)
+        self._betas, self._moments = betas, moments
+        self._n_steps = torch.tensor(float(n_steps))
         self._members = [
             [torch.from_numpy(row) for row in array]
             for array in (flat.values, flat.gradient, *moments)
         ]
-        self._steps_of_members = [torch.from_numpy(n_steps)] * flat.n_members
 
     def step(self, rate: float) -> None:
         """Take one step."""
@@ -115,7 +113,7 @@ class FlatAdam:
             first,
             second,
             [],
-            self._steps_of_members,
+            [self._n_steps] * len(values),
             lr=rate,
             beta1=self._betas[0],
             beta2=self._betas[1],
@@ -127,6 +125,5 @@ class FlatAdam:
 
     def keep(self, flat: FlatNetworks, rows: NDArray[np.intp]) -> "FlatAdam":
         """Return the optimiser of some members, whose numbers are now in ``flat``."""
-        kept = FlatAdam.__new__(FlatAdam)
-        kept._use(flat, self._betas, self._moments[:, rows], self._n_steps)
-        return kept
+        n_steps = int(self._n_steps)
+        return FlatAdam(flat, self._betas, self._moments[:, rows], n_steps)

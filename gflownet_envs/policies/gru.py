@@ -13,21 +13,6 @@ from gflownet_envs.random_streams import MemberStream, Purpose
 _NAMES = ("embedding", "input_bias", "recurrent", "recurrent_bias", "head", "head_bias")
 
 
-def gru_shapes(
-    n_actions: int, hidden: int, n_outputs: int
-) -> dict[str, tuple[int, int]]:
-    """Return the shapes of one member's arrays in `StackedGRU.to_arrays`."""
-    shapes = (
-        (n_actions, 3 * hidden),
-        (1, 3 * hidden),
-        (hidden, 3 * hidden),
-        (1, 3 * hidden),
-        (hidden, n_outputs),
-        (1, n_outputs),
-    )
-    return dict(zip(_NAMES, shapes, strict=True))
-
-
 class StackedGRU(torch.nn.Module):
     r"""One recurrent network a member, which reads the actions taken so far.
 
@@ -77,7 +62,11 @@ class StackedGRU(torch.nn.Module):
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        shapes = tuple(gru_shapes(n_actions, hidden, n_outputs).values())
+        shapes = [
+            *((n_actions, 3 * hidden), (1, 3 * hidden)),
+            *((hidden, 3 * hidden), (1, 3 * hidden)),
+            *((hidden, n_outputs), (1, n_outputs)),
+        ]
         arrays = [_initial_arrays(shapes, hidden, stream) for stream in streams]
         stacked = [np.stack(parts) for parts in zip(*arrays, strict=True)]
         for name, array in zip(_NAMES, stacked, strict=True):
@@ -100,6 +89,11 @@ class StackedGRU(torch.nn.Module):
         return {
             name: getattr(self, name).detach().cpu().numpy().copy() for name in _NAMES
         }
+
+    def select(self, rows: slice | np.ndarray) -> "StackedGRU":
+        """Return copies of some of the networks, on the same device."""
+        arrays = {name: array[rows] for name, array in self.to_arrays().items()}
+        return StackedGRU.from_arrays(arrays).to(self.head.device)
 
     @property
     def n_members(self) -> int:

@@ -126,6 +126,10 @@ class PolicyNetwork(Protocol):
         """Rebuild a stack from what `to_arrays` gave."""
         ...
 
+    def select(self, rows: slice | np.ndarray) -> Self:
+        """Return copies of some of the networks, on the same device."""
+        ...
+
     def parameters(self) -> Iterator[torch.nn.Parameter]:
         """Return what is trained."""
         ...
@@ -157,14 +161,6 @@ def log_policy_in_states(
         mask = environment.valid_mask(states[rows])
         log_policy[:, rows] = masked_log_policy(logits.to(torch.float64), mask)
     return log_policy
-
-
-def layer_shapes(sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of one member's arrays in `StackedMLP.to_arrays`."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-        shapes |= {f"weight_{i}": (fan_in, fan_out), f"bias_{i}": (1, fan_out)}
-    return shapes
 
 
 class StackedMLP(torch.nn.Module):

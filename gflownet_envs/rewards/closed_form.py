@@ -25,11 +25,8 @@ BUMP_CENTRES = ((0.0, 0.75), (-0.5, -0.25), (0.5, -0.25))
 BUMP_WIDTH = 0.35
 
 
-BASES = ("diagonal", "flat")
-
-
 def quadrant_shift_rewards(
-    environment: GridEnvironment, base: str = "diagonal"
+    environment: GridEnvironment,
 ) -> tuple[Tensor, Tensor]:  # shapes: (625, n_objects), (625, 4), float64
     r"""Return all combinations of five shifts in four quadrants.
 
@@ -39,7 +36,7 @@ def quadrant_shift_rewards(
     2 (rows 2 and more, columns 0–1), 3 (both 2 and more), and δ in
     {−1, −½, 0, ½, 1}⁴, the last quadrant running fastest. The mean reward is b.
 
-    The base ``"diagonal"`` is
+    The base is
 
     .. math:: b = 0.5\,(r + c) - 0.4\,|r - c| + 0.1\,c.
 
@@ -47,15 +44,13 @@ def quadrant_shift_rewards(
     all five moves (right three times, down twice, to the cell (2, 3)); it favours the
     diagonal, which keeps both directions open (the likeliest action has probability
     0.41 to 0.67 along that walk); and the small last term breaks the symmetry of rows
-    and columns. Quadrant 0 decides the first choices, 1 and 3 the last ones. ``"flat"``
-    is b = 0, where most walks stop early.
+    and columns. Quadrant 0 decides the first choices, 1 and 3 the last ones.
 
     Parameters
     ----------
     environment : GridEnvironment
         With a board of at least 3 × 3 and at least 4 moves, so that every quadrant
         can be reached.
-    base : {"diagonal", "flat"}, default="diagonal"
 
     Returns
     -------
@@ -68,8 +63,6 @@ def quadrant_shift_rewards(
     >>> log_reward.shape, shifts[0].tolist()
     (torch.Size([625, 19]), [-1.0, -1.0, -1.0, -1.0])
     """
-    if base not in BASES:
-        raise ValueError(f"base must be one of {sorted(BASES)}, got {base!r}")
     cells = torch.tensor(environment.cells)
     quadrant = quadrant_of_cell(cells)
     if len(quadrant.unique()) < 4:
@@ -80,8 +73,6 @@ def quadrant_shift_rewards(
     shifts = torch.tensor(list(product(SHIFTS, repeat=4)), dtype=torch.float64)
     row, column = cells.unbind(dim=-1)
     mean = 0.5 * (row + column) - 0.4 * (row - column).abs() + 0.1 * column
-    if base == "flat":
-        mean = torch.zeros_like(mean)
     return mean.to(torch.float64) + shifts[:, quadrant], shifts
 
 

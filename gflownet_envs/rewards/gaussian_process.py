@@ -243,7 +243,6 @@ def gaussian_process_modes(
     n_modes: int,
     kernel: Kernel | None = None,
     n_fitted_rows: int = 500,
-    n_restarts: int = 0,
     random_state: Any = None,
 ) -> GaussianProcessModes:
     r"""Fit a Gaussian process to measured entries and expand its posterior.
@@ -274,8 +273,6 @@ def gaussian_process_modes(
     n_fitted_rows : int, default=500
         Rows, drawn at random, that the hyper-parameters are fitted to; the cost grows
         with their cube.
-    n_restarts : int, default=0
-        Of the optimiser, from random hyper-parameters.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -324,7 +321,7 @@ def gaussian_process_modes(
     scale = scale if scale > 0 else 1.0
     standard = (y - centre) / scale
     rows = rng.permutation(len(X))[:n_fitted_rows]
-    signal, noise = _fitted_kernel(X[rows], standard[rows], kernel, n_restarts, rng)
+    signal, noise = _fitted_kernel(X[rows], standard[rows], kernel, rng)
     posterior = GaussianProcessRegressor(signal, alpha=noise, optimizer=None)
     posterior.fit(X, standard)
     mean, covariance = posterior.predict(candidates, return_cov=True)
@@ -344,7 +341,6 @@ def _fitted_kernel(
     X: np.ndarray,  # shape: (n, F)
     y: np.ndarray,  # shape: (n,)
     kernel: Kernel | None,
-    n_restarts: int,
     rng: np.random.RandomState,
 ) -> tuple[Kernel, float]:
     """Return the kernel of greatest marginal likelihood and the noise variance."""
@@ -352,7 +348,6 @@ def _fitted_kernel(
     regressor = GaussianProcessRegressor(
         signal + WhiteKernel(0.1, _NOISE_BOUNDS),
         alpha=0.0,
-        n_restarts_optimizer=n_restarts,
         random_state=rng,
     )
     with warnings.catch_warnings():

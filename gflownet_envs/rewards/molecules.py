@@ -228,15 +228,13 @@ def molecule_log_reward(
     drug_likeness: ArrayLike,  # shape: (n_objects,)
     *,
     temperature: float = 0.25,
-    exponent: float = 1.0,
 ) -> np.ndarray:  # shape: (E, n_objects), float64
-    r"""Return log R = predicted activity / temperature + exponent · log QED.
+    r"""Return log R = predicted activity / temperature + log QED.
 
     The members differ in the activity (pIC50, `train_feature_proxies` on fingerprints);
     QED is computed, the same for all. The form and both numbers are chosen here: the
     paper has no real molecules. An activity better by one decade is worth the factor
-    :math:`e^{1/\text{temperature}}`, and R is proportional to QED to the power
-    ``exponent``; 0 leaves QED out.
+    :math:`e^{1/\text{temperature}}`, and R is proportional to QED.
 
     Parameters
     ----------
@@ -246,7 +244,6 @@ def molecule_log_reward(
     temperature : float, default=0.25
         Chosen after 0.5 had left the exact distribution over chains of three fragments
         nearly flat (13,933 effective chains of 24,389).
-    exponent : float, default=1.0
 
     Examples
     --------
@@ -265,6 +262,4 @@ def molecule_log_reward(
         raise ValueError(f"drug_likeness must be positive, got {bad}")
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be positive, got {temperature!r}")
-    if not 0 <= exponent < math.inf:
-        raise ValueError(f"exponent must not be negative, got {exponent!r}")
-    return predicted / temperature + exponent * np.log(quality)
+    return predicted / temperature + np.log(quality)

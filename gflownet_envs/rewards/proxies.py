@@ -11,7 +11,6 @@ import torch
 from numpy.typing import ArrayLike
 
 from gflownet_envs.block_store import (
-    BlockLayout,
     Progress,
     Store,
     array_digest,
@@ -20,7 +19,7 @@ from gflownet_envs.block_store import (
     load_or_run,
     split_into_blocks,
 )
-from gflownet_envs.policies.networks import StackedMLP, layer_shapes, torch_threads
+from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.proxy_training import (
     ProxySpec,
@@ -134,12 +133,8 @@ def train_yield_proxies(
         store=store,
     )
     return YieldProxies(
-        predictions=proxies.predict(one_hot_levels(combinations, sizes)),
-        r2_held_out=proxies.r2_held_out,
-        mse_held_out=proxies.mse_held_out,
-        mse_all=proxies.mse_all,
-        n_epochs=proxies.n_epochs,
-        cpu_seconds=proxies.cpu_seconds,
+        proxies.predict(one_hot_levels(combinations, sizes)),
+        **{name: getattr(proxies, name) for name in _SCORES},
     )
 
 
@@ -269,7 +264,6 @@ def train_feature_proxies(
             raise ValueError(f"{name} must be finite, row {row} is not")
     spec = ProxySpec() if spec is None else spec
     numbers = distinct_numbers(members)
-    shapes = layer_shapes((inputs.shape[1], *spec.hidden, 1))
     blocks = split_into_blocks(len(numbers), spec.block_size)
     finished = []
     for i, block in enumerate(blocks):
@@ -284,14 +278,13 @@ def train_feature_proxies(
             "targets_sha256": array_digest(outputs),
         }
         run = partial(train_block, inputs, outputs, spec, streams, tick)
-        layout = BlockLayout(len(streams), {**shapes, **dict.fromkeys(_SCORES, ())})
-        finished.append(load_or_run(store, key, run, layout))
+        finished.append(load_or_run(store, key, run))
         tick(spec.max_epochs)
     trained = {
-        name: np.concatenate([b[name] for b in finished]) for name in layout.rows
+        name: np.concatenate([b[name] for b in finished]) for name in finished[0]
     }
-    network = StackedMLP.from_arrays({name: trained.pop(name) for name in shapes})
-    return FeatureProxies(network, **trained)
+    scores = {name: trained.pop(name) for name in _SCORES}
+    return FeatureProxies(StackedMLP.from_arrays(trained), **scores)
 
 
 _SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")

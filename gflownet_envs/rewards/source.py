@@ -437,28 +437,20 @@ def _probe(reward: RewardSource, environment: Environment) -> None:
     require_same_twice(first, second, what)
 
 
-class MeanReward:
+class MeanReward(MemberNumbers):
     r"""Mean of log R over the members of another source of rewards.
 
     .. math:: \log \bar R(x) = \frac1E \sum_e \log R_e(x)
 
     What a pilot or a control is trained on where objects cannot be listed; where they
     can, `mean_reward` makes a table. Every evaluation takes all members of the source.
+    The numbers of its members, which are alike, are zeros.
     """
 
     def __init__(self, source: RewardSource, n_members: int = 1) -> None:
+        super().__init__(torch.zeros(n_members))
         self.source = source
-        self._n_members = n_members
-
-    @property
-    def n_members(self) -> int:
-        """Number of copies."""
-        return self._n_members
-
-    @property
-    def environment(self) -> Any:
-        """What the source was made for, where it says so."""
-        return getattr(self.source, "environment", None)
+        self.environment = getattr(source, "environment", None)
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
@@ -466,13 +458,11 @@ class MeanReward:
         for_each = flat.expand(self.source.n_members, *flat.shape)
         return self.source.of_states(for_each).mean(dim=0).view(states.shape[:2])
 
-    def select(self, rows: slice | np.ndarray) -> MeanReward:
-        """Return as many copies as there are rows."""
-        return MeanReward(self.source, len(np.arange(self.n_members)[rows]))
-
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> MeanReward:
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
         """Return a copy with another precision, on another device."""
-        return MeanReward(self.source.to(device, dtype), self.n_members)
+        made = super().to(device, dtype)
+        made.source = self.source.to(device, dtype)
+        return made
 
     def digest(self) -> str:
         """Return a checksum of the source, and the number of copies."""

@@ -48,63 +48,51 @@ class ArraySampler:
         self._graph, self._epsilon, self._batch_size = graph, epsilon, batch_size
         self._n_members = n_members
         shared = shared_layers(graph, batch_size)
-        self._first_row, ids = shared.first_row, shared.ids.numpy()
-        self._steps = range(graph.n_layers)
+        ids = shared.ids.numpy()
         self._n_rows = len(ids) + 1  # the last is after the end
-        self._number_of = dict.fromkeys(self._first_row, 0)
+        large = [t for t in range(graph.n_layers) if t not in shared.first_row]
+        self._columns = {t: graph.open_columns(t) for t in large}
+        self._number_of = {t: number for number, t in enumerate(large, start=1)}
         tables = [TableShape(self._n_rows, shared.columns)]
-        self._columns = {t: graph.open_columns(t) for t in self._steps}
-        for t in self._steps:
-            if t not in self._first_row:
-                self._number_of[t] = len(tables)
-                tables.append(TableShape(batch_size, self._columns[t][0]))
+        tables += [TableShape(batch_size, self._columns[t][0]) for t in large]
         self.tape = ArrayTape(flat, tables)
-        self._may_have_ended = [_may_have_ended(graph, t) for t in self._steps]
-        children = graph.children.numpy()
         self._mask = graph.mask.numpy()
         ones = np.ones((graph.n_states, 1))
         self._encodings = np.hstack((graph.encodings.numpy(), ones)).astype(dtype)
         self._log_mask = np.where(self._mask, 0.0, -np.inf).astype(dtype)
-        self._uniform = _uniform_share(self._mask, epsilon)
+        self._uniform = epsilon * self._mask / self._mask.sum(axis=1, keepdims=True)
         self._log_pb = graph.log_pb.numpy().astype(dtype)
-        self._summed_uniform = {
-            t: self._uniform[graph.layer(t)][:, self._columns[t][0]].cumsum(axis=1)
-            for t in self._steps
-            if t not in self._first_row
-        }
         self._has_one_parent = not self._log_pb.any()
         # a policy that is no number may take a closed action: it goes somewhere too
+        children = graph.children.numpy()
         children = np.where(self._mask, children, children.max(axis=1, keepdims=True))
+        is_end = children >= graph.n_states
         self._object_of = np.maximum(children - graph.n_states, 0)
-        self._is_end = children >= graph.n_states
+        self._may_have_ended = {
+            t: bool(is_end[: graph.layer_offsets[t]].any()) for t in large
+        }
+        self._summed_uniform = {
+            t: self._uniform[graph.layer(t)][:, self._columns[t][0]].cumsum(axis=1)
+            for t in large
+        }
         self._offset = np.repeat(np.arange(n_members) * self._n_rows, batch_size)
         self._everyone = np.arange(n_members * batch_size)
-        self._first_of_row = {
-            t: self._everyone * (columns.stop - columns.start) - columns.start
-            for t, (columns, _) in self._columns.items()
-        }
-        self._place_of = self._places(children, ids)
-        self._fill_shared(ids, shared.columns)
-        width = n_members * batch_size
-        self._cells = np.zeros((graph.n_layers, width), dtype=np.int64)
-        # of steps from states without a row of their own
-        self._objects = np.zeros((len(tables) - 1, width), dtype=np.int64)
-        self._edge_log_pb = np.zeros((len(tables) - 1, width), dtype)
-
-    def _places(self, children: IntArray, ids: IntArray) -> IntArray:
-        """Return the place behind each edge; a row is that of the first member."""
-        graph, n_nodes = self._graph, self._graph.n_states
-        last_row = self._n_rows - 1
-        of_state = np.arange(n_nodes) + self._n_members * self._n_rows
+        # the place behind each edge; a row is that of the first member
+        of_state = np.arange(graph.n_states) + n_members * self._n_rows
         of_state[ids] = np.arange(len(ids))
         inner = of_state[np.minimum(children, graph.n_states - 1)]
-        return np.where(self._is_end, last_row, inner)
+        self._place_of = np.where(is_end, self._n_rows - 1, inner)
+        self._fill_shared(ids, shared.columns)
+        self._cells = np.zeros((graph.n_layers, len(self._everyone)), dtype=np.int64)
+        # of steps from states without a row of their own
+        shape = (len(large), len(self._everyone))
+        self._objects = np.zeros(shape, dtype=np.int64)
+        self._edge_log_pb = np.zeros(shape, dtype)
 
     def _fill_shared(self, ids: IntArray, columns: slice) -> None:
         """Write what never changes: tables of the shared rows, for every member."""
         n_members, dtype = self._n_members, self._encodings.dtype
-        table = self.tape.tables[0]
-        table.entering[0][:, :-1] = self._encodings[ids]
+        self.tape.inputs(0)[:, :-1] = self._encodings[ids]
         n_columns = columns.stop - columns.start
 
         def with_end(values: NDArray[Any], first: float, others: float) -> NDArray[Any]:
@@ -140,8 +128,8 @@ class ArraySampler:
         uniform = self._shared_uniform if self._epsilon else None
         tape.evaluate(0, self._shared_log_mask, self._epsilon, uniform)
         places = self._offset  # of the first state
-        for t in self._steps:
-            if t in self._first_row:
+        for t in range(self._graph.n_layers):
+            if t not in self._columns:
                 drawn = cells[t] = tape.draw(0, places + by_step[t])
                 places = self._following.take(drawn)
             else:
@@ -153,7 +141,6 @@ class ArraySampler:
     ) -> IntArray:  # shapes: (E · B,)
         """Take a step from states that have no rows of their own."""
         number, (columns, all_open) = self._number_of[t], self._columns[t]
-        table = self.tape.tables[number]
         start = self._graph.layer(t).start
         ids = places - self._n_members * self._n_rows
         ended = self._may_have_ended[t]
@@ -161,25 +148,25 @@ class ArraySampler:
             alive = ids >= 0
             ids = np.where(alive, ids, start)
         by_member = ids.reshape(self._n_members, self._batch_size)
-        table.entering[0][:] = self._encodings.take(by_member, axis=0)
+        self.tape.inputs(number)[:] = self._encodings.take(by_member, axis=0)
         log_mask = None if all_open else self._log_mask[by_member][..., columns]
         uniform = None
         if self._epsilon:
             uniform = self._summed_uniform[t].take(ids - start, axis=0)
-            uniform = uniform.reshape(table.cdf.shape)
+            uniform = uniform.reshape(*by_member.shape, -1)
         self.tape.evaluate(number, log_mask, self._epsilon, uniform)
         cells = self.tape.draw(number, self._everyone + uniforms)
         edges = ids * self._mask.shape[1]
         edges += cells
-        edges -= self._first_of_row[t]
-        cells += table.first_cell
+        edges -= self._everyone * (columns.stop - columns.start) - columns.start
+        cells += self.tape.first_cell(number)
         self._cells[t] = np.where(alive, cells, self._after_the_end) if ended else cells
         objects = self._object_of.take(edges)
         self._objects[number - 1] = objects * alive if ended else objects
         if not self._has_one_parent:
             log_pb = self._log_pb.take(edges)
             self._edge_log_pb[number - 1] = log_pb * alive if ended else log_pb
-        if t == self._steps[-1]:
+        if t == self._graph.n_layers - 1:
             return places  # nobody goes on
         following = self._place_of.take(edges)
         following = np.where(
@@ -203,17 +190,3 @@ class ArraySampler:
         return (
             found + self._edge_log_pb.sum(axis=0) if len(self._edge_log_pb) else found
         )
-
-
-def _uniform_share(
-    mask: NDArray[np.bool_], epsilon: float
-) -> NDArray[np.float64]:  # shapes: (N, A) -> (N, A)
-    """Return ε times the uniform policy."""
-    share: NDArray[np.float64] = epsilon * mask / mask.sum(axis=1, keepdims=True)
-    return share
-
-
-def _may_have_ended(graph: StateGraph, step: int) -> bool:
-    """Say whether some trajectories are over before a step."""
-    earlier = graph.children[: graph.layer_offsets[step]]
-    return bool((earlier >= graph.n_states).any())

@@ -134,9 +134,8 @@ class ArrayLearner:
     def keep(self, rows: NDArray[np.intp], reward: RewardSource) -> None:
         """Go on with some members, whose rewards are given."""
         assert isinstance(reward, ObjectReward)  # as they were
-        arrays = {name: a[rows] for name, a in self.network.to_arrays().items()}
         log_z = self._flat.values[rows, -1]
-        self._use(StackedMLP.from_arrays(arrays), reward)
+        self._use(self.network.select(rows), reward)
         self._flat.values[:, -1] = log_z
         self._adam = self._adam.keep(self._flat, rows)
         self._uniforms.keep(rows)

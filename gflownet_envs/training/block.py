@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.block_store import BlockLayout
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.objectives import OBJECTIVES
@@ -18,8 +17,6 @@ from gflownet_envs.policies import (
     PolicyNetwork,
     StackedGRU,
     StackedMLP,
-    gru_shapes,
-    layer_shapes,
 )
 from gflownet_envs.policies.networks import torch_threads
 from gflownet_envs.random_streams import MemberStream
@@ -27,7 +24,7 @@ from gflownet_envs.rewards.source import ObjectReward, RewardSource
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
 from gflownet_envs.training.autograd_learner import AutogradLearner, Sampler
-from gflownet_envs.training.convergence import CHECKED, Checker, CheckLogger, Checks
+from gflownet_envs.training.convergence import Checker, CheckLogger, Checks
 from gflownet_envs.training.spec import TrainingSpec
 
 #: Array of a block in which members diverged: when each did, −1 for those that did not.
@@ -82,22 +79,6 @@ def network_layout(environment: Environment, spec: TrainingSpec) -> HeadLayout:
     )
 
 
-def block_layout(
-    environment: Environment, spec: TrainingSpec, n_members: int
-) -> BlockLayout:
-    """Return what the arrays of a trained block are."""
-    n_outputs = network_layout(environment, spec).n_outputs
-    shapes: dict[str, tuple[int | None, ...]]
-    if spec.policy == "gru":
-        shapes = {**gru_shapes(environment.n_actions, spec.hidden[0], n_outputs)}
-    else:
-        sizes = (environment.encoding_size, *spec.hidden, n_outputs)
-        shapes = {**layer_shapes(sizes)}
-    shapes |= {f"final_{name}": () for name in CHECKED} | {"cpu_seconds": ()}
-    shapes |= {f"history_{name}": (None,) for name in CHECKED}
-    return BlockLayout(n_members, shapes, optional={DIVERGED_AT: ()})
-
-
 def train_block(
     job: BlockJob,
     report: Callable[[int], None] = lambda done: None,
@@ -107,11 +88,11 @@ def train_block(
     started = time.process_time()
     with torch_threads(1), threadpool_limits(1, user_api="blas"):
         block = _Block(job, logger)
-        checks = block.run(report)
+        block.run(report)
     seconds = (time.process_time() - started) / len(job.streams)
     return {
         **block.final_arrays(),
-        **checks.arrays(),
+        **block.checks.arrays(),
         "cpu_seconds": np.full(len(job.streams), seconds),
     }
 
@@ -140,40 +121,39 @@ class _Block:
             given=job.reward,
         )
         self.learner = _make_learner(job, sampler, network, reward)
-        self._present = np.arange(len(job.streams))  # members that are still trained
+        self.checks = Checks(len(job.streams))
         self._stopped: dict[int, dict[str, np.ndarray]] = {}
         self._diverged_at = np.full(len(job.streams), -1)
 
     def _reward_of(self, rows: np.ndarray) -> RewardSource:
         return self._job.reward.select(rows).to(self._job.device, self._dtype)
 
-    def run(self, report: Callable[[int], None]) -> Checks:
+    def run(self, report: Callable[[int], None]) -> None:
         """Train until the end, or until every member has stopped."""
-        spec = self._spec
-        checks = Checks(len(self._job.streams))
+        spec, checks = self._spec, self.checks
         for iteration in range(spec.n_iterations):
             report(iteration)
             losses, log_z = self.learner.step(iteration, self._rate_factor(iteration))
             checks.add_iteration(losses, log_z)
             if not math.isfinite(sum(losses.tolist())):
                 found = torch.as_tensor(losses).cpu().isfinite().numpy()
-                self._leave_out(~found, iteration, checks)
+                self._leave_out(~found, iteration)
             done = iteration + 1
-            is_last = done == spec.n_iterations or not len(self._present)
+            is_last = done == spec.n_iterations or not len(checks.present)
             if is_last or (spec.check_every and done % spec.check_every == 0):
-                self._check(done, checks, is_last)
-                if is_last or not len(self._present):
+                self._check(done, is_last)
+                if is_last or not len(checks.present):
                     break
-        return checks
 
     def _rate_factor(self, iteration: int) -> float:
         last = self._spec.final_learning_rate_fraction
         share_done = iteration / self._spec.n_iterations
         return last + (1 - last) * 0.5 * (1 + math.cos(math.pi * share_done))
 
-    def _check(self, done: int, checks: Checks, is_last: bool) -> None:
+    def _check(self, done: int, is_last: bool) -> None:
         """Look at all members; give up the lost ones, and let the good ones go."""
-        seen = self._checker(self.learner.network) if len(self._present) else None
+        checks = self.checks
+        seen = self._checker(self.learner.network) if len(checks.present) else None
         checks.add_check(done, seen)
         if self._logger is not None:
             self._logger(done, checks.last())
@@ -182,42 +162,41 @@ class _Block:
         lost = ~np.isfinite(seen["log_z_estimate"])
         if self._job.graph is not None:
             lost |= np.isnan(seen["distance"])
-        self._leave_out(lost, done, checks)
+        self._leave_out(lost, done)
         if not is_last:
-            self._stop_members(checks)
+            self._stop_members()
 
-    def _leave_out(self, lost: np.ndarray, iteration: int, checks: Checks) -> None:
+    def _leave_out(self, lost: np.ndarray, iteration: int) -> None:
         """Give up some members whose numbers are none; shape of ``lost`` (E,)."""
         if lost.any():  # none where only the sum of the losses is too large
-            self._diverged_at[self._present[lost]] = iteration
-            self._keep(~lost, checks)
+            self._diverged_at[self.checks.present[lost]] = iteration
+            self._keep(~lost)
 
-    def _stop_members(self, checks: Checks) -> None:
+    def _stop_members(self) -> None:
         """Keep the parameters of members that are good enough by now."""
-        spec = self._spec
+        spec, checks = self._spec, self.checks
         limits = spec.stop_at_distance, spec.stop_at_effective_sample_size
-        if not len(self._present) or limits == (None, None):
+        if not len(checks.present) or limits == (None, None):
             return
-        good = checks.good_enough(*limits)[self._present]
+        good = checks.good_enough(*limits)[checks.present]
         if good.any():
             self._put_aside(good)
-            checks.freeze(self._present[good].tolist())
-            self._keep(~good, checks)
+            checks.freeze(checks.present[good].tolist())
+            self._keep(~good)
 
     def _put_aside(self, chosen: np.ndarray) -> None:
         """Remember the parameters of some members, shape (E,), bool."""
         arrays = self.learner.network.to_arrays()
         for row in np.flatnonzero(chosen):
-            member = int(self._present[row])
+            member = int(self.checks.present[row])
             self._stopped[member] = {name: a[row] for name, a in arrays.items()}
 
-    def _keep(self, chosen: np.ndarray, checks: Checks) -> None:
+    def _keep(self, chosen: np.ndarray) -> None:
         """Go on with some of the members, shape (E,), bool."""
         rows = np.flatnonzero(chosen)
-        self._present = self._present[rows]
-        checks.keep(rows)
+        self.checks.keep(rows)
         if len(rows):
-            reward = self._reward_of(self._present)
+            reward = self._reward_of(self.checks.present)
             self.learner.keep(rows, reward)
             self._checker.keep(rows, reward)
 
@@ -226,8 +205,9 @@ class _Block:
 
         Those of members that diverged are zeros.
         """
-        if len(self._present):
-            self._put_aside(np.ones(len(self._present), dtype=bool))
+        n_present = len(self.checks.present)
+        if n_present:
+            self._put_aside(np.ones(n_present, dtype=bool))
         arrays = {name: np.zeros_like(a) for name, a in self._shapes.items()}
         for member, own in self._stopped.items():
             for name, array in own.items():

@@ -140,11 +140,10 @@ class Checker:
         n_objects = graph.environment.require_listed_objects()
         per_member = max(graph.mask.numel(), n_objects)
         size = max(1, _MAX_TABLE_ENTRIES // per_member)
-        arrays = network.to_arrays()
         parts = []
         for start in range(0, network.n_members, size):
             rows = slice(start, start + size)
-            some = type(network).from_arrays({k: a[rows] for k, a in arrays.items()})
+            some = network.select(rows)
             log_policy = log_policy_in_states(some, graph.environment, graph.states)
             lost = log_policy.isnan().flatten(1).any(dim=1)
             uniform = graph.mask / graph.mask.sum(dim=1, keepdim=True)
@@ -171,7 +170,7 @@ class Checks:
     """What was seen of the members of a block so far.
 
     Members that stopped or diverged are left out by `keep`; what is added afterwards
-    is of the others.
+    is of the others, whose rows in the block are ``present``.
     """
 
     n_members: int
@@ -182,11 +181,11 @@ class Checks:
     _frozen: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._present = np.arange(self.n_members)
+        self.present = np.arange(self.n_members)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with some of the members that are present."""
-        self._present = self._present[rows]
+        self.present = self.present[rows]
         if self._recent is not None:
             self._recent = self._recent[:, :, rows]
 
@@ -216,7 +215,7 @@ class Checks:
         found = {name: np.full(self.n_members, np.nan) for name in CHECKED}
         found["iteration"] = np.full(self.n_members, iteration)
         for name, values in here.items():
-            found[name][self._present] = values
+            found[name][self.present] = values
         self._rows.append(found)
 
     def last(self) -> dict[str, np.ndarray]:  # shapes: (E,)

@@ -186,12 +186,11 @@ class TrainedEnsemble:
                 f"members {missing} are not in this ensemble, which has {self.members}"
             )
         rows = [self.members.index(member) for member in members]
-        arrays = {name: array[rows] for name, array in self.parameters.items()}
         return TrainedEnsemble(
             environment=self.environment,
             members=tuple(int(member) for member in members),
             rewards=tuple(self.rewards[row] for row in rows),
-            network=type(self.network).from_arrays(arrays),
+            network=self.network.select(np.array(rows, dtype=int)),
             diagnostics=self.diagnostics.select(rows),
             reward=self.reward,
         )

@@ -19,7 +19,6 @@ from gflownet_envs.block_store import (
     Store,
     block_ticker,
     json_values,
-    load_fitting,
     share_out,
 )
 from gflownet_envs.environments.base import (
@@ -33,7 +32,6 @@ from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.training.block import (
     BlockJob,
-    block_layout,
     most_members,
     train_block,
 )
@@ -202,8 +200,7 @@ def train_ensemble(
     for i, block in enumerate(blocks):
         if store is not None:
             keys[i] = make_key(make_job(block), block)
-            layout = block_layout(environment, spec, block.stop - block.start)
-            stored = load_fitting(store, keys[i], layout)
+            stored = store.load_block(keys[i])
             if stored is not None:
                 finished[i] = stored
                 _log_history(logger, numbers[block], stored)

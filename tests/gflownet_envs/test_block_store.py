@@ -8,14 +8,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from gflownet_envs import block_store, storage
-from gflownet_envs.block_store import (
-    BlockLayout,
-    BlockStore,
-    DamagedBlockWarning,
-    load_or_run,
-)
+from gflownet_envs.block_store import BlockStore, DamagedBlockWarning
 from gflownet_envs.storage import write_arrays
-from tests.shared import cases, names_in, refuses
+from tests.shared import names_in, refuses
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
 
@@ -102,20 +97,3 @@ def test_a_key_that_is_no_key_is_refused(tmp_path):
     refuses(words, store.save_block, {"tau": np.nan}, {})
     refuses(words, store.load_block, {"tau": np.nan})
     refuses("key is 'grid'; expected a dict", store.load_block, "grid")
-
-
-@cases(
-    ("arrays", "message"),
-    ({}, r"lacks the arrays \['y'\]"),
-    ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
-    ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
-)
-def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
-    tmp_path, arrays, message
-):
-    store, layout = BlockStore(tmp_path), BlockLayout(2, {"y": ()})
-    store.save_block(KEY, arrays)
-    with pytest.warns(DamagedBlockWarning, match=message):
-        found = load_or_run(store, KEY, lambda: {"y": np.arange(2)}, layout)
-    assert_array_equal(found["y"], [0, 1])
-    assert_array_equal(store.load_block(KEY)["y"], [0, 1])

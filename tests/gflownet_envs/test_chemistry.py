@@ -1,7 +1,6 @@
 """Chains of real fragments against hand-written molecules and RDKit's own numbers."""
 
 import sys
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gflownet_envs.chemistry import (
     PROPERTIES,
     assemble_chains,
-    draw_molecules,
     drug_likeness,
     drug_likeness_properties,
     molecular_descriptors,
@@ -112,19 +110,9 @@ def test_similarities_are_rdkit_s(chem):
     assert nearest_similarities(prints, prints) == pytest.approx(1.0)
 
 
-def test_a_drawing_has_its_molecules_and_legends(chem):
-    image = draw_molecules(["CCO"] * 5, ["a", "b", "c", "d", "e"], n_columns=3)
-    assert image.startswith("<svg")
-    root = ElementTree.fromstring(image)
-    assert (root.attrib["width"], root.attrib["height"]) == ("720px", "400px")
-    plain = ElementTree.fromstring(draw_molecules(["CCO"] * 5, n_columns=3))
-    tags, fewer = ([e.tag[-4:] for e in r.iter()] for r in (root, plain))
-    assert tags.count("path") > fewer.count("path") > 10
-
-
 def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
-    for call in (drug_likeness, morgan_fingerprints, draw_molecules):
+    for call in (drug_likeness, morgan_fingerprints):
         with pytest.raises(ImportError, match=r'pip install "\.\[chem\]"'):
             call(["CC"])
 
@@ -135,8 +123,6 @@ def test_without_rdkit_the_message_names_the_extra(monkeypatch):
     (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
     (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
     (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
-    (lambda: draw_molecules([]), "must not be empty"),
-    (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
     (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
     (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
 )

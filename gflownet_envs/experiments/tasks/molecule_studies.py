@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 import torch
 
-from gflownet_envs.block_store import BlockLayout, Store, array_digest, load_or_run
+from gflownet_envs.block_store import Store, array_digest, load_or_run
 from gflownet_envs.chemistry import (
     PROPERTIES,
     Fragment,
@@ -320,8 +320,7 @@ def describe_molecules(
         quality, properties = drug_likeness_properties(smiles)
         return {"qed": quality, "properties": properties}
 
-    layout = BlockLayout(len(smiles), {"qed": (), "properties": (None,)})
-    found = load_or_run(store, key, describe, layout)
+    found = load_or_run(store, key, describe)
     prints = morgan_fingerprints(smiles)
     progress("describing molecules", 2, 2)
     return RealMolecules(smiles, found["qed"], found["properties"]), prints

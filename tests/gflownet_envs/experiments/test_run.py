@@ -305,20 +305,6 @@ def test_indices_stand_with_both_kinds_of_intervals(tiny):
         assert table.rows[1][place] == f"[{low:.2f},\xa0{high:.2f}]"
 
 
-def test_every_action_has_its_indices(tiny):
-    source = tiny[1].sources["exact"]
-    table, dataset = tables.actions_table(source), source.dataset
-    frame = source.main.surrogate.sobol_frame("action")
-    rows = frame[frame["input"] == "pca1"].reset_index(drop=True)
-    possible = [dataset.mask[columns].sum() for columns in dataset.step_slices]
-    assert len(table.rows) == sum(n for n in possible if n > 1)
-    for row, (_, expected) in zip(table.rows, rows.iterrows(), strict=False):
-        assert (row[0], row[1]) == tuple(expected["coordinate"].split(":"))
-        assert row[-1] == pytest.approx(expected["total_order"])
-    page = (tiny[0] / "report.html").read_text(encoding="utf-8")
-    assert page.count("<details><summary>Sobol indices of every action") == 2
-
-
 def test_fragility_stands_beside_that_of_equal_noise(tiny):
     results = tiny[1]
     table = tables.excess_table(results)

@@ -142,8 +142,8 @@ def test_environments_of_chains():
 
 def test_molecule_rewards_by_hand():
     activity, quality = [[5.0, 7.0], [6.0, 6.5]], [0.5, 0.9]
-    found = molecule_log_reward(activity, quality, temperature=0.5, exponent=2.0)
-    expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + 2 * np.log(quality)
+    found = molecule_log_reward(activity, quality, temperature=0.5)
+    expected = np.array([[10.0, 14.0], [12.0, 13.0]]) + np.log(quality)
     assert_allclose(found, expected)
 
 
@@ -158,7 +158,6 @@ def test_molecule_rewards_by_hand():
     (lambda: molecule_log_reward([[1.0]], [1.0, 2.0]), r"got \(1, 1\) and \(2,\)"),
     (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
     (lambda: molecule_log_reward([[1]], [1], temperature=0), "temperature must be pos"),
-    (lambda: molecule_log_reward([[1]], [1], exponent=-1), "must not be negative"),
     (lambda: train([[1.0], [np.nan]], [1, 2], members=[0]), "finite, row 1 is not"),
     (lambda: train(np.ones((9, 2)), np.ones(9), members=[0, 0]), "distinct and not em"),
     (lambda: train(np.ones((3, 2)), np.ones(4), members=[0]), r"\(3, 2\) and \(4,\)"),
