@@ -9,21 +9,19 @@ edges beyond the required ones, their coefficients positive. What vanishes is le
 - A_j(U) has no power above \|U\|, and Z(U) none above \|U\| (\|U\| − 1) / 2 less the
   edges required within U.
 
-The sums by edge are derivatives by the log terms of A_j, which torch finds by one sweep
+The derivatives by the terms of A_j, which give the sums by edge, come from one sweep
 back over the same products.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import pad
+from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -64,7 +62,7 @@ class GraphSums:
         n_required = (required[:, np.newaxis] >> np.arange(d) & 1).sum(axis=1)
         self._powers = self._holds.sum(axis=2) - n_required[:, np.newaxis]
         self._groups = list(_groups(required, n_required))
-        self.n_products = sum(group.unions.size for group in self._groups)
+        self.n_products = sum(group.rows.size for group in self._groups)
 
     def weighted(
         self,
@@ -84,50 +82,19 @@ class GraphSums:
         powers = np.arange(min(len(weights), d))[:, np.newaxis]
         is_power = (self._powers.T[:, np.newaxis] == powers).astype(np.float64)
         subsets = _Subsets(chosen.transpose(2, 0, 1), is_power)  # sets first
-        by_place = subsets.sums.transpose(2, 3, 0, 1)  # (E, d, n_sets, V)
-        factors = torch.from_numpy(by_place.reshape(n_members, d * n_sets, -1))
-        best = subsets.best.transpose(1, 2, 0).reshape(n_members, d * n_sets)
-        with torch.enable_grad():  # whoever asks
-            factors.requires_grad_()
-            sums, scale = self._over_graphs(factors, best, len(weights))
-            by_weight = (sums @ torch.from_numpy(edge_weights)).sum()
-        (by_factor,) = torch.autograd.grad(by_weight, factors)
-        by_place = by_factor.numpy().reshape(by_place.shape)
-        by_term = subsets.by_term(by_place.transpose(2, 3, 0, 1))  # (n_sets, E, d)
+        factors = subsets.sums.transpose(2, 3, 0, 1)  # (E, d, n_sets, V)
+        best = subsets.best.transpose(1, 2, 0)  # (E, d, n_sets)
+        sweep = _Sweep(
+            self._groups,
+            factors.reshape(n_members, d * n_sets, -1),
+            best.reshape(n_members, d * n_sets),
+            len(weights),
+        )
+        sums = sweep.forward()
+        by_factor = sweep.backward(edge_weights).reshape(factors.shape)
+        by_term = subsets.by_term(by_factor.transpose(2, 3, 0, 1))  # (n_sets, E, d)
         by_edge = np.einsum("sej,jsi->eij", by_term, self._holds, optimize=True)
-        return sums.detach().numpy() @ weights, by_edge, scale
-
-    def _over_graphs(
-        self,
-        factors: Tensor,  # shape: (E, d * n_sets, V), over exp(best)
-        best: Floats,  # shape: (E, d * n_sets)
-        width: int,
-    ) -> tuple[Tensor, Floats]:  # shapes: (E, W), (E,)
-        """Return Z_m of the full set over exp of its best graph's score, and that."""
-        best_graph = self._best_graphs(best)
-        places = np.concatenate([group.factors.ravel() for group in self._groups])
-        sizes = [group.factors.size for group in self._groups]
-        own_factors = factors[:, places].split(sizes, dim=1)  # derived together
-        sums = factors.new_zeros((*best_graph.shape, width))
-        sums[:, 0, 0] = 1.0
-        for group, own in zip(self._groups, own_factors, strict=True):
-            products = group.products(sums, own, width)
-            found = (products * group.shares(best_graph, best)).flatten(1, 2)
-            found = _widened(found, width)
-            unions = torch.from_numpy(group.unions.reshape(-1, 1))
-            sums.scatter_add_(1, unions.expand_as(found), found)
-        return sums[:, -1], best_graph[:, -1]
-
-    def _best_graphs(self, best: Floats) -> Floats:  # shapes: (E, d * n_sets), (E, 2^d)
-        """Return the score of the best graph on each set of nodes."""
-        found = np.full((len(best), 2 ** len(self._sets)), -np.inf)
-        found[:, 0] = 0.0
-        for group in self._groups:
-            for nodes, factors in zip(group.nodes.T, group.factors.T, strict=True):
-                larger = group.inside | (1 << nodes)
-                score = found[:, group.inside] + best[:, factors]
-                np.maximum.at(found.T, larger, score.T)
-        return found
+        return sums @ weights, by_edge, sweep.score_of_best[:, -1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,38 +104,19 @@ class _Group:
     inside: Integers  # (n,), the sets U
     nodes: Integers  # (n, k), the nodes that may come last
     factors: Integers  # (n, k), places of A_j(U) among those of all nodes
-    unions: Integers  # (n, 2^k), U and each set T of these nodes
+    larger: Integers  # the sets that join U and some of these nodes
+    rows: Integers  # (n, 2^k), which of them, for each set T of these nodes
     size: int  # of U
     degree: int  # of Z(U), at most
 
-    def products(self, sums: Tensor, factors: Tensor, limit: int) -> Tensor:
-        # shapes: sums (e, 2^d, W), factors (e, n * k, V) -> (e, n, 2^k, w)
-        """Return the products of Z(U) and of A_j(U) over each set T."""
-        width = min(limit, self.degree + 1)
-        found = sums[:, self.inside, None, :width]
-        n_terms = min(self.size + 1, factors.shape[-1])
-        by_node = factors[..., :n_terms].unflatten(1, self.nodes.shape).unbind(2)
-        for own in by_node:
-            before, width = width, min(limit, width + self.size)
-            times = own @ _diagonals(n_terms, before, width).T  # multiply polynomials
-            following = found @ times.unflatten(2, (before, width))
-            found = torch.cat((_widened(found, width), following), dim=2)
-        return found
+    def width(self, n_last: int, limit: int) -> int:
+        """Return the number of powers of Z(U) times n_last factors."""
+        return min(limit, self.degree + n_last * self.size + 1)
 
-    def shares(self, best_graph: Floats, best: Floats) -> Tensor:
-        # shapes: best_graph (e, 2^d), best (e, d * n_sets) -> (e, n, 2^k, 1)
-        """Return the signs of the products, over exp of the best graphs on the unions.
-
-        The product of the empty T, which is no graph of a larger set, has 0.
-        """
-        scale, signs = best_graph[:, self.inside, np.newaxis], np.array([-1.0])
-        for factors in self.factors.T:
-            added = scale + best[:, factors, np.newaxis]
-            scale = np.concatenate((scale, added), axis=2)
-            signs = np.concatenate((signs, -signs))
-        signs[0] = 0.0
-        found = signs * np.exp(scale - best_graph[:, self.unions])
-        return torch.from_numpy(found[..., np.newaxis])
+    @cached_property
+    def unions(self) -> Integers:  # shape: (n, 2^k)
+        """U ∪ T."""
+        return self.larger[self.rows]
 
 
 def _groups(required: Integers, n_required: Integers) -> Iterator[_Group]:
@@ -192,11 +140,13 @@ def _groups(required: Integers, n_required: Integers) -> Iterator[_Group]:
         below = (1 << nodes) - 1
         # the number of U among the sets without the node
         numbers = (inside[:, None] & below) | ((inside[:, None] >> 1) & ~below)
+        larger, rows = np.unique(unions, return_inverse=True)
         yield _Group(
             inside=inside,
             nodes=nodes,
             factors=nodes * 2 ** (d - 1) + numbers,
-            unions=unions,
+            larger=larger,
+            rows=rows.reshape(unions.shape),
             size=int(size),
             degree=int(degrees[inside].max()),
         )
@@ -255,15 +205,134 @@ def _ratio(scores: Floats, best: Floats) -> Floats:
         return np.where(np.isfinite(scores), np.exp(scores - best), 0.0)
 
 
-def _widened(values: Tensor, width: int) -> Tensor:  # shapes: (..., w) -> (..., width)
-    """Add powers without a coefficient; no copy where there are none to add."""
-    missing = width - values.shape[-1]
-    return pad(values, (0, missing)) if missing else values
+class _Sweep:
+    """Products of all sets, forward for the sums and backward for derivatives."""
+
+    def __init__(
+        self,
+        groups: Sequence[_Group],
+        factors: Floats,  # shape: (e, d * n_sets, V), over exp(best)
+        best: Floats,  # shape: (e, d * n_sets)
+        width: int,
+    ) -> None:
+        self._groups = groups
+        self._factors = factors
+        self._best = best
+        self._width = width
+        d = int(groups[-1].size) + 1
+        self._sums_shape = (len(best), 2**d, width)
+        self.score_of_best = self._best_graphs()
+        self._products: list[Floats] = []
+        self._unions: list[csr_array] = []
+
+    def _best_graphs(self) -> Floats:  # shape: (e, 2^d)
+        """Return the score of the best graph on each set of nodes."""
+        found = np.full(self._sums_shape[:2], -np.inf)
+        found[:, 0] = 0.0
+        for group in self._groups:
+            for nodes, factors in zip(group.nodes.T, group.factors.T, strict=True):
+                larger = group.inside | (1 << nodes)
+                score = found[:, group.inside] + self._best[:, factors]
+                np.maximum.at(found.T, larger, score.T)
+        return found
+
+    def forward(self) -> Floats:  # shape: (e, W)
+        """Return Z_m of the full set over exp of the score of its best graph."""
+        sums = np.zeros(self._sums_shape)
+        sums[:, 0, 0] = 1.0
+        for group in self._groups:
+            products = self._products_of(group, sums)
+            unions = self._union(group)
+            n_powers = products.shape[-1]
+            found = unions.T @ products.reshape(-1, n_powers)
+            found = found.reshape(len(sums), -1, n_powers)
+            sums[:, group.larger, :n_powers] += found
+            self._products.append(products)
+            self._unions.append(unions)
+        return sums[:, -1]
+
+    def _products_of(self, group: _Group, sums: Floats) -> Floats:
+        # shapes: sums (e, 2^d, W) -> (e, n, 2^k, w)
+        """Return the signed products of Z(U) and A_j(U) over each set T."""
+        n, k = group.nodes.shape
+        limit = self._width
+        products = np.zeros((len(sums), n, 2**k, group.width(k, limit)))
+        first = group.width(0, limit)
+        products[:, :, 0, :first] = -sums[:, group.inside, :first]
+        for t in range(k):
+            before, after = group.width(t, limit), group.width(t + 1, limit)
+            np.matmul(
+                products[:, :, : 2**t, :before],
+                self._multiplier(group, t, before, after),
+                out=products[:, :, 2**t : 2 ** (t + 1), :after],
+            )
+        return products
+
+    def _multiplier(self, group: _Group, t: int, before: int, after: int) -> Floats:
+        # shape: (e, n, before, after)
+        """Return the matrices that multiply polynomials by −A_j(U)."""
+        n_terms = min(group.size + 1, self._factors.shape[-1])
+        factors = -self._factors[:, group.factors[:, t], :n_terms]
+        found = factors @ _diagonals(n_terms, before, after).T
+        return found.reshape(*factors.shape[:2], before, after)
+
+    def _union(self, group: _Group) -> csr_array:
+        # shape: (e * n * 2^k, e * number of unions)
+        """Return the matrix that takes each product to its union, and rescales it.
+
+        It has 0 for the empty T, whose product is no graph of a larger set.
+        """
+        scale = self.score_of_best[:, group.inside, np.newaxis]
+        for factors in group.factors.T:
+            added = scale + self._best[:, factors, np.newaxis]
+            scale = np.concatenate((scale, added), axis=2)
+        shrink = np.exp(scale - self.score_of_best[:, group.unions])
+        shrink[:, :, 0] = 0.0
+        n_members, n_larger = len(shrink), len(group.larger)
+        offsets = np.arange(n_members)[:, np.newaxis] * n_larger
+        columns = (offsets + group.rows.ravel()).ravel()
+        starts = np.arange(shrink.size + 1)
+        shape = (shrink.size, n_members * n_larger)
+        return csr_array((shrink.ravel(), columns, starts), shape=shape)
+
+    def backward(
+        self,
+        weights: Floats,  # shape: (W,)
+    ) -> Floats:  # shape: (e, d * n_sets, V)
+        """Return derivatives of the weighted sum by the factors; only once."""
+        by_sum = np.zeros(self._sums_shape)
+        by_sum[:, -1] = weights
+        by_factor = np.zeros(self._factors.shape)
+        limit = self._width
+        for group in reversed(self._groups):
+            products, unions = self._products.pop(), self._unions.pop()
+            n_powers = products.shape[-1]
+            by_union = by_sum[:, group.larger, :n_powers].reshape(-1, n_powers)
+            by_product: Floats = (unions @ by_union).reshape(products.shape)
+            for t in reversed(range(group.nodes.shape[1])):
+                before, after = group.width(t, limit), group.width(t + 1, limit)
+                times = self._multiplier(group, t, before, after)
+                onward = by_product[:, :, 2**t : 2 ** (t + 1), :after]
+                known = products[:, :, : 2**t, :before]
+                by_times = np.matmul(known.transpose(0, 1, 3, 2), onward)
+                n_terms = min(group.size + 1, self._factors.shape[2])
+                diagonals = _diagonals(n_terms, before, after)
+                by_factor[:, group.factors[:, t], :n_terms] = -(
+                    by_times.reshape(len(times), -1, before * after) @ diagonals
+                )
+                by_product[:, :, : 2**t, :before] += onward @ times.swapaxes(2, 3)
+            first = group.width(0, limit)
+            by_sum[:, group.inside, :first] -= by_product[:, :, 0, :first]
+        return by_factor
 
 
 @lru_cache(maxsize=256)
-def _diagonals(n_terms: int, n_rows: int, n_columns: int) -> Tensor:
+def _diagonals(n_terms: int, n_rows: int, n_columns: int) -> Floats:
     # shape: (n_rows * n_columns, n_terms)
-    """Mark the entries (i, i + a) of a matrix, flat, for each term a."""
-    lag = torch.arange(n_columns) - torch.arange(n_rows)[:, None]
-    return (lag.reshape(-1, 1) == torch.arange(n_terms)).double()
+    """Mark the entries (i, i + a) of a matrix, flat, for each term a.
+
+    Its transpose makes the matrices of multiplication by polynomials, itself their
+    derivatives by the coefficients.
+    """
+    lag = np.arange(n_columns) - np.arange(n_rows)[:, np.newaxis]
+    return (lag.reshape(-1, 1) == np.arange(n_terms)).astype(np.float64)
