@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.fft import dct
 from scipy.special import gammaln
 
@@ -31,6 +32,9 @@ _RECURS = 0.1
 # Settings of a crossed design, and their arrangements, from which settings are
 # exchanged and not their runs.
 _CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
+
+# P-value from which on means of the labels of repeats are taken out, as of blocks.
+_SHIFTED = 0.001
 
 # Share of the rows with settings of their own, from which on a series is asked.
 _MOSTLY_DIFFERENT = 0.5
@@ -421,6 +425,8 @@ class Design:
             what = "blocks of the series change their signs"
             if (blocks := self.blocks_of_series) is not None:
                 what = f"means of {blocks.max() + 1} blocks are taken out, {what}"
+        elif self.blocks is not None and self._recur_in(self.blocks):
+            what = f"means of {self.blocks.max() + 1} blocks are taken out"
         elif self.blocks is not None:
             what = f"exchanged within {self.blocks.max() + 1} blocks"
         elif self.has_repeats:
@@ -516,6 +522,31 @@ def find_counter(
         if len(pairs) == n_rows and (values == np.round(values)).all():
             return column
     return None
+
+
+def shifts(
+    labels: IndexArray,  # shape: (n_rows,)
+    setting: IndexArray,  # shape: (n_rows,)
+    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
+) -> bool:
+    """Whether labels, such as folds, that each setting has once shift some values.
+
+    By an F-test of two ways, with Bonferroni's correction.
+    """
+    n_labels, n_settings = int(labels.max()) + 1, int(setting.max()) + 1
+    pairs = np.unique(np.column_stack([labels, setting]), axis=0)
+    if min(n_labels, n_settings) < 2 or len(pairs) < len(labels):
+        return False
+    if len(labels) < n_labels * n_settings:
+        return False
+    left = without_means(values, setting)
+    of_labels = mean_of(left, labels)
+    between = n_settings * np.square(of_labels).sum(axis=0)
+    within = np.square(left - of_labels[labels]).sum(axis=0)
+    free = n_labels - 1, (n_labels - 1) * (n_settings - 1)
+    ratio = between / free[0] / np.maximum(within / free[1], 1e-300)
+    p_values = stats.f.sf(ratio, *free)[~np.isnan(ratio)]
+    return bool((p_values * len(p_values) <= _SHIFTED).any())
 
 
 def find_constraint(

@@ -65,7 +65,7 @@ from ..ensembles._table import (
     states_among,
 )
 from ._cautions import Caution, said
-from ._design import Design, find_counter, first_of, numbers_of
+from ._design import Design, find_counter, first_of, numbers_of, shifts
 
 # Columns that are inputs, or outputs, where nobody has said
 
@@ -417,6 +417,13 @@ def runs_of(
     if place is not None:
         counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
+    is_free = blocks is None and same is None and order is None
+    if is_free and repeat is not None:
+        settings = numbers_of(data.X) if setting is None else setting
+        if shifts(repeat, settings, data.coordinates):
+            blocks = repeat
+            names = said(counted or [counter], "shifts", "shift")
+            told.append(f"{names} all settings: means are taken out, as blocks= does")
     known = {"replicate": setting, "groups": same, "blocks": blocks}
     design = Design.of(data.X, order=order, counter=counter, **known)
     design = replace(design, adaptive=bool(sampler), repeat=repeat)

@@ -646,3 +646,20 @@ def test_memory_of_large_tables_grows_with_their_rows(rng):
         tracemalloc.stop()
     assert answer.drivers.state[0, 0] == "drives"
     assert peak < 8 * 30_000**2 / 10  # a tenth of a matrix of all runs by all
+
+
+def test_what_folds_do_to_all_settings_is_taken_out():
+    rng = np.random.default_rng(0)
+    rate, fold = (column.ravel() for column in np.mgrid[0:5, 0:5])
+    shift = 0.1 * rng.normal(size=5)[fold]
+    score = 0.02 * rate + shift + 0.005 * rng.normal(size=25)
+    answer = skpce.explain(
+        {"rate": rate, "fold": fold, "score": score}, outputs="score"
+    )
+    assert answer.drivers.state == (("drives",),)
+    assert "Note: fold shifts all settings" in str(answer)
+    assert "means of 5 blocks are taken out" in str(answer.design)
+    same = skpce.explain(
+        {"rate": rate, "fold": fold, "score": score - shift}, outputs="score"
+    )
+    assert same.design.blocks is None
