@@ -81,13 +81,17 @@ def environment_checks(
     """Yield (name, check); those of the state graph only where it can be built.
 
     That is, where states can be listed and there are at most a million objects.
-    Without an environment all of them are named. A check is called as
-    ``check(environment, sample)`` with ``sample = sample_uniformly(environment, n)``.
+    Without an environment all of them are named. A check is called with the
+    environment and trajectories of it.
 
     Examples
     --------
-    >>> [name for name, _ in environment_checks()][:2]
-    ['attributes', 'answers']
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> from gflownet_envs.testing import sample_uniformly
+    >>> environment = GridEnvironment(size=3, max_moves=3)
+    >>> sample = sample_uniformly(environment, 64)
+    >>> for name, check in environment_checks(environment):
+    ...     check(environment, sample)
     """
     yield from _CHECKS.items()
     if environment is not None:

@@ -123,13 +123,17 @@ assert [caution.code for caution in answer.cautions] == ["few levels"]
 assert "Caution: x0 has 3 levels only." in str(answer)
 """
 
-INSPECTION_AND_DISPLAY = [("inspection", 2, "order_shares")]
+INSPECTION_AND_DISPLAY = [("inspection", 3, "order_shares")]
 INSPECTION_AND_DISPLAY += [("plotting", 2, "OrderDisplay")]
 INSPECTED = """
+import warnings
+
 import matplotlib
 import numpy as np
 from scipy.stats import uniform
 from skpce import PolynomialChaosRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from skpce.inspection import order_shares
 from skpce.plotting import OrderDisplay
 
@@ -138,12 +142,16 @@ X = np.random.default_rng(0).uniform(size=(100, 3))
 z = 2 * X - 1
 y = 2 * z[:, 0] + 3 * z[:, 1] * z[:, 2]  # variances 4/3 and 9/9
 model = PolynomialChaosRegressor(2, solver="ols", distribution=[uniform()] * 3)
+model = make_pipeline(FunctionTransformer(), model)
 shares = order_shares(model.fit(X, y))
-np.testing.assert_allclose(shares.share, [4 / 7, 3 / 7], rtol=0, atol=1e-10)
+np.testing.assert_allclose(shares.share, [[4 / 7, 3 / 7]], rtol=0, atol=1e-10)
 assert "<table" in shares._repr_html_()
 assert len(shares.plot().patches) == 2
 (line,) = OrderDisplay.from_estimator(model).ax_.lines
 np.testing.assert_allclose(line.get_ydata(), [4 / 7, 1], rtol=0, atol=1e-10)
+with warnings.catch_warnings(action="ignore"):  # a constant target
+    both = order_shares(model.fit(X, np.c_[y, np.ones(100)])).share
+np.testing.assert_allclose(both, [[4 / 7, 3 / 7], [np.nan] * 2], rtol=0, atol=1e-10)
 """
 
 

@@ -590,9 +590,10 @@ class RunSettings(TypedDict):
 
 
 class Task(ABC):
-    """One system of the paper.
+    """A system whose ensemble a run makes, analyses and reports.
 
-    A new task is a new file with a subclass and one row in the registry.
+    Those in ``TASKS`` are the tasks of the paper. Any other one is run by its path
+    ``module:Class``.
     """
 
     name: ClassVar[str]

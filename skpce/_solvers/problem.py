@@ -83,7 +83,7 @@ class LinearProblem:
     design: FloatArray  # shape: (n_samples, n_terms); column 0 is the constant
     targets: FloatArray  # shape: (n_samples, n_targets)
     weights: FloatArray  # shape: (n_samples,), positive frequencies
-    groups: IndexArray  # shape: (n_targets,); a group shares its penalty and terms
+    groups: IndexArray  # shape: (n_targets,); a group may share its penalty and terms
 
     def resampled(self, counts: IndexArray) -> LinearProblem:
         """Take each sample as often as ``counts`` gives, without its weight."""
@@ -270,7 +270,11 @@ class CoefficientSolver(ABC):
 
     @abstractmethod
     def fit(self, problem: LinearProblem) -> LinearFit:
-        """Choose penalties and terms for each group and estimate the coefficients."""
+        """Choose penalties and terms and estimate the coefficients.
+
+        One choice for each group of targets, such as the coordinates of a step, makes
+        the fit of the group independent of the coordinates that it is given in.
+        """
 
     @abstractmethod
     def refit(

@@ -30,7 +30,12 @@ _FEW_RUNS, _LACK = 30, 0.01
 
 @dataclass(frozen=True)
 class Caution:
-    """Something that weakens an answer: a code, and the figures of its sentence."""
+    """Something that weakens an answer: a code, and the figures of its sentence.
+
+    Three figures keep their meaning: ``input`` is the name of an input and ``inputs``
+    are several, which other names may replace, and ``members`` are rows of the runs,
+    which become those of the source.
+    """
 
     code: str
     figures: Figures
@@ -58,9 +63,17 @@ class Caution:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a caution may look at: the runs, their tests and shares."""
+    """What a caution may look at: the runs, their tests and shares.
+
+    Neither the order in which inputs were given nor the sign of a coordinate is known
+    here: ``members`` says which columns of X belong to each of ``names``, and
+    coordinates are turned so that their longer tail is above.
+    """
 
     X: FloatArray  # shape: (n_rows, n_inputs)
+    # Of y: log-ratios of compositions, then real outputs over ``outputs.scales``, NaN
+    # where a run failed; ``outputs.group_of_coordinate`` is the output of each, the
+    # first ``outputs.n_steps`` of ``outputs.names`` are compositions.
     coordinates: FloatArray  # shape: (n_rows, n_coordinates)
     outputs: Outputs
     design: Design

@@ -258,6 +258,11 @@ def test_derivatives_match_finite_differences(name):
     assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
 
 
+def test_families_have_letters_of_their_own():
+    letters = {law.polynomial for law in NAMED_LAWS.values()}
+    assert len(letters) == len(NAMED_LAWS) - 1  # an exponential law is a gamma law
+
+
 @pytest.mark.parametrize("name", NAMED_LAWS)
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e8 - 0.1])
 def test_constant_column_is_finite(name, value):

@@ -303,7 +303,9 @@ def test_masked_parts_and_steps_without_choice(policies, check):
     check(steps, X, np.hstack([y[:, :3], fixed]))
 
 
-@pytest.mark.parametrize("law", [stats.norm(1, 1), stats.weibull_min(2, loc=-1)])
+@pytest.mark.parametrize(
+    "law", [stats.norm(1, 1), stats.weibull_min(2, loc=-1, scale=2)]
+)
 def test_a_fit_from_sums_goes_on(X, y, law, through):
     model = ridge_pce(2, distribution=law, criterion="gcv")
     begun = clone(model).partial_fit(X[:30], y[:30])
@@ -326,7 +328,7 @@ def test_draws_go_on_where_a_random_state_was(policies, through_a_file):
 
 def test_what_was_one_object_is_one_again(data, through):
     """An expansion and the problem behind it share their basis, laws their object."""
-    law = stats.weibull_min(2, loc=-1)
+    law = stats.weibull_min(2, loc=-1, scale=2)
     model = ridge_pce(2, distribution=[law] * 3).fit(*data)
     again = through(model)
     assert again._problem.basis is again.expansion_.basis
