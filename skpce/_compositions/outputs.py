@@ -377,6 +377,16 @@ class ZeroReplacedWarning(UserWarning):
     """Zeros of some members were replaced by a small probability."""
 
 
+def zeros_among(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    geometry: LogRatioGeometry,
+) -> BoolArray:  # shape: (n_members, n_parts)
+    """Return the zeros of parts that are possible."""
+    zero = (values[:, : len(geometry.mask)] == 0) & geometry.mask
+    zero[:, np.setdiff1d(np.arange(zero.shape[1]), geometry.active_parts)] = False
+    return np.asarray(zero)
+
+
 def warn_of_zeros(
     values: FloatArray,  # shape: (n_members, n_parts)
     geometry: LogRatioGeometry,
@@ -385,8 +395,7 @@ def warn_of_zeros(
     """Warn of zeros that other members do not have, and of their share of variance."""
     if zero_replacement != _DEFAULT_REPLACEMENT:
         return  # somebody has thought about it
-    zero = (values[:, : len(geometry.mask)] == 0) & geometry.mask
-    zero[:, np.setdiff1d(np.arange(zero.shape[1]), geometry.active_parts)] = False
+    zero = zeros_among(values, geometry)
     if not zero.any():
         return
     layout = geometry.layout

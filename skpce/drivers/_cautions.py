@@ -96,6 +96,9 @@ WORDS: dict[str, Words] = {
     "adaptive": "the settings were chosen by earlier results ({sampler}): regions that "
     "looked bad have few runs, and neither shares nor the error rate of tests are as "
     "certain as those of settings drawn beforehand",
+    "zeros": "{n} zeros, in {of} of the runs, have no logarithm: a number that is far "
+    "smaller stands for them, and shares of log-ratios hang on it. Put about half of "
+    "the smallest probability that could be seen in their place",
     "distribution": "{input} does not have its stated distribution (p = "
     "{p_value:.2g}): the shares are those under the stated one",
     "embedding chosen": "the embedding was chosen among {n} by the outputs: p-values "

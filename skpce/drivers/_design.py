@@ -21,6 +21,9 @@ _COUNTERS = re.compile(
     r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)$"
 )
 
+# Names of columns that name runs.
+_RUNS = re.compile(r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$")
+
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.
 _CROSSED = 0.5
@@ -521,6 +524,33 @@ def find_counter(
         pairs = np.unique(np.column_stack([setting, numbers_of(values)]), axis=0)
         if len(pairs) == n_rows and (values == np.round(values)).all():
             return column
+    return None
+
+
+def find_runs(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+) -> int | None:
+    """Return the input that names runs, each with several rows, as of its metrics.
+
+    Its name says so, and other inputs have one value in each run, or the same values.
+    """
+    for column, name in enumerate(names):
+        run = numbers_of(X[:, column])
+        n_runs = int(run.max()) + 1
+        if not (_RUNS.search(name.lower()) and 1 < n_runs <= len(X) // 2):
+            continue
+        one_of_each = []
+        for values in np.delete(X, column, axis=1).T:
+            level = numbers_of(values)
+            table = np.zeros((n_runs, level.max() + 1))
+            np.add.at(table, (run, level), 1.0)
+            one_of_each.append(bool(((table > 0).sum(axis=1) == 1).all()))
+            if not (one_of_each[-1] or (table == table[0]).all()):
+                break
+        else:
+            if any(one_of_each):
+                return column
     return None
 
 

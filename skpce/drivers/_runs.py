@@ -42,7 +42,7 @@ from .._checks import (
     take,
     take_columns,
 )
-from .._compositions.outputs import Outputs, read_outputs
+from .._compositions.outputs import Outputs, read_outputs, zeros_among
 from .._expansion.expansion import ConstantTargetWarning
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.families import of_logarithm
@@ -65,7 +65,14 @@ from ..ensembles._table import (
     states_among,
 )
 from ._cautions import Caution, said
-from ._design import Design, find_counter, first_of, numbers_of, shifts
+from ._design import (
+    Design,
+    find_counter,
+    find_runs,
+    first_of,
+    numbers_of,
+    shifts,
+)
 
 # Columns that are inputs, or outputs, where nobody has said
 
@@ -83,9 +90,12 @@ _NUMBERS = re.compile(
 
 # Names of columns that a run gives.
 _RESULTS = re.compile(
-    r"^metrics?[._]|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2"
-    r"|error|metric|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo"
-    r"|regret|yield|result|target|outcome|response|duration|runtime|value)s?($|[^a-z])",
+    r"^metrics?[._]|^(metrics?|eval|val|valid|test)/"
+    r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2|error|metric"
+    r"|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo|regret"
+    r"|yield|result|target|outcome|response|duration|runtime|value|corr|correlation"
+    r"|mape|map|ap\d*|iou|dice|mcc|mrr|ndcg|rouge|fid|wer|cer|psnr|ssim|ece|nll"
+    r"|exact_match|latency|throughput|(fit|score|train|wall)_time|top[-_@]?\d+)s?($|[^a-z])",
     re.IGNORECASE,
 )
 
@@ -100,6 +110,7 @@ _DATE = re.compile(
 
 def inputs_of(
     columns: Mapping[str, NDArray[Any]],  # that have no other role
+    outputs: Sequence[str],
 ) -> tuple[list[str], list[str]]:
     """Return the columns that are taken as inputs, and notes about the others."""
     known = [
@@ -112,7 +123,7 @@ def inputs_of(
         why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
         notes = [f"The inputs are the columns of parameters; {why_not}"]
         return known, notes if left else []
-    why = {name: _why_no_input(name, values) for name, values in columns.items()}
+    why = {n: _why_no_input(n, values, outputs) for n, values in columns.items()}
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
         names = [name for name, own in why.items() if own == reason]
@@ -122,7 +133,9 @@ def inputs_of(
     return [name for name, reason in why.items() if reason is None], notes
 
 
-def _why_no_input(name: str, values: NDArray[Any]) -> tuple[str, str] | None:
+def _why_no_input(
+    name: str, values: NDArray[Any], outputs: Sequence[str]
+) -> tuple[str, str] | None:
     """Say why a column is no input, of one and of several; None for an input."""
     entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
     if not entries:
@@ -142,7 +155,9 @@ def _why_no_input(name: str, values: NDArray[Any]) -> tuple[str, str] | None:
         return ("names the runs", "name the runs") if is_name else None
     if _numbers_the_runs(name, values):
         return "numbers the runs", "number the runs"
-    if distinct > _DISTINCT_NUMBERS and _RESULTS.search(name):
+    ends = {output.rpartition("/")[2] for output in outputs if "/" in output}
+    is_beside = "/" in name and name.rpartition("/")[2] in ends  # as in "arc/match"
+    if distinct > _DISTINCT_NUMBERS and (is_beside or _RESULTS.search(name)):
         return "looks like a result", "look like results"
     return None
 
@@ -417,19 +432,31 @@ def runs_of(
     if place is not None:
         counter, repeat = data.names[place], numbers_of(data.X[:, place])
         data = data.without([counter])
-    is_free = blocks is None and same is None and order is None
-    if is_free and repeat is not None:
+    if blocks is None and same is None and order is None:
         settings = numbers_of(data.X) if setting is None else setting
-        if shifts(repeat, settings, data.coordinates):
+        if repeat is not None and shifts(repeat, settings, data.coordinates):
             blocks = repeat
             names = said(counted or [counter], "shifts", "shift")
             told.append(f"{names} all settings: means are taken out, as blocks= does")
+        place = find_runs(data.X, data.names) if asked.inputs is None else None
+        if place is not None and blocks is None:
+            own, same = data.names[place], numbers_of(data.X[:, place])
+            data = data.without([own])
+            told.append(
+                f"{own!r} names runs of several rows, which belong together, as those "
+                "of groups= do"
+            )
     known = {"replicate": setting, "groups": same, "blocks": blocks}
     design = Design.of(data.X, order=order, counter=counter, **known)
     design = replace(design, adaptive=bool(sampler), repeat=repeat)
     cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
     if sampler:
         cautions.append(Caution("adaptive", {"sampler": sampler}))
+    if data.read.geometry is not None:
+        zero = zeros_among(data.y, data.read.geometry)
+        if zero.any():
+            counts = {"n": int(zero.sum()), "of": int(zero.any(axis=1).sum())}
+            cautions.append(Caution("zeros", counts))
     return Runs(data, np.flatnonzero(used), design, tuple(cautions))
 
 
@@ -690,7 +717,8 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     inputs = asked.inputs
     if inputs is None:
         taken = {*with_roles, *outputs}
-        inputs, notes = inputs_of({n: v for n, v in every.items() if n not in taken})
+        left = {name: v for name, v in every.items() if name not in taken}
+        inputs, notes = inputs_of(left, outputs)
         index = getattr(getattr(data, "index", None), "names", ())  # of pandas
         named = [str(name) for name in index if name is not None]
         if named:

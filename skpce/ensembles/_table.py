@@ -507,6 +507,17 @@ class ReadRuns:
             told = ", ".join(self.texts)
             self.notes.append(f"Text that reads as numbers is numbers: {told}.")
 
+    def _note_few_labels(self, name: str, values: NDArray[Any]) -> None:
+        """Say that a column is labels, most of whose entries read as numbers."""
+        counts = Counter(v for v in values.tolist() if isinstance(v, str))
+        other = {
+            t: n for t, n in counts.items() if numbers_of_text(np.array([t])) is None
+        }
+        if 0 < 2 * sum(other.values()) < counts.total():
+            self.notes.append(
+                f"The input {name} is labels: {next(iter(other))!r} is no number."
+            )
+
     def _add(self, name: str, values: NDArray[Any], law: Any) -> None:
         """Read an input, unless it does not vary."""
         _refuse_missing(name, values, self.what)
@@ -542,6 +553,7 @@ class ReadRuns:
         if law is None:
             if numbers is None:
                 _refuse_text_of_numbers(name, given)
+                self._note_few_labels(name, given)
             if not is_log:
                 _refuse_names_of_runs(name, given, self.what)
             law = "categorical" if are_labels else "empirical"

@@ -13,6 +13,7 @@ from skpce.drivers import Design
 from skpce.drivers._design import (
     find_constraint,
     find_counter,
+    find_runs,
     memory_of,
     numbers_of,
 )
@@ -214,6 +215,17 @@ def test_labels_count_repeats_if_they_are_numbered():
     numbered, named = ["fold_0", "fold_1", "fold_2"], ["random", "scaffold", "time"]
     assert find_counter(table, ["model", "split"], {"split": numbered}) == 1
     assert find_counter(table, ["model", "split"], {"split": named}) is None
+
+
+def test_runs_of_several_rows_are_found(rng):
+    run, metric = np.repeat(np.arange(10.0), 3), np.tile(np.arange(3.0), 10)
+    setting = rng.normal(size=10)[run.astype(int)]
+    names = ["rate", "run_id", "metric"]
+    assert find_runs(np.column_stack([setting, run, metric]), names) == 1
+    other = rng.normal(size=30)  # which differs within runs, and between them
+    assert find_runs(np.column_stack([other, run, metric]), names) is None
+    names[1] = "model_id"
+    assert find_runs(np.column_stack([setting, run, metric]), names) is None
 
 
 def test_parts_that_add_up_are_a_constraint():

@@ -656,10 +656,56 @@ def test_what_folds_do_to_all_settings_is_taken_out():
     answer = skpce.explain(
         {"rate": rate, "fold": fold, "score": score}, outputs="score"
     )
-    assert answer.drivers.state == (("drives",),)
+    assert answer.drivers.state.tolist() == [["drives"]]
     assert "Note: fold shifts all settings" in str(answer)
     assert "means of 5 blocks are taken out" in str(answer.design)
     same = skpce.explain(
         {"rate": rate, "fold": fold, "score": score - shift}, outputs="score"
     )
     assert same.design.blocks is None
+
+
+def test_rows_of_one_run_are_exchanged_together(rng):
+    run = np.repeat(np.arange(30), 3)
+    rows = {"depth": rng.choice([2, 4, 8], 30)[run], "run_id": run}
+    rows["metric"] = np.tile(["acc", "f1", "auc"], 30)
+    rows["level"] = rng.normal(size=30)[run] + 0.1 * rng.normal(size=90)
+    answer = skpce.explain(rows, outputs="level")
+    assert answer.source.names == ("depth", "metric")
+    assert answer.drivers.state.tolist() == [["not settled", "not settled"]]
+    assert answer.design.groups.tolist() == run.tolist()
+    assert "Note: 'run_id' names runs of several rows" in str(answer)
+
+
+def test_results_beside_the_output_are_no_inputs(rng):
+    size = rng.uniform(size=40)
+    rows = {"size": size, "mmlu/match": size + 0.1 * rng.normal(size=40)}
+    rows |= dict.fromkeys(("arc/match", "eval/x", "mape"), rows["mmlu/match"] ** 2)
+    answer = skpce.explain(rows, outputs="mmlu/match")
+    assert list(answer.source.names) == ["size"]
+    assert "'arc/match', 'eval/x' and 'mape' look like results" in str(answer)
+
+
+def test_a_word_among_numbers_is_noted(rng):
+    rate = rng.choice(["0.1", "0.01", "0.001"], 40).astype(object)
+    rate[3] = "0.1?"
+    answer = skpce.explain({"rate": rate, "y": rng.normal(size=40)}, outputs="y")
+    assert "Note: The input rate is labels: '0.1?' is no number." in str(answer)
+
+
+def test_zeros_among_probabilities_are_a_caution(rng):
+    shares = rng.dirichlet(np.ones(3), size=40)
+    shares[:3] = [0.0, 0.5, 0.5]
+    with pytest.warns(UserWarning, match="y has 3 zeros, in 3 of 40 members"):
+        answer = skpce.explain(rng.normal(size=(40, 2)), shares)
+    assert "Caution: 3 zeros, in 3 of the runs, have no logarithm" in str(answer)
+
+
+def test_what_another_input_stands_for_is_not_said_not_to_matter():
+    rng = np.random.default_rng(0)
+    rate, depth = rng.uniform(-4, -1, 60), rng.choice([2, 4, 6], 60)
+    score = -((rate + 2) ** 2) + 0.1 * rng.normal(size=60)
+    other = score * 1.4 + 0.02 * rng.normal(size=60)
+    answer = skpce.explain(np.column_stack([rate, depth, other]), score)
+    assert answer.drivers.state[0][0] == answer.drivers.state[0][2] == "not settled"
+    assert "x2 and x0 cannot be told apart" in str(answer)
