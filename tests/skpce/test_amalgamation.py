@@ -44,16 +44,6 @@ def pair(data):
     return made(amalgamate=THRESHOLD).fit(X, y), plain
 
 
-def test_names_and_shapes(pair):
-    surrogate, _ = pair
-    assert surrogate.steps_ == (4, 3)
-    assert surrogate.part_names_ == ("0", "2", "5", "rest", "0", "1", "2")
-    assert surrogate.rest_ == {"first": ("1", "3", "4")}
-    names = list(surrogate.predict_frame(np.zeros((1, 2))).columns)
-    assert names[3] == ("first", "rest")
-    assert "first:rest" in surrogate.expansion_.output_names
-
-
 def test_everything_is_that_of_a_table_amalgamated_by_hand(X, y, pair):
     surrogate, plain = pair
     names = "coefficients_", "step_total_sobol_indices_", "mask_"
@@ -145,10 +135,3 @@ def test_bad_thresholds(X, y, bad):
     refuses("'amalgamate'", made(amalgamate=bad).fit, X, y)
     message = "no part of step 'first' has a larger"
     refuses(message, made(amalgamate=0.999).fit, X, y)
-
-
-def test_missing_probabilities_are_refused(X, y, pair):
-    surrogate = pair[0].fit(X, y)
-    for missing in (np.nan, None):
-        table = np.full(y.shape, missing, dtype=object)
-        refuses("y contains NaN", surrogate.amalgamate_parts, table)

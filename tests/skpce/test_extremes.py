@@ -11,12 +11,10 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import ks_2samp, kstest, norm
 
-from skpce import Expansion, PolynomialChaosFeatures, PolynomialChaosRegressor, explain
-from skpce._basis.basis import Truncation
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._expansion.problem import change_of_basis, sample_extremes
 from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
-from skpce.decision._belief import read_observation
 from skpce.inspection import input_tests, verdict
 from skpce.metrics import coverage_interval, crps_score
 from tests.shared import OLS, agree, refuses, ridge_pce, ridge_surrogate
@@ -77,14 +75,13 @@ def test_weights_are_frequencies(X, y):
     refuses("sample_weight adds up to", ridge_pce(2).fit, X, y, weights)
 
 
-class TestStandardDeviation:
-    def test_a_fit_through_all_samples_has_none(self, X, y):
-        fitted = PolynomialChaosRegressor(8, **OLS).fit(X, y)
-        assert fitted.q2_ == -np.inf
-        message = "return_std=True.*fewer terms"
-        refuses(message, fitted.predict, X, return_std=True)
-        fitted.set_params(distribution=norm(0, 1), criterion="gcv").fit(X, y)
-        refuses(message, fitted.predict, X, return_std=True)
+def test_a_fit_through_all_samples_has_no_standard_deviation(X, y):
+    fitted = PolynomialChaosRegressor(8, **OLS).fit(X, y)
+    assert fitted.q2_ == -np.inf
+    message = "return_std=True.*fewer terms"
+    refuses(message, fitted.predict, X, return_std=True)
+    fitted.set_params(distribution=norm(0, 1), criterion="gcv").fit(X, y)
+    refuses(message, fitted.predict, X, return_std=True)
 
 
 UNREADABLE = {
@@ -106,14 +103,10 @@ def test_unreadable_values(X, y, kind):
     refuses(f"sample_weight .*{message}", model.fit, X, y, change(np.abs(y)))
     refuses(f"X .*{message}", verdict, model, change(X), y)
     refuses(f"y .*{message}", verdict, model, X, change(y))
-    features = PolynomialChaosFeatures(2, distribution="normal")
-    model.fit(X, y)
-    for method in (model.predict, model.gradient, model.main_effects, features.fit):
+    for method in (model.fit(X, y).predict, PolynomialChaosFeatures().fit, input_tests):
         refuses(f"X .*{message}", method, change(X))
-    refuses(f"X .*{message}", input_tests, change(X))
     y = np.random.default_rng(0).dirichlet([1.0, 2.0, 3.0], size=6)
     refuses(f"y_true .*{message}", crps_score, change(y), np.stack([y, y[::-1]]))
-    refuses(f"y_true .*{message}", coverage_interval, change(y), y - 0.1, y + 0.1)
     refuses(f"lower .*{message}", coverage_interval, y, change(y), y + 0.1)
 
 
@@ -133,24 +126,6 @@ def test_frames_say_which_column_and_lazy_ones_what_to_call(X, y):
     polars = pytest.importorskip("polars")
     lazy = polars.DataFrame(X).lazy()
     refuses(r"LazyFrame .* as collect\(\) gives", ridge_pce(2).fit, lazy, y)
-
-
-def test_text_is_refused_with_what_to_give(X, y):
-    labels, model = np.where(y > 0, "yes", "no"), PolynomialChaosRegressor()
-    refuses(r"X holds text.* in a column of a data frame", model.fit, X.astype(str), y)
-    refuses(r"y holds text.*, such as 1 and 0", model.fit, X, labels)
-    runs = {"a": X[:, 0], "y": labels}
-    refuses(r"'y' has .* such as 1 and 0", explain, runs, outputs="y")
-
-
-def test_a_verdict_of_nothing(X, y):
-    refuses("X of verdict is None", verdict, ridge_pce(2), None, y)
-    refuses("y of verdict is None", verdict, ridge_pce(2), X, None)
-
-
-def test_an_array_without_masked_entries_is_an_array(X, y):
-    fitted = ridge_pce(2).fit(np.ma.array(X), np.ma.array(y))
-    assert fitted.q2_ > 0.9
 
 
 def test_values_that_do_not_repeat_are_no_categories(X, y):
@@ -196,16 +171,12 @@ class TestOrderStatistics:
         assert min(p_values) > 1e-3
 
     @pytest.mark.parametrize("method", ["residual", "bootstrap"])
-    @pytest.mark.parametrize("law", ["uniform", "beta", "gamma"])
-    @pytest.mark.parametrize("weight", [1e6, 1e12])
-    def test_large_weights(self, X, y, law, method, weight):
-        fitted = ridge_pce(2, distribution=law)
-        fitted.fit(X, y, np.full(len(X), weight))
+    def test_large_weights(self, X, y, method):
+        fitted = ridge_pce(2, distribution="beta").fit(X, y, np.full(len(X), 1e12))
         start = time.process_time()
         interval = fitted.sobol_interval(n_resamples=50, method=method, random_state=0)
         assert time.process_time() - start < 10
         low, high = interval.total_order
-        assert np.isfinite([low, high]).all()
         assert np.all(low <= high)
 
 
@@ -225,24 +196,6 @@ def test_degrees_and_moments_that_need_too_much_memory(X, y, monkeypatch):
     refuses(r"moments needs about .* products of t", wide.moments)
 
 
-def test_pairs_of_an_expansion_without_listed_terms():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(80, 100))
-    y = X.sum(axis=1) + rng.normal(size=80)
-    fitted = PolynomialChaosRegressor(distribution="normal").fit(X, y)
-    refuses("for a list give 'degree'", fitted.sobol_frame, order=2)
-    assert len(fitted.sobol_frame()) == X.shape[1]
-
-
-@pytest.mark.parametrize("q", [1e-9, 0.1, 0.3, 0.5, 0.9])
-@pytest.mark.parametrize("n_features", [1, 2, 3, 50])
-def test_hyperbolic_sets_are_refused_at_once(n_features, q):
-    start = time.process_time()
-    n_terms = Truncation.of_degree(n_features, 10_000, q).count(1e7)
-    assert n_terms > n_features * 10_000
-    assert time.process_time() - start < 5
-
-
 HUGE = 10**400  # integers of hundreds of digits are no floats
 
 
@@ -254,24 +207,9 @@ def test_digits_in_data(where, X, y):
     refuses(f"{where} holds an integer .* 400 digits", ridge_pce(1).fit, **given)
 
 
-def test_masks_inside_lists(X, y):
-    rows = [np.ma.masked_array(X[0], [True, False]), *X[1:]]
-    refuses("X is a masked array", ridge_pce(1).fit, rows, y)
-
-
 def test_a_sample_of_next_to_no_weight_has_no_part_in_a_resampled_distribution():
     """With it alone beside another, the deviation would be 1e-80 of what it was."""
     column = np.array([0.5, 1.5])
     law = NAMED_LAWS["normal"].learn(column, np.ones(2))
     (found,) = change_of_basis(law, column, np.array([[1.0, 1e-160]]), 4)
     assert_array_equal(found, np.eye(5))
-
-
-def test_a_scalar_that_is_no_bool_and_a_noise_whose_square_is_zero():
-    X = np.random.default_rng(0).normal(size=(20, 1))
-    fitted = ridge_pce(1).fit(X, X[:, 0])
-    expansion = fitted.expansion_
-    parts = expansion.basis, expansion.coefficients
-    refuses("'scalar' parameter of Exp", Expansion, *parts, scalar=[True, False])
-    seen = read_observation("Policy", [0.1], fitted.predict, 1e-300, None)
-    refuses(r"noise_sd.* with a positive square", seen.log_likelihood, X)

@@ -41,11 +41,6 @@ def test_a_missing_font_is_no_option(monkeypatch):
     shown_names(figure)
 
 
-def test_wide_characters_count_twice():
-    lines = label("学习率与深度与批量大小", 10).splitlines()
-    assert max(map(len, lines)) <= 5
-
-
 PAIRS = [f"{one} and {two}" for one in ALIKE for two in ALIKE]
 WORDS = ["x" * 30 + f"{i}" + "y" * 30 for i in range(12)]
 WIDE = [f"{'学习率与深度与批量大小' * 3}{i}{'与深度' * 9}" for i in range(12)]

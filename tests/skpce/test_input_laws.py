@@ -106,13 +106,6 @@ def truncated_normal(low, high):
     return x, weights * stats.norm.pdf(x)
 
 
-def panelled(frozen, low, high, n_panels=80):
-    edges = np.linspace(low, high, n_panels)
-    pieces = [legendre(a, b) for a, b in itertools.pairwise(edges)]
-    nodes, weights = np.hstack(pieces)
-    return nodes, weights * frozen.pdf(nodes)
-
-
 def table(frozen, degree, values):
     return frozen, degree, values, frozen.pmf(values)
 
@@ -135,12 +128,9 @@ CLASSICAL = {
     "expon": (stats.expon(2, 3), *laguerre(1, 2, 3)),
     "gamma": (stats.gamma(2.7, loc=-4, scale=0.1), *laguerre(2.7, -4, 0.1)),
     "gamma of a small shape": (stats.gamma(a=0.3), *laguerre(0.3)),
-    "erlang": (stats.erlang(3, scale=5), *laguerre(3, 0, 5)),
     "chi2": (stats.chi2(5, 1, 2), *laguerre(2.5, 1, 4)),
     "beta": (stats.beta(2, 5, loc=-1, scale=4), *jacobi(2, 5, -1, 3)),
     "beta of small shapes": (stats.beta(0.3, 0.6), *jacobi(0.3, 0.6)),
-    "beta like uniform": (stats.beta(1, 1), *legendre(0, 1)),
-    "arcsine": (stats.arcsine(), *jacobi(0.5, 0.5)),
     "semicircular": (stats.semicircular(1, 2), *jacobi(1.5, 1.5, -1, 3)),
     "rdist": (stats.rdist(3.0), *jacobi(1.5, 1.5, -1, 1)),
     "powerlaw": (stats.powerlaw(0.4), *jacobi(0.4, 1.0)),
@@ -150,20 +140,16 @@ GENERAL = {
     "truncnorm": (stats.truncnorm(-1, 2), 30, *truncated_normal(-1, 2)),
     "truncnorm in the tail": (stats.truncnorm(4, 9), 30, *truncated_normal(4, 9)),
     "lognorm": (stats.lognorm(0.25), 10, *lognormal(0.25)),
-    "lognorm wide": (stats.lognorm(1.0), 4, *lognormal(1.0)),
     "weibull infinite at 0": (stats.weibull_min(0.5), 12, *weibull(2)),
-    "weibull wide": (stats.weibull_min(0.25), 6, *weibull(4)),
     "infinite at the end": (stats.genpareto(-2.0), 30, *generalised_pareto()),
     "gumbel": (stats.gumbel_r(), 20, *trapezoid(stats.gumbel_r(), -8, 160)),
     "logistic": (stats.logistic(), 20, *trapezoid(stats.logistic(), -150, 150)),
     "triang": (stats.triang(0.3), 30, *triangular(0.3)),
     "laplace": (stats.laplace(), 30, *two_sided(*laguerre(1))),
     "loguniform": (stats.loguniform(0.01, 10), 30, *loguniform(0.01, 10)),
-    "rayleigh": (stats.rayleigh(), 20, *panelled(stats.rayleigh(), 0, 40)),
     "histogram": (HISTOGRAM, 20, *histogram(EDGES, MASSES)),
     "binom": table(stats.binom(12, 0.3), 12, np.arange(13.0)),
     "poisson": table(stats.poisson(4), 12, np.arange(120.0)),
-    "poisson shifted": table(stats.poisson(4, loc=0.5), 8, 0.5 + np.arange(120.0)),
     "poisson large": table(stats.poisson(1e5), 10, np.arange(90000.0, 110000.0)),
     "randint": table(stats.randint(3, 23), 15, np.arange(3.0, 23)),
     "geom": table(stats.geom(0.3), 15, np.arange(1.0, 900)),
@@ -199,22 +185,6 @@ def test_general_laws_are_orthonormal(name):
     law.check_degree("PCE", "x0", degree)
     found = gram(law, degree, nodes, weights)
     assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", ["normal", "uniform", "exponential", "gamma", "beta"])
-def test_learned_families_are_orthonormal(name):
-    law = law_of(name, data_of(name))
-    low, high = law.support
-    rules = {
-        "normal": lambda: hermite(law.location, law.scale),
-        "uniform": lambda: legendre(low, high),
-        "exponential": lambda: laguerre(1.0, low, law.scale),
-        "gamma": lambda: laguerre(law.shape, low, law.scale),
-        "beta": lambda: jacobi(*law.shapes, low, high),
-    }
-    assert law.describe().startswith(name)
-    found = gram(law, DEGREE, *rules[name]())
-    assert_allclose(found, np.eye(DEGREE + 1), atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -286,18 +256,15 @@ def test_learned_parameters_are_moments_above_the_smallest_value():
     assert law_of("exponential", x, w).scale == pytest.approx(rise.mean())
     gamma = law_of("gamma", x, w)
     assert gamma.location == 2.0
+    assert gamma.describe().startswith("gamma (shape ")
     assert gamma.shape * gamma.scale == pytest.approx(rise.mean())
     assert gamma.shape * gamma.scale**2 == pytest.approx(rise.var())
     beta = law_of("beta", x, w)
     assert beta.support == pytest.approx((2.0, 9.0))
+    assert beta.describe().endswith(") on [2, 9]")
     fitted = stats.beta(*beta.shapes, loc=2, scale=7)
     assert fitted.mean() == pytest.approx(rise.mean() + 2)
     assert fitted.var() == pytest.approx(rise.var())
-
-
-def test_a_beta_law_of_two_values_is_finite():
-    law = law_of("beta", [0.0, 1.0, 1.0])
-    assert np.isfinite(law.evaluate(np.array([0.0, 0.5, 1.0]), 5)).all()
 
 
 def test_unseen_levels_are_average_and_warn():
@@ -311,20 +278,11 @@ def test_unseen_levels_are_average_and_warn():
         warn_outside([law], column[:, np.newaxis], ["x0"])
 
 
-def test_a_level_of_weight_zero_is_not_a_level():
-    law = law_of("categorical", [1.0, 2.0, 5.0], [1.0, 1.0, 0.0])
-    assert law.quadrature(1)[0].tolist() == [1.0, 2.0]
-
-
 def test_categories_have_no_derivative_and_no_recurrence():
     law = law_of("categorical", [1.0, 2.0])
     refuses("has no derivative; expected", law.differentiate, np.ones(2), 1)
     refuses("no recurrence", law.recurrence, 1)
     refuses("2 levels have 1 contrasts, not 2", law.evaluate, np.ones(2), 2)
-
-
-def test_a_few_draws_of_a_discrete_law_have_no_p_value():
-    assert np.isnan(law_of(stats.binom(3, 0.5)).p_value(np.array([0.0, 1.0] * 4)))
 
 
 # Estimators.

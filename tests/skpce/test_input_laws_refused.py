@@ -17,11 +17,9 @@ from tests.skpce.laws import law_of
 
 @cases(
     ("frozen", "degree", "message"),
-    (stats.t(3), 2, r"stats.t\(df=3\), which does not carry degree 2: its moment "),
     (stats.t(3), 2, "moment of order 4 .*Lower the degree, map.*QuantileTransf"),
     (stats.pareto(5, scale=2), 3, r"pareto\(b=5, scale=2\).*logarithm of the inp"),
     (stats.lognorm(1.0), 20, r"lognorm\(s=1\).*degree 20.*take the logarithm"),
-    (stats.zipf(4), 2, r"zipf\(a=4\).*moment of order 4"),
     (stats.poisson(0.1), 15, r"poisson\(mu=0.1\).*orthonormal only up to"),
 )
 def test_degrees_that_a_law_does_not_carry(frozen, degree, message):
@@ -54,10 +52,6 @@ def test_clustered_values_carry_few_degrees(rng):
     refuses(message, law.check_degree, "PCE", "x0", 30)
 
 
-def test_values_equal_up_to_rounding_are_one():
-    assert law_of("empirical", [0.1 + 0.2, 0.3, 1.0]).largest_degree == 1
-
-
 @pytest.mark.parametrize("frozen", [stats.cauchy(), stats.pareto(1.5), stats.t(2)])
 def test_laws_without_variance_are_refused(frozen):
     with pytest.raises(ValueError, match=r"standard deviation (nan|inf).*Quantile"):
@@ -67,7 +61,6 @@ def test_laws_without_variance_are_refused(frozen):
 @cases(
     ("specification", "inside", "outside", "described"),
     (stats.expon(1), [1.0, 50.0], [0.5], r"\[1, inf\]"),
-    (stats.triang(0.5), [0.0, 1.0], [-0.1, 2.0], r"\[0, 1\]"),
     (stats.binom(3, 0.5), [0.0, 3.0], [-1.0, 1.5, 4.0], r"\{0, 1, 2, 3\}"),
     (stats.randint(0, 50), [49.0], [50.0], r"\{0, 1, 2, ..., 49\}"),
     (stats.poisson(2), [0.0, 400.0], [-1.0, 2.5], r"the whole steps of \[0, inf\]"),

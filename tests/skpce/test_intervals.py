@@ -10,7 +10,7 @@ from sklearn.linear_model import LassoCV
 
 from skpce import MoreTermsThanRowsWarning, PolynomialChaosRegressor
 from skpce._basis.basis import index_masks
-from skpce._expansion.intervals import _left_out, regression_variance, search_price
+from skpce._expansion.intervals import _left_out, regression_variance
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
 from tests.shared import OLS, cases, copies, inside, refuses, ridge_pce
@@ -174,20 +174,6 @@ def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
         inverse = np.linalg.inv(centred.T @ centred + np.diag(penalty))
         expected = fit.residual_variance[target] * part @ inverse @ part
         assert_allclose(found[target], expected, rtol=1e-5)
-
-
-def test_search_has_a_price():
-    """P^(2 s / n) for s choices: terms, or the penalty."""
-    X, y = noisy_data(50, 1)
-
-    def price(pce):
-        return search_price(pce._problem.linear, pce._problem.fit)
-
-    assert price(PolynomialChaosRegressor(2, **OLS).fit(X, y)) == 1.0
-    assert_allclose(price(ridge_pce(2).fit(X, y)), 9 ** (2 / 50))
-    sparse = PolynomialChaosRegressor(2, solver="lars", distribution="normal").fit(X, y)
-    n_chosen = np.count_nonzero(sparse.coefficients_[0, 1:])
-    assert_allclose(price(sparse), 9 ** (2 * n_chosen / 50))
 
 
 def test_external_regressors_have_intervals():

@@ -248,11 +248,9 @@ def test_too_few_members_say_so(calibrated):
     with pytest.warns(UserWarning, match=r"15 members are too few .* needs 19"):
         interval = model.predict_interval(X[:2], **given, **options)
     assert_array_equal(interval, [[-np.inf] * 2, [np.inf] * 2])
-    p, p_other = (np.c_[expit(z), expit(-z), np.zeros(15)] for z in (y, y_other))
-    surrogate = ridge_surrogate(1).fit(X, p)
-    given = {"calibration": (X_other, p_other)} if calibrated else {}
+    surrogate = ridge_surrogate(1).fit(X, np.c_[expit(y), expit(-y), np.zeros(15)])
     with pytest.warns(UserWarning, match="too few"):
-        lower, upper = surrogate.predict_interval(X[:2], **given, **options)
+        lower, upper = surrogate.predict_interval(X[:2], **options)
     assert_array_equal(lower, 0)
     assert_array_equal(upper, [[1, 1, 0], [1, 1, 0]])  # masked: never
     with warnings.catch_warnings(action="error"):
@@ -300,15 +298,11 @@ def test_a_target_without_residuals_has_a_scale_of_one():
 
 OF_METHOD = (
     ({"cv": 1}, "'cv' .* from 2 to 30, the number of members. Got 1"),
-    ({"cv": 31}, "Got 31"),
     ({"cv": "five"}, "'cv' .* an int, a splitter"),
     ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
     ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
-    ({"calibration": ([[0.0, np.nan]], [0.0])}, "Input X contains NaN"),
     ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
-    ({"calibration": ([[0.0, 0.0]], [0.0, 1.0])}, r"has shape \(2, 1\)"),
     ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
-    ({"calibration": ([[0.0]], [0.0])}, "1 features"),
 )
 
 
@@ -317,9 +311,6 @@ OF_METHOD = (
     ({"method": "jackknife"}, "'method' .* one of 'conformal', 'residual'"),
     ({"noise": "gaussian"}, "'noise' .* one of 'constant', 'inputs'"),
     ({"joint": "step"}, "'joint' .* must be one of 'targets' or None. Got 'step'"),
-    ({"confidence_level": 1.0}, "'confidence_level'"),
-    ({"residual": "normal"}, "'residual'"),
-    ({"n_samples": 0}, "'n_samples'"),
     ({"inputs": norm(0, 1)}, "Got both"),
     ({"calibration": ([[0.0, 0.0]], [0.0])}, "unless method='conformal'"),
     *(({"method": "conformal", **bad}, words) for bad, words in OF_METHOD),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import numpy as np
@@ -53,25 +52,15 @@ def test_objects_of_scipy(make, family):
 @cases(
     ("library", "name", "arguments", "family"),
     ("openturns", "Normal", (0.3, 0.7), "He"),
-    ("openturns", "Uniform", (-1.0, 2.0), "P"),
-    ("openturns", "Exponential", (2.0, -0.5), "L"),
     ("openturns", "Gamma", (2.5, 2.0, -1.0), "L"),
     ("openturns", "Beta", (2.0, 3.0, -0.5, 1.5), "J"),
-    ("openturns", "LogNormal", (0.0, 0.3, 0.0), "A"),
-    ("openturns", "Triangular", (-1.0, 0.5, 2.0), "A"),
     ("openturns", "Gumbel", (0.5, 0.2), "A"),
     ("openturns", "TruncatedNormal", (0.0, 1.0, -1.0, 2.0), "A"),
-    ("openturns", "Poisson", (2.0,), "D"),
     ("openturns", "UserDefined", ([[0.0], [0.5], [2.0]], [0.2, 0.3, 0.5]), "D"),
     ("chaospy", "Normal", (0.3, 0.7), "He"),
-    ("chaospy", "Uniform", (-1.0, 2.0), "P"),
-    ("chaospy", "Exponential", (2.0,), "L"),
     ("chaospy", "Gamma", (2.5, 2.0), "L"),
     ("chaospy", "Beta", (2.0, 3.0, -0.5, 1.5), "J"),
-    ("chaospy", "LogNormal", (0.0, 0.3), "A"),
-    ("chaospy", "Triangle", (-1.0, 0.5, 2.0), "A"),
     ("chaospy", "TruncNormal", (-1.0, 2.0, 0.0, 1.0), "A"),
-    ("chaospy", "DiscreteUniform", (0, 5), "D"),
     ("chaospy", "Binomial", (6, 0.3), "D"),
 )
 @pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning")
@@ -143,14 +132,14 @@ def test_joint_distributions_are_their_inputs():
         PolynomialChaosRegressor(1, distribution=dependent).fit(X, y)
 
 
-def test_estimators_with_them_are_copied_and_stored():
+def test_estimators_with_them_are_pickled_and_draw():
     openturns = pytest.importorskip("openturns")
     X = np.random.default_rng(0).uniform(size=(40, 1))
     gumbel = openturns.Gumbel(0.5, 0.2)
     model = PolynomialChaosRegressor(2, distribution=gumbel, solver="ols")
     model.fit(X, X[:, 0] ** 2)
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert other.predict(X) == pytest.approx(model.predict(X))
+    other = pickle.loads(pickle.dumps(model))
+    assert other.predict(X) == pytest.approx(model.predict(X))
     law = model.basis_.laws[0]
     values = law.sample(4000, np.random.default_rng(0))
     assert stats.kstest(values, stats.gumbel_r(0.2, 0.5).cdf).pvalue > 0.01
@@ -168,10 +157,9 @@ def test_model_files_hold_those_that_are_classical(tmp_path):
         loaded = skpce.load_model(tmp_path / "model.skpce")
         assert loaded.predict(X) == pytest.approx(model.predict(X))
         assert loaded.fit(X, X[:, 0] ** 2).basis_.laws[0].support == (0.0, 1.0)
-    gumbel = [openturns.Gumbel(0.5, 0.2), "uniform"]
-    model = PolynomialChaosRegressor(1, distribution=gumbel, solver="ols")
-    with pytest.raises(ValueError, match=r"no distribution of scipy\.stats by its"):
-        skpce.save_model(model.fit(X, X[:, 0]), tmp_path / "model.skpce")
+    model.set_params(distribution=[openturns.Gumbel(0.5, 0.2), "uniform"])
+    message = r"no distribution of scipy\.stats by its"
+    refuses(message, skpce.save_model, model.fit(X, X[:, 0]), tmp_path / "model.skpce")
 
 
 def test_bad_problems_are_refused():
@@ -182,5 +170,3 @@ def test_bad_problems_are_refused():
     problem |= {"bounds": [[0, 1], [0, 1]], "dists": ["unif", "cauchy"]}
     model.set_params(distribution=problem)
     refuses(r"'cauchy' .* for 'b'; expected one of", model.fit, X, X["a"])
-    model.set_params(distribution=problem | {"dists": ["unif", "unif"]})
-    refuses(r"names \['b'\], which X does not have", model.fit, X[["a"]], X["a"])

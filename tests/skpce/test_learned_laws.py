@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
@@ -45,12 +45,10 @@ def bimodal(rng, size):
     (lambda rng, size: rng.lognormal(0, 1, size), ["lognormal"], 0.8, 0.85),
     (lambda rng, size: rng.standard_t(2, size), ["smoothed"], 0.5, 0.98),
     (bimodal, ["smoothed"], 0.5, 0.98),
-    (lambda rng, size: rng.integers(0, 2, size), ["empirical"], 1.0, 1.0),
     (lambda rng, size: rng.integers(0, 3, size), ["empirical"], 1.0, 1.0),
     (lambda rng, size: rng.integers(1, 1001, size), ["uniform"], 0.85, 0.9),
     (lambda rng, size: rng.integers(0, 11, size), ["empirical"], 0.99, 1.0),
     (lambda rng, size: 2.0 ** rng.integers(0, 11, size), ["ordinal"], 0.5, 1.0),
-    (lambda rng, size: 10.0 ** rng.integers(-5, 0, size), ["ordinal"], 0.99, 1.0),
     (lambda rng, size: rng.exponential(size=size), SKEW, 0.7, 0.98),
 )
 def test_the_distribution_is_recognised(draw, names, at_30, at_200):
@@ -118,15 +116,11 @@ def test_between_values_functions_of_high_degree_are_linear(name, rng):
     plain = NAMED_LAWS[name].learn(column, np.ones(80))
     assert plain.for_degree(2) == plain  # polynomials
     law, values = plain.for_degree(12), plain.table.points
-    assert_array_equal(law.evaluate(values, 12), plain.evaluate(values, 12))
-    places = values[:-1] + 0.25 * np.diff(values)
-    ends = law.evaluate(values, 12)
+    places, ends = values[:-1] + 0.25 * np.diff(values), law.evaluate(values, 12)
     expected = 0.75 * ends[:, :-1] + 0.25 * ends[:, 1:]
     assert_allclose(law.evaluate(places, 12), expected, atol=1e-9)
     slopes = np.diff(ends) / np.diff(values)
     assert_allclose(law.differentiate(places, 12), slopes, rtol=1e-9, atol=1e-9)
-    at_ends = law.differentiate(values[[0, -1]], 12)
-    assert_allclose(at_ends, slopes[:, [0, -1]], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("frozen", [stats.lognorm(1.0), stats.loguniform(1e-4, 1.0)])
@@ -165,24 +159,19 @@ def test_the_choice_does_not_depend_on_unit_or_order(kind, unit, rng):
         assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
-def test_the_choice_does_not_depend_on_an_offset_or_a_sign(rng):
-    columns = np.column_stack([rng.normal(size=(50, 50)), rng.random((50, 50)) - 0.5])
-    laws = choose_laws(columns, np.ones(50))
-    turned = choose_laws(1e3 - 2.0 * columns, np.ones(50))
-    assert len({type(law) for law in laws}) > 1
-    assert [type(law) for law in laws] == [type(law) for law in turned]
+MIDDLES = (np.arange(60) + 0.5) / 60
 
 
 @cases(
     ("column", "name", "words"),
     ([2.5] * 6, "empirical", "constant at 2.5"),
-    ([0, 1], "empirical", "2 levels: 0, 1"),
     ([1, 2, 3] * 3, "empirical", "3 levels: 1, 2, 3"),
-    ([1e-4, 1e-3, 1e-1] * 3, "ordinal", "3 ordered levels: 0.0001, 0.001, 0.1"),
     (np.arange(8.0).tolist() * 2, "empirical", "8 levels, 0 to 7"),
+    ([1e-4, 1e-3, 1e-1] * 3, "ordinal", "3 ordered levels: 0.0001, 0.001, 0.1"),
     (np.linspace(-1, 1, 41), "uniform", "uniform on [-1.05, 1.05]"),
     (np.geomspace(1e-5, 0.1, 41), "loguniform", "log-uniform on [7.943e-06, 0.1259]"),
-    (stats.t(1.5).ppf((np.arange(60) + 0.5) / 60), "smoothed", "as observed, smooth"),
+    (stats.lognorm(1.0).ppf(MIDDLES), "lognormal", "log-normal (median 1, sd "),
+    (stats.t(1.5).ppf(MIDDLES), "smoothed", "as observed, smooth"),
 )
 def test_what_was_learned_is_said(column, name, words):
     law = chosen(column)
@@ -204,13 +193,6 @@ def test_labels_are_categories_and_frozen_ones_win(rng):
             assert law.describe().startswith(words)
     laws = ridge_pce(2, distribution="auto").fit(table, y).basis_.laws
     assert [law.learned for law in laws] == [True] * 3
-
-
-def test_a_constant_column_has_no_terms(rng):
-    X = np.column_stack([rng.uniform(size=40), np.full(40, 3.0)])
-    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] ** 2)
-    assert pce.multi_indices_[:, 1].max() == 0
-    assert_allclose(pce.total_sobol_indices_, [[1.0, 0.0]], atol=1e-6)
 
 
 # The smoothed distribution
@@ -322,15 +304,6 @@ def test_a_value_without_a_logarithm_is_taken_at_the_low_end(name):
     assert found[0] == found[1] < found[2]
     gradient = pce.basis_.laws[0].differentiate(np.array([-1.0, 0.0, 1.0]), 3)
     assert (gradient[:, :2] == 0).all()
-
-
-def test_no_logarithm_is_the_lowest_sample_where_the_law_was_chosen():
-    column = np.exp(np.append(np.random.default_rng(0).normal(size=(99, 1)), -4.0))
-    pce = ridge_pce(3, distribution="auto").fit(column[:, None], np.log(column))
-    assert pce.basis_.laws[0].describe().startswith("log-normal")
-    with pytest.warns(InputOutsideSupportWarning, match="2 of 3 values of x0"):
-        lowest, none, negative = pce.predict([[column.min()], [0.0], [-1.0]])
-    assert lowest == none == negative
 
 
 def all_kinds(n=60):

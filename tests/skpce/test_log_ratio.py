@@ -50,6 +50,8 @@ def test_round_trip_with_masks(kind, reference, masked):
     assert_allclose(back, masked, rtol=1e-9)
     assert np.all(back[:, ~transformer.mask_] == 0.0)
     assert np.all(back[:, 1] == 1.0)
+    message = f"expected .* {kind} coordinates"
+    refuses(message, transformer.inverse_transform, np.zeros((2, 9)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -128,39 +130,18 @@ def test_names():
     ("parameters", "message"),
     ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
     ({"reference": 1.5}, "must be an int.*Got 1.5"),
-    ({"reference": True}, "must be an int.*Got True"),
     ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
     ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
     ({"zero_replacement": 0.5}, "must be below 1/3"),
-    ({"closure": "none"}, "one of 'renormalize', 'strict'"),
     ({"steps": (2, 2)}, "sums to 4 columns .2 . 2.; expected 3"),
-    ({"steps": "33"}, "Got '33'"),
-    ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
     ({"mask": [True, True]}, "has 2 entries; expected 3, one for each column"),
     ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
-    ({"mask": "guess"}, "Got 'guess'"),
     ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
     ({"mask": np.array([[True] * 3, [True, True, False]])}, "differs between members"),
 )
 def test_bad_parameters(parameters, message):
     y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
     refuses(message, LogRatioTransformer(**parameters).fit, y)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_inverse_refuses_another_width(kind, y):
-    transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
-    with pytest.raises(ValueError, match=f"expected .* {kind} coordinates"):
-        transformer.inverse_transform(np.zeros((2, 3)))
-
-
-def test_strict_closure():
-    strict = LogRatioTransformer(closure="strict")
-    strict.fit([[0.5, 0.5 + 1e-7]])
-    message = r"Row 1 of step 'step0' of X sums to 0.9"
-    refuses(message, strict.fit, [[0.5, 0.5], [0.5, 0.4]])
-    message = r"Row 0 of step 'step0' of X is all zero"
-    refuses(message, strict.fit, [[0.0, 0.0], [0.5, 0.5]])
 
 
 def test_a_row_of_zeros_becomes_uniform_under_renormalize():

@@ -8,7 +8,6 @@ from skpce.inspection import Result
 from skpce.plotting import PartEffectsDisplay
 from skpce.plotting._part_effects import (
     DROWNED,
-    MOST_ROWS,
     NOISE_COLOR,
     OTHERS_COLOR,
     TOGETHER_COLOR,
@@ -66,18 +65,6 @@ def test_numbers_are_estimates_with_their_standard_errors():
     assert written(noisy) == ["20 ± 2 %", "15 ± 2 %", "15 ± 2 %", "50 %"]
 
 
-def test_segments_too_narrow_for_numbers_have_whiskers():
-    first = [[0.9, 0.02, 0.02]]
-    display = PartEffectsDisplay(effects_by_hand(first, errors=0.01)).plot()
-    assert written(display)[0] == "90 ± 1 %"
-    lines, dots = display.ax_.lines[::2], display.ax_.lines[1::2]
-    ends = [line.get_xdata() for line in lines[:2]]
-    assert_allclose(ends, [[0.91, 0.93], [0.93, 0.95]])
-    assert len({line.get_ydata()[0] for line in lines}) == len(lines)  # none is hidden
-    for dot, bars in zip(dots, display.bars_[1:], strict=False):
-        assert dot.get_color() == bars[0].get_facecolor()
-
-
 def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     effects = effects_by_hand([[0.7, -0.05, 0.2], [0.9, -0.1, 0.3]])
     display = PartEffectsDisplay(effects).plot()
@@ -87,23 +74,11 @@ def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
     assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
 
 
-def test_others_are_as_wide_as_their_sum():
-    first = np.r_[0.3, 0.2, np.tile([0.1, -0.12], 4)][np.newaxis]
-    effects = effects_by_hand(first)
-    display = PartEffectsDisplay(effects, max_parts=2, noise_share=[0.5]).plot()
-    assert_allclose(display.estimates[0], [[0.15, 0.1, -0.04, 0.29, 0.5]])
-    assert_allclose(widths(display), [[0.15, 0.1, 0.0, 0.25, 0.5]])
-    above = PartEffectsDisplay(effects_by_hand(first + 0.03), max_parts=2)
-    assert_allclose(above.shares, above.estimates[0])
-
-
 def test_small_parts_are_drawn_as_one():
     first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
     display = PartEffectsDisplay(effects_by_hand(first), max_parts=3).plot()
     assert display.segment_names[-2:] == ["others (7)", "interactions"]
     assert_allclose(display.shares, [[0.3, 0.2, 0.05, 0.35, 0.1]])
-    usual = PartEffectsDisplay(effects_by_hand(first))
-    assert len(usual.segment_names) == 7 + 2
     # one is named, and parts that cannot be seen need no colour
     nearly = PartEffectsDisplay(effects_by_hand(first[:, :4]), max_parts=3)
     assert nearly.segment_names[3] == "part 3"
@@ -135,19 +110,6 @@ def test_dependent_parts_are_hatched_with_the_reason():
         reasons=(("the pilot is poor",),),
     )
     assert written(PartEffectsDisplay(other).plot()) == ["the pilot is poor"]
-
-
-def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
-    first = np.full((18, 2), 0.4)
-    first[3] = np.nan
-    ratio = np.where(np.arange(18) == 3, np.nan, 1.0)
-    display = PartEffectsDisplay(effects_by_hand(first, ratio=ratio)).plot()
-    names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert names == [f"choice {i}" for i in (0, 1, 2, *range(4, 13))]
-    assert len(names) == MOST_ROWS
-    assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
-    few = PartEffectsDisplay(effects_by_hand(first[:4], ratio=ratio[:4])).plot()
-    assert few.ax_.get_xlabel() == "share of the variance"
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4, 18])
@@ -186,7 +148,6 @@ TOTALS = Result({"output": "a", "part": ("p", "q")}, {"total": np.ones((1, 2))})
 
 @cases(
     ("arguments", "message"),
-    ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
     ({"effects": TOTALS}, "effects has no column 'first'"),
     ({"max_parts": 0}, "max_parts"),
     ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.linear_model import LassoCV
 from sklearn.neighbors import KNeighborsRegressor
@@ -15,15 +14,12 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce.decision import InputBelief
-from skpce.embedding import BetaVAE, PLSTransformer
-from skpce.ensembles import member_blocks
+from skpce.embedding import BetaVAE
 from skpce.inspection import (
     Result,
-    input_tests,
     modes_test,
     original_space_indices,
     part_effects,
-    parts_of_table,
     shapley_effects,
     sobol_indices,
     verdict,
@@ -76,43 +72,25 @@ IN_PAIRS = np.arange(N) // 2
     ("name", "values"),
     ("replicate", IN_PAIRS + 1j),
     ("replicate", [{"a": 1}] * N),
-    ("replicate", NO_DATES),
     ("replicate", np.ma.array(IN_PAIRS, mask=np.arange(N) == 0)),
-    ("replicate", [None] * N),
     ("replicate", [None, "a"] * (N // 2)),
     ("order", NO_DATES),
-    ("order", np.full(N, np.inf)),
-    ("order", np.full(N, np.nan)),
-    ("order", np.ma.array(np.arange(N), mask=np.arange(N) == 0)),
     ("order", np.arange(N) + 1j),
-    ("order", ["a"] * N),
     ("order", [[1, 2]] * (N - 1) + [[3]]),
 )
 def test_labels_and_orders_that_are_none(repeated, name, values):
     refuses(rf"^{name} .*expected", verdict, *repeated, **{name: values})
 
 
-def test_a_cv_of_no_dimension_and_sums_beyond_numbers(X, y, policies):
-    message = "cv must be an int, a splitter that needs no labels, or pairs"
-    refuses(message, verdict, ridge_pce(1), X, y, cv=np.array(3.0))
-    beyond, model = np.full(policies.shape, 1e308), ridge_surrogate(1, steps=(3,))
-    refuses(r"expected numbers up to 1e\+70", verdict, model, X, beyond)
-
-
-class TestNoChoice:
-    """A surrogate of steps with one part each has nothing that varies."""
-
-    @pytest.mark.parametrize("law", ["normal", "uniform"])
-    def test_figures_and_effects(self, X, law):
-        surrogate = ridge_surrogate(2, steps=(1, 1), distribution=law)
-        surrogate.fit(X, np.ones((N, 2)))
-        found = original_space_indices(surrogate, X, n_samples=4096, random_state=0)
-        assert found.supported == (False, False)
-        for name in ("first_order", "activity_share", "total_variance"):
-            assert not np.any(getattr(found, name))
-        pytest.importorskip("matplotlib")
-        message = "no step with a choice; expected"
-        refuses(message, MainEffectsDisplay.from_estimator, surrogate, X)
+def test_steps_of_one_part_have_nothing_that_varies(X):
+    surrogate = ridge_surrogate(2, steps=(1, 1)).fit(X, np.ones((N, 2)))
+    found = original_space_indices(surrogate, X, n_samples=4096, random_state=0)
+    assert found.supported == (False, False)
+    for name in ("first_order", "activity_share", "total_variance"):
+        assert not np.any(getattr(found, name))
+    pytest.importorskip("matplotlib")
+    message = "no step with a choice; expected"
+    refuses(message, MainEffectsDisplay.from_estimator, surrogate, X)
 
 
 @pytest.mark.parametrize("function", [sobol_indices, shapley_effects])
@@ -128,7 +106,6 @@ def test_magnitudes_in_metrics(policies):
     message, large = "has .*expected numbers up to", 1e158
     draws, y = np.zeros((4, 5, 2)), np.zeros((5, 2))
     refuses(r"y_true has .*e\+158 in row 0", crps_score, y + large, draws)
-    refuses(f"draws {message}", crps_score, y, draws + large)
     beyond = policies + large
     refuses(f"upper {message}", coverage_interval, policies, policies, beyond)
     refuses(f"p {message}", total_variation_distance, beyond, policies)
@@ -141,17 +118,14 @@ def test_magnitudes_in_metrics(policies):
 # The message names the argument that is wrong, not another one.
 
 
-@cases("weights", np.full(N, np.nan), lambda x: x, "abc", np.ones(2))
-def test_sample_weight(policies, weights):
-    message = r"sample_weight.* expected|must be an array"
-    refuses(message, policy_fragility, policies, sample_weight=weights)
+def test_sample_weight(policies):
+    message = r"sample_weight.* expected"
+    refuses(message, policy_fragility, policies, sample_weight=np.full(N, np.nan))
 
 
 def test_rows_of_different_length(policies, X):
     model = ridge_surrogate(1, steps=(3,), mask=[[True], [True, False]])
     refuses(r"'mask' parameter .* must be 'infer' or", model.fit, X, policies)
-    message = "X has rows of different length; expected"
-    refuses(message, ridge_pce().fit, [[1.0], [1.0, 2.0]], [1.0, 2.0])
     refuses(r"\by\b", ridge_pce(1).fit, X[:3], [[1.0], [2.0], [1.0, 2.0]])
 
 
@@ -173,35 +147,14 @@ def test_parts(X):
     refuses(message, part_effects, np.sum, parts, n_draws=16)
 
 
-@cases(
-    ("shape", "factors", "options"),
-    ((2, 3, 4), ["mean", "b"], {}),
-    ((2, 3, 4, 2), ["a", "b", "a × b"], {}),
-    ((2, 3, 4), ["a", "b"], {"order": 1, "rest": "a"}),
-)
-def test_parts_of_one_name(shape, factors, options):
-    message, table = "Two parts would have the name", np.zeros(shape)
-    refuses(message, parts_of_table, table, factors, **options)
-
-
-def test_names_of_parameters(X, y, fitted):
+def test_names_of_parameters(X, fitted):
     found = Result({"step": ("a",)}, {"q2": np.ones(1)})
     refuses("column must be one of 'q2'", found.largest, [1])
-    refuses("'n_components' parameter of PLSTransformer", PLSTransformer(1.5).fit, X, y)
     refuses("n_components=1000000", BetaVAE(10**6).fit, X)
-    model = NatafTransformer().fit(X)
-    for scores in (None, np.zeros((2, 5)), X + 1j):
-        with pytest.raises((ValueError, TypeError), match="scores"):
-            model.from_scores(scores)
+    refuses("scores", NatafTransformer().fit(X).from_scores, np.zeros((2, 5)))
     message = r"'matrix' parameter of mapped|matrix has"
-    for matrix in (3.0, [[np.nan]], np.ones((1, 2)), [[1e200]]):
+    for matrix in (3.0, np.ones((1, 2)), [[1e200]]):
         refuses(message, fitted.expansion_.mapped, matrix)
-    refuses("'X' .* a dense array", member_blocks, csr_array(np.eye(3)), np.zeros(3))
-    draws = np.full((3, 4, 2), 0.5)
-    refuses("y_true", crps_score, np.empty((0, 2)), draws, steps=(2,))
-
-
-# Extremes that are no mistakes.
 
 
 def test_nothing_goes_with_y():
@@ -209,6 +162,9 @@ def test_nothing_goes_with_y():
     X = np.array([[1.0], [1.0 + 1e-12]])
     model = PolynomialChaosRegressor(2, solver="lars", distribution=norm(0, 1))
     assert np.isfinite(model.fit(X, [0.0, 1.0]).coefficients_).all()
+
+
+# Extremes that are no mistakes.
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e60])
@@ -255,18 +211,13 @@ def test_counts_of_draws_are_compared_with_the_memory(fitted, X):
     refuses(message, fitted.sample, **draws)
     refuses(message, fitted.predict_interval, None, **draws)
     refuses(message, NatafTransformer().fit(X).sample, many)
-    for function in (sobol_indices, original_space_indices):
-        refuses(message, function, fitted, X, **draws)
+    refuses(message, sobol_indices, fitted, X, **draws)
     refuses("GiB for n_resamples=", fitted.sobol_interval, n_resamples=many)
     parts = {"a": X, "b": X}
     refuses("GiB for n_draws=", part_effects, np.sum, parts, n_draws=many)
 
 
 # Powers of two, since Shapiro's test rounds to single precision before scipy 1.12.
-@pytest.mark.parametrize("unit", [2.0**-830, 2.0**-200, 2.0**200])
-def test_units_in_input_tests(unit, X):
-    names = "pearson", "dependence_p_values", "normality_p_values"
-    agree(input_tests(X), input_tests(X * unit), *names, rtol=1e-7)
 
 
 def test_scores_that_hardly_vary(X):

@@ -1,4 +1,4 @@
-"""The regressor as an estimator: shapes, scores, errors."""
+"""The regressor as an estimator: shapes, scores, errors, and no order of data."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
+from skpce._solvers import SOLVERS
 from tests.shared import ridge_pce
 
 
@@ -28,7 +29,8 @@ def test_shapes_follow_y(X, y):
     assert both.sobol_indices_.shape == both.total_sobol_indices_.shape == (2, 3)
     for name in ("alpha_", "q2_", "loo_error_", "total_variance_"):
         assert getattr(both, name).shape == (2,)
-    assert both.feature_importances_.shape == (3,)
+    together = both.aggregated_sobol_indices().total_order
+    assert_allclose(together, both.feature_importances_)
     assert both.predict(X).shape == (60, 2)
     one = ridge_pce(3).fit(X, y[:, 0])
     assert one.predict(X).shape == (60,)
@@ -43,6 +45,22 @@ def test_transform_is_the_basis_and_predict_its_product(X, y):
     assert_array_equal(pce.transform(X), basis.transform(X))
     assert_allclose(pce.predict(X), pce.transform(X) @ pce.coefficients_.T)
     assert pce.get_feature_names_out()[-1] == "He2(x2)"
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, None])
+def test_the_order_of_rows_does_not_matter(X, y, solver):
+    """Nor that of inputs, where every term has another place, or of targets."""
+    rows = np.random.default_rng(1).permutation(len(X))
+    columns = [2, 0, 1]
+    one = PolynomialChaosRegressor(3, solver=solver, distribution="normal").fit(X, y)
+    other = PolynomialChaosRegressor(3, solver=solver, distribution="normal")
+    other.fit(X[rows][:, columns], y[rows][:, ::-1])
+    indices = one.sobol_indices_[::-1, columns]
+    assert_allclose(other.sobol_indices_, indices, atol=1e-6)
+    effects = one.shapley_effects()[::-1, columns]
+    assert_allclose(other.shapley_effects(), effects, atol=1e-6)
+    values = one.predict(X)[:, ::-1]
+    assert_allclose(other.predict(X[:, columns]), values, atol=1e-6)
 
 
 def test_score_and_q2(X, y):

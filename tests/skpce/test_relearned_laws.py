@@ -10,8 +10,8 @@ from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import make_generator
-from skpce._expansion.problem import LearnedLaws, resample_counts
-from tests.shared import cases, copies, ridge_pce
+from skpce._expansion.problem import resample_counts
+from tests.shared import cases, copies
 
 INPUTS = {
     "normal": lambda rng, n: rng.normal(3.0, 2.0, size=n),
@@ -52,39 +52,6 @@ def test_least_squares_is_a_loop_of_fits(distribution, truncation):
 
 
 # The regressor
-
-
-@pytest.mark.parametrize("distribution", ["normal", "empirical"])
-def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
-    X, _ = cubic(distribution)
-    y = X[:, 0] ** 3 + X[:, 0] * X[:, 1]
-    pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
-    how = {"method": "bootstrap", "n_resamples": 8, "random_state": 0}
-    found = pce.fit(X, y).sobol_interval(0.5, **how)
-    draws = []
-    for row in resample_counts(np.ones(len(X)), 8, make_generator(0)):
-        again = pce.fit(*copies(row, X, y))
-        draws.append((again.sobol_indices_, again.total_sobol_indices_))
-    expected = np.quantile(draws, [0.25, 0.75], axis=0)
-    assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
-    assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
-
-
-def test_learned_bounds_may_reach_beyond_the_samples():
-    """By ``range / (n + 1)`` on average, if the law is uniform."""
-    X = np.random.default_rng(0).uniform(size=(99, 3))
-    pce = ridge_pce(1, distribution=["uniform", "normal", "exponential"])
-    pce.fit(X, X[:, 0])
-    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(0))
-    shapes = {i: found.shape for i, found in bounds.items()}
-    assert shapes == {0: (2000, 2), 2: (2000, 1)}
-    gap = np.ptp(X[:, 0]) / 100
-    expected = [X[:, 0].min() - gap, X[:, 0].max() + gap]
-    assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
-    assert (bounds[0][:, 0] <= X[:, 0].min()).all()
-    assert (bounds[0][:, 1] >= X[:, 0].max()).all()
-    mean = (X[:, 2] - X[:, 2].min()).mean()
-    assert (X[:, 2].min() - bounds[2]).mean() == pytest.approx(mean / 99, rel=0.1)
 
 
 @pytest.mark.slow

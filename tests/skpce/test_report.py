@@ -2,17 +2,14 @@
 
 import base64
 import json
-import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from skpce._page import _SCRIPT, HtmlReport
-from skpce._report import interval_in_words, percent_with_error
 from skpce.plotting import _style as style
 
 PNG = b"\x89PNG any bytes"
@@ -47,9 +44,6 @@ def test_the_page_needs_nothing_from_elsewhere():
     assert not re.search(r"fetch|XMLHttp|import|eval", _SCRIPT)
     assert page.startswith("<!doctype html>")
     assert '<meta charset="utf-8">' in page
-    for style_rule in ("color-scheme: light dark", "prefers-color-scheme: dark"):
-        assert style_rule in page
-    assert re.search(r"@media print \{.*\.scroll \{ overflow: visible; \}", page, re.S)
     (encoded,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
     assert base64.b64decode(encoded, validate=True) == PNG
     assert 'alt="A line."' in page
@@ -68,34 +62,11 @@ def test_the_file_is_the_page_in_utf8_with_the_usual_rights(tmp_path):
     assert path.stat().st_mode == plain.stat().st_mode
 
 
-@pytest.mark.parametrize("failing", ["write_bytes", "replace"])
-def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
-    path = tmp_path / "report.html"
-    path.write_text("old")
-
-    def fail(target, *args, **kwargs):
-        with open(target, "wb") as file:
-            file.write(b"half")
-        raise OSError("disk full")
-
-    owner = os if failing == "replace" else Path
-    monkeypatch.setattr(owner, failing, fail)
-    with pytest.raises(OSError, match="disk full"):
-        HtmlReport("new").save(path)
-    assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
-
-
 def test_a_lone_surrogate_in_a_name_is_shown_by_its_number():
     page = HtmlReport("a\ud800")
     page.add_text("b\udcff")
     assert "<h1>a\\ud800</h1><p>b\\udcff</p>" in page.to_html()
     assert style.label("c\ud800") == "c\\ud800"
-
-
-def test_no_interval_ends_in_minus_zero():
-    assert interval_in_words(-0.001, -0.004) == "[0.00,\u00a00.00]"
-    assert percent_with_error(-0.004, 0.2) == "0% ± 20%"
 
 
 CLICKS = """

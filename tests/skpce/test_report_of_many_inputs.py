@@ -44,5 +44,3 @@ def test_an_embedding_of_some_inputs(rng):
     assert list(display.input_names) == ["x1", "x4"]
     assert_allclose(display.correlation, np.corrcoef(X[:, [1, 4]].T))
     pyplot.close(display.figure_)
-    with pytest.raises(ValueError, match=r"features has .*; expected one of"):
-        EmbeddingDisplay.from_estimator(model, X, features=["nobody"])

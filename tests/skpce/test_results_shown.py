@@ -78,8 +78,6 @@ def test_tables_have_the_names_of_the_fit(model, surrogate):
     parts = surrogate.probability_sobol_indices(64).to_frame()
     names = ["s: 0", "s: 1", "s: 2", "t: 0", "t: 1", "s", "t"]
     assert list(dict.fromkeys(parts["probability"])) == names
-    printed = str(surrogate.diagnostics_)
-    assert printed.startswith("60 members, 4 terms.\nstep  loo_q2\ns")
 
 
 def test_an_ensemble_shows_its_categories_by_name(table):
@@ -93,20 +91,8 @@ def test_an_ensemble_shows_its_categories_by_name(table):
     assert isinstance(other.to_frame(), pl.DataFrame)
 
 
-def test_what_an_answer_is_made_of_is_read_in_words(table):
+def test_what_results_are_made_of_is_read_in_words(model, surrogate, table):
     answer = skpce.explain(table, table.a + 0.1 * table.b**2)
-    assert str(answer.source) == "60 runs; inputs: a, b, c; outputs: y."
     assert answer.design._repr_html_() == "<p>60 runs; runs are exchanged.</p>"
-    assert "drives" in str(answer.findings)
-    (line, *_) = str(answer.drivers).splitlines()
-    assert line.split()[:3] == ["output", "input", "state"]
-    noisy = skpce.explain(table[:20], table.a[:20] + table.b[:20])
-    assert all(str(caution)[0].islower() for caution in noisy.cautions)
-    assert noisy.cautions
-
-
-def test_bases_and_coordinates_say_what_they_are(model, surrogate):
-    first, second, *_ = str(model.basis_).splitlines()
-    assert first == "10 terms of degree up to 2."
-    assert second.startswith("- x0: normal (mean")
-    assert str(surrogate.geometry_).endswith("coordinates of the steps s (3), t (2).")
+    for part in (model.basis_, surrogate.geometry_, answer.source, answer.findings):
+        assert "array(" not in str(part)

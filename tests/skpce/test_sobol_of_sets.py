@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm, uniform
+from scipy.stats import uniform
 
 from skpce import Expansion, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis, Truncation
@@ -19,6 +19,7 @@ from skpce._expansion.expansion import (
     shares,
 )
 from skpce._input_laws.families import UniformLaw
+from tests.shared import refuses
 
 PCE = PolynomialChaosRegressor
 
@@ -140,21 +141,9 @@ def test_aggregation_over_targets():
     variance = np.sum(coefficients[:, 1:] ** 2, axis=1)
     equal = expansion.aggregated_sobol_indices(1 / variance)
     assert_allclose(equal.shapley, alone.shapley.mean(axis=0))
+    assert not expansion.aggregated_sobol_indices(np.zeros(3)).total_order.any()
+    message = "weights must be 3 finite numbers"
+    refuses(message, expansion.aggregated_sobol_indices, [1.0, -1.0, 1.0])
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     turned = expansion.mapped(rotation).aggregated_sobol_indices()
     assert_allclose(turned.shapley, found.shapley)
-
-
-def test_aggregation_as_a_method():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    pce = PCE(1, distribution=norm(0, 1), solver="ols").fit(X, X * [2.0, 1.0])
-    found = pce.aggregated_sobol_indices()
-    assert_allclose(found.total_order, pce.feature_importances_)
-    weighted = pce.aggregated_sobol_indices([1.0, 4.0])
-    assert_allclose(weighted.first_order, [0.5, 0.5])
-    assert weighted.total_variance == pytest.approx(8)
-    none = pce.aggregated_sobol_indices([0.0, 0.0])
-    assert not none.total_order.any()
-    for weights in ([1.0], [1.0, -1.0], [1.0, np.inf], [[1.0, 1.0]], "variance"):
-        with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
-            pce.aggregated_sobol_indices(weights)

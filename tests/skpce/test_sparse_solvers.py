@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 from numpy.polynomial import legendre
 from numpy.testing import assert_allclose
-from scipy.stats import norm, ortho_group, uniform
+from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers import SOLVERS, make_solver
-from skpce._solvers.problem import LinearProblem
-from skpce._solvers.sparse import Dictionary
-from tests.shared import ridge_pce
 
 UNIFORM = uniform(-1, 2)
 
@@ -75,56 +71,6 @@ def test_the_search_for_terms_has_its_price():
             counts.append(pce.total_variance_[0])
     for name, variances in retained.items():
         assert np.median(variances) < 0.1, name
-
-
-def test_correction_is_that_of_the_docstring():
-    design, targets = np.c_[np.ones(6), np.eye(6)[:, :4]], np.arange(6.0)[:, np.newaxis]
-    problem = LinearProblem(design, targets, np.ones(6), np.arange(1))
-    assert Dictionary(problem).correction(2) == pytest.approx(4 ** (2 * 2 / 6))
-
-
-@pytest.mark.parametrize("solver", ["ridge", "subspace_pursuit"])
-def test_a_group_of_targets_may_be_rotated(solver, rng):
-    """Targets of one group share every choice, so their basis does not matter."""
-    X = rng.normal(size=(40, 3))
-    basis = ridge_pce(3, distribution=norm(0, 1)).fit(X, X[:, 0])
-    design = basis.transform(X)
-    targets = np.column_stack([np.exp(X[:, 0]), X[:, 1] * X[:, 2], X[:, 0]])
-    targets = targets + 0.1 * rng.normal(size=targets.shape)
-    rotation = ortho_group(3, seed=0).rvs()
-    plain, turned = (
-        LinearProblem(design, values, np.ones(40), np.zeros(3, int))
-        for values in (targets, targets @ rotation)
-    )
-    found = make_solver("x", solver, None).fit(turned).coefficients
-    expected = make_solver("x", solver, None).fit(plain).coefficients
-    assert_allclose(found, rotation.T @ expected, atol=1e-8)
-
-
-def test_learned_variances_are_the_textbook_ridge(rng):
-    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
-    y[:, 0] += X[:, 0]
-    pce = PolynomialChaosRegressor(3, distribution=norm(0, 1))
-    pce.fit(X, y)
-    design = pce.transform(X)
-    for target in range(2):
-        scale = np.maximum(pce._problem.fit.scales[target], 1e-8)
-        penalty = pce.alpha_[target] / np.square(scale)
-        penalty[0] = 0.0
-        penalised = design.T @ design + np.diag(penalty)
-        expected = np.linalg.solve(penalised, design.T @ y[:, target])
-        assert_allclose(pce.coefficients_[target], expected, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_one_sample(solver):
-    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver)
-    pce.fit([[0.3, 0.1]], [2.0])
-    assert np.isfinite(pce.predict([[0.0, 0.0]])).all()
-    if solver != "paper":  # which shrinks the mean
-        assert_allclose(pce.predict([[0.3, 0.1], [2.0, 2.0]]), 2.0)
-        assert pce.loo_error_[0] == np.inf
 
 
 def test_any_linear_regressor(rng):

@@ -56,17 +56,6 @@ def test_bounds_contain_the_known_indices(level):
     assert np.mean(held) >= 0.85
 
 
-def test_noise_widens_the_bounds_and_not_the_bootstrap():
-    quiet, loud = (fitted(*ensemble(noise=noise)) for noise in (0.0, 2.0))
-    width = {}
-    for method in ("residual", "bootstrap"):
-        for name, model in (("quiet", quiet), ("loud", loud)):
-            low, high = model.sobol_interval(method=method).total_order
-            width[method, name] = float((high - low).mean())
-    assert width["residual", "loud"] > 0.7 > 0.05 > width["residual", "quiet"]
-    assert width["residual", "loud"] > width["bootstrap", "loud"]
-
-
 def test_steps_without_choice_and_the_papers_solver():
     X, y = ensemble(noise=0.3)
     certain = np.column_stack((y, np.ones(len(y))))
@@ -81,7 +70,6 @@ def test_steps_without_choice_and_the_papers_solver():
 def test_what_is_refused():
     X, y = ensemble()
     model = fitted(X, y)
-    refuses("method", model.sobol_interval, method="residuals")
     refuses("level", model.sobol_interval, "coordinate", method="residual")
     smooth = GaussianProcessRegressor(alpha=1e-3, optimizer=None)
     process = fitted(X, y, solver=None, regressor=smooth)

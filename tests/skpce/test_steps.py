@@ -31,9 +31,6 @@ def test_pack_a_padded_array_and_a_dict():
     ("policies", "mask", "message"),
     (np.ones((2, 2, 2)), None, "needs mask="),
     (np.ones((2, 2, 2)), [True, False], r"mask has shape \(2,\); expected \(2, 2\)"),
-    ([A, B], [[True]], "mask must be None unless policies is a 3-D array"),
-    ([A, B[:3]], None, r"the same number of members.*\(3, 3\)"),
-    ([A[0]], None, "must have a 2-D array"),
     ([], None, "must have a 2-D array"),
 )
 def test_bad_packing(policies, mask, message):
@@ -53,7 +50,6 @@ def frame(columns):
     (["s__a", "s__b", "t__a", "t__b"], (2, 2), "st", "abab"),
     (["s__a__1", "s__a__2"], (2,), "s", ("a__1", "a__2")),
     (["a", "b"], (2,), ("step0",), "ab"),
-    ([("s", 0), ("s", 1)], (2,), "s", "01"),
 )
 def test_layout_from_names(columns, widths, step_names, part_names):
     layout = resolve_layout(frame(columns), None, len(columns), "x")
@@ -65,16 +61,6 @@ def test_layout_from_names(columns, widths, step_names, part_names):
 def test_scattered_columns_are_refused():
     table, message = frame(["s__a", "t__a", "s__b"]), "side by side; got the steps"
     refuses(rf"{message} \['s', 't', 's", resolve_layout, table, None, 3, "x")
-
-
-def test_given_widths_and_names():
-    table = frame(["s__a", "s__b", "t__a", "t__b"])
-    assert resolve_layout(table, (2, 2), 4, "x").step_names == ("s", "t")
-    assert resolve_layout(table, (1, 3), 4, "x").step_names == ("step0", "step1")
-    layout = resolve_layout(np.ones((1, 5)), {"a": 2, "b": 3}, 5, "x")
-    assert (layout.widths, layout.step_names) == ((2, 3), ("a", "b"))
-    assert layout.part_names == ("0", "1", "0", "1", "2")
-    assert layout.describe_column(3) == "part '1' of step 'b'"
 
 
 @pytest.mark.parametrize("steps", [(2.0, 2), (True, 3), (-1, 5), [], {"a": 0}, 4.0])

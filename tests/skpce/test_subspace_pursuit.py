@@ -149,12 +149,6 @@ def test_few_samples(n_samples, rng):
         assert assert_is_reference(problem) > 5
 
 
-def test_two_samples(rng):
-    fit = SOLVER.fit(make_problem(rng, 2, 5, [0, 1, 1, 2]))
-    assert np.isfinite(fit.coefficients).all()
-    assert np.isinf(fit.criterion).all() or (fit.scales[:, 1:] == 0).all()
-
-
 def test_sizes_beyond_25(rng):
     problem = make_problem(rng, 150, 50, range(3), n_true=40, noise=0.01)
     assert assert_is_reference(problem) == 3

@@ -177,16 +177,6 @@ def test_one_quantity_has_one_number(page, found):
     assert "unexplained" not in words
 
 
-def test_indices_stay_those_of_the_expansion(page, pipeline):
-    caption = "Total Sobol indices: shares of the variance of the expansion, not of the"
-    start = page.rindex("<table>", 0, page.index(caption))
-    rows = table_of(page[start:], ["decision", "pca0", "pca1"])
-    total = pipeline[-1].step_total_sobol_indices_
-    for row, expected in zip(rows[:3], total, strict=False):
-        for cell, value in zip(row[1:], expected, strict=True):
-            assert cell.startswith(f"{value:.2f} [")
-
-
 @pytest.mark.slow
 def test_names_of_every_kind_are_escaped(X, y):
     pandas = pytest.importorskip("pandas")
@@ -204,32 +194,6 @@ def test_names_of_every_kind_are_escaped(X, y):
     assert "&lt;script&gt;" in page
     for text in re.findall(r'alt="([^"]*)"', page):
         assert "<" not in text
-    tags = set(re.findall(r"</?([a-z0-9]+)", re.sub(r'="[^"]*"', "", page)))
-    assert tags <= {
-        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "pre"),
-        *("div", "table", "caption", "thead", "tbody", "tr", "th", "td"),
-        *("figure", "img", "figcaption", "nav", "ul", "li", "a", "span"),
-        *("section", "details", "summary"),
-    }
-
-
-@pytest.mark.slow
-def test_addresses_in_memory_stay_out(X, y):
-    from sklearn.preprocessing import FunctionTransformer
-
-    same = FunctionTransformer(lambda values: values)
-    model = make_pipeline(same, ridge_surrogate(1, steps=STEPS))
-    page = report(model.fit(X[:60], y[:60]), X[60:], y[60:])
-    assert not re.search(r" at 0x[0-9a-f]+", page)
-
-
-@pytest.mark.slow
-def test_one_step_one_input_and_a_flat_ensemble(X, y):
-    model = ridge_surrogate(1).fit(X[:60, :1], y[:60, :3])
-    assert "<img" in report(model, X[60:, :1], y[60:, :3])
-    flat = np.tile([0.2, 0.3, 0.5], (90, 1))
-    page = report(ridge_surrogate(1).fit(X[:60], flat[:60]), X[60:], flat[60:])
-    assert table_of(page, ["decision", "actions"])[0][2:4] == ["–", "–"]
 
 
 def test_a_fit_without_residual_law_says_so(X, y):
@@ -258,19 +222,12 @@ def test_what_does_not_fit_is_refused(X, y, pipeline, found, tmp_path):
     refused = partial(refuses, path=path)
     pce = ridge_pce(1).fit(X, y[:, :9])
     refused(r"\(90, 10\).*the outputs that were fitted", report, pce, X, y)
-    refused("expected a fitted", report, "surrogate", X, y)
-    for unfitted in (ridge_surrogate(1), make_pipeline(PCA(2), ridge_surrogate(1))):
-        refused("not fitted", report, unfitted, X, y)
+    refused("not fitted", report, make_pipeline(PCA(2), ridge_surrogate(1)), X, y)
     refused(r"y_test has shape \(89, 10\).*\(90, 10\)", report, pipeline, X, y[1:])
-    refused("X_test has 1 members", report, pipeline, X[:1], y[:1])
     message = "must be what verdict or explain returns"
     refused(message, report, pipeline, X, y, verdict=found.steps)
     other = ridge_surrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
     refused("verdict is about the steps", report, other, X, y, verdict=found)
-    refused("X has 2 features", report, pipeline, X[:, :2], y)
-    beyond = np.where(y > 0.9, np.inf, y)
-    refused("y_test has infinite entries", report, pipeline, X, beyond)
-    refused("Negative values in data: y_test has", report, pipeline, X, y - 0.5)
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
     named = ridge_surrogate(1, steps={"first": 3}).fit(X, frame)
     message = "Column 0 of y_test is 'b'; expected 'a'"
@@ -280,11 +237,9 @@ def test_what_does_not_fit_is_refused(X, y, pipeline, found, tmp_path):
 
 @cases(
     ("arguments", "message"),
-    ({"title": None}, "'title' parameter of report must be a str. Got None"),
     ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
     ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
     ({"path": 3}, "path=3 must be a str or a path"),
-    ({"path": ""}, "path='' is a folder"),
 )
 def test_bad_arguments_are_refused_before_any_work(arguments, message):
     refuses(message, report, "not even looked at", None, None, **arguments)
@@ -293,14 +248,13 @@ def test_bad_arguments_are_refused_before_any_work(arguments, message):
 def test_places_that_cannot_be_written_are_refused_before_any_work(
     tmp_path, monkeypatch
 ):
-    nothing = ("not even looked at", None, None)
-    refuses("is a folder; expected that of a file", report, *nothing, path=tmp_path)
-    refuses("must end in .html or .htm", report, *nothing, path=tmp_path / "a.pdf")
-    with pytest.raises(ValueError, match=r"no/report.html' must be in a folder"):
-        report(*nothing, path=tmp_path / "no" / "report.html")
+    write = partial(report, "not even looked at", None, None)
+    refuses("is a folder; expected that of a file", write, path=tmp_path)
+    refuses("must end in .html or .htm", write, path=tmp_path / "a.pdf")
+    refuses("no/a.html' must be in a folder", write, path=tmp_path / "no" / "a.html")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
-    with pytest.raises(ValueError, match="must be in a folder that can be written"):
-        report(*nothing, path=tmp_path / "report.html")
+    message = "must be in a folder that can be written"
+    refuses(message, write, path=tmp_path / "a.html")
     assert list(tmp_path.iterdir()) == []
 
 

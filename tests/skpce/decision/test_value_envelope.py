@@ -16,7 +16,6 @@ from skpce.decision._value.envelope import (
     upper_envelope,
     value_of_input,
 )
-from tests.shared import cases
 from tests.skpce.decision.decision_problems import (
     categorical,
     coefficients_of,
@@ -48,30 +47,6 @@ def test_a_line_of_a_normal_input(deviation):
     assert found.value == pytest.approx(gain_of_normal(1.0, deviation), abs=1e-12)
     flip = stats.norm.cdf(-1.0 / deviation)
     assert found.flip_probability == pytest.approx(flip, abs=1e-14)
-
-
-def black_and_scholes(s, strike):
-    forward = np.exp(s**2 / 2.0)
-    d1 = np.log(forward / strike) / s + s / 2.0
-    return forward * stats.norm.cdf(d1) - strike * stats.norm.cdf(d1 - s)
-
-
-def above_of_beta(a, b, c):
-    mean = a / (a + b)
-    return mean * stats.beta.sf(c, a + 1, b) - c * stats.beta.sf(c, a, b)
-
-
-@cases(
-    ("frozen", "function", "degree", "expected", "atol"),
-    (stats.norm(0, 1), lambda x: x**2 - 1.0, 2, 2 * stats.norm.pdf(1.0), 1e-14),
-    (stats.uniform(-1, 2), lambda x: x**2 - 1 / 3, 2, 2 / (9 * np.sqrt(3)), 1e-14),
-    (stats.expon(), lambda x: x - 1.7, 1, np.exp(-1.7), 1e-14),
-    (stats.lognorm(0.4), lambda x: x - 1.3, 1, black_and_scholes(0.4, 1.3), 1e-10),
-    (stats.beta(2, 3.5), lambda x: x - 0.6, 1, above_of_beta(2, 3.5, 0.6), 1e-14),
-)
-def test_one_function_against_nothing(frozen, function, degree, expected, atol):
-    found = against_zero(function, law(frozen), degree)
-    assert found.value == pytest.approx(expected, abs=atol)
 
 
 def test_levels_of_a_categorical_input():

@@ -9,7 +9,6 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.optimize import brentq
 
-from skpce import Expansion
 from skpce._basis.basis import PolynomialBasis
 from skpce._input_laws.families import NormalLaw
 from skpce.decision import value_of_information
@@ -73,17 +72,6 @@ def test_inputs_of_few_values_are_listed():
     assert found.standard_error == 0.0
 
 
-def test_the_other_inputs_are_averaged_out():
-    """The same value as that of the marginal expansion, whose interactions are gone."""
-    laws = [STANDARD, STANDARD]
-    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    table = np.array([[0.0, 0.0, 0.0, 0.0], [0.2, 1.0, 0.5, 3.0]])
-    expansion = Expansion(PolynomialBasis(laws, indices), table)
-    found = value_of_information(expansion)
-    assert found.value[0] == pytest.approx(gain_of_normal(0.2, 1.0), abs=1e-13)
-    assert found.value[1] == pytest.approx(gain_of_normal(0.2, 0.5), abs=1e-13)
-
-
 # Observations
 
 
@@ -118,14 +106,3 @@ def test_points_are_told_apart_where_noise_is_small(deviation):
     known = UTILITIES.max(axis=0).mean() - UTILITIES.mean(axis=1).max()
     found = value_of_signal(POINTS, MASSES, UTILITIES, deviation)
     assert found == pytest.approx(known, abs=1e-12)
-
-
-@pytest.mark.parametrize("noise_sd", [0.5, 2.0])
-def test_an_observation_of_a_normal_input(noise_sd):
-    """Normal-normal: the posterior mean has the deviation ``rho s``."""
-    points = stats.norm.ppf((np.arange(4000) + 0.5) / 4000)
-    masses = np.full(4000, 1.0 / 4000)
-    utilities = np.stack([0.0 * points, points - 0.3])
-    found = value_of_signal(points, masses, utilities, noise_sd)
-    expected = gain_of_normal(-0.3, 1.0 / np.hypot(1.0, noise_sd))
-    assert found == pytest.approx(expected, abs=2e-4)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import skpce
 from skpce.drivers._curves import adjusted_for_families, positions_of
-from skpce.drivers._exchange import holm, smaller_rank, step_down
+from skpce.drivers._exchange import holm, step_down
 from tests.shared import cases, refuses
 
 AXIS = np.array([1, 2, 3, 5, 8])
@@ -50,20 +50,11 @@ def test_positions_are_numbers_of_the_names():
     ("axis", "message"),
     (None, "'loss' has no number"),
     ([1], "shape"),
-    ([1, np.nan], "finite numbers that differ"),
     ([1, 1], "explain each of them by outputs="),
     (["a", "b"], "must be numbers"),
 )
 def test_other_positions_are_refused(axis, message):
     refuses(message, positions_of, ["loss", "loss_2"], axis, None)
-
-
-def test_equal_outputs_cost_nothing(rng):
-    one = tuple(rng.exponential(size=(999, 1)) for _ in range(2))
-    observed = [np.array([[4.0]]), np.array([[0.5]])]
-    alone = smaller_rank(observed, one)[0]
-    many = [np.tile(own, 4) for own in observed], tuple(np.tile(own, 4) for own in one)
-    assert_allclose(step_down(*many), alone)
 
 
 def test_independent_outputs_cost_what_they_must():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -46,7 +44,6 @@ def table(X, y):
 
 
 INPUTS = ["rate", "units", "drop", "kind"]
-NUMBERS = ("p_value", "first", "total", "total_low", "total_high")
 
 
 def written(table, folder):
@@ -113,7 +110,6 @@ def test_arrays_of_every_kind_are_read_alike(kind, X, y):
 def test_names_and_roles_beside_arrays(X, y):
     found = read(X, np.c_[y, -y], inputs=["p", "q", "r"], outputs=["acc", "loss"]).data
     assert (found.names, found.read.names) == (("p", "q", "r"), ("acc", "loss"))
-    assert read(X, y, outputs="acc").data.read.names == ("acc",)
     outputs = pd.DataFrame({"u": y, "v": -y})
     found = read(named(X), outputs, inputs=["c", "a"], outputs=["v"]).data
     assert (found.names, found.read.names) == (("c", "a"), ("v",))
@@ -123,15 +119,6 @@ def test_names_and_roles_beside_arrays(X, y):
     assert runs.data.names == ("a", "b", "c")
     assert runs.design.blocks.tolist() == day.tolist()
     assert read(X, y, blocks=np.ones(N)).design.blocks is None  # one block says nothing
-
-
-def test_stated_distributions_are_kept(table, X, y):
-    stated = {"rate": "uniform", "units": None, "kind": None}
-    data = read(table, inputs=stated, outputs="accuracy").data
-    assert data.distribution == ("uniform", "auto", "categorical")
-    found = read(named(X), y, inputs={"a": "normal", "b": None}).data
-    assert found.distribution == ("normal", "auto")
-    assert read(table, outputs="accuracy").data.laws is None
 
 
 def test_groups_of_columns_and_steps_of_a_table(table):
@@ -199,14 +186,6 @@ def test_small_values_of_decades_are_no_copies():
         assert skpce.explain(table, outputs="loss").design.n_settings == 60
 
 
-def test_entries_of_dicts_are_columns(table):
-    pairs = zip(table.rate, table["drop"], strict=True)
-    config = [{"rate": rate, "opt": {"drop": drop}} for rate, drop in pairs]
-    logged = pd.DataFrame({"config": config, "accuracy": table.accuracy})
-    found = read(logged, outputs="accuracy").data.names
-    assert found == ("config.rate", "config.opt.drop")
-
-
 def test_failed_runs_are_left_out_with_their_labels(X, y):
     failed = y.copy()
     failed[[2, 5]] = np.nan
@@ -269,26 +248,6 @@ def test_searches_and_their_results_are_read_alike(search):
     assert read(search, inputs=["alpha"], log=("alpha",)).data.names == ("alpha",)
 
 
-def study_of(n_trials=30, sampler="RandomSampler", failed=()):
-    """What a study of Optuna looks like."""
-    rng = np.random.default_rng(0)
-    space = {
-        "rate": SimpleNamespace(low=1e-4, high=1.0, log=True, step=None),
-        "depth": SimpleNamespace(low=1, high=8, log=False, step=1),
-    }
-    trials = []
-    for k in range(n_trials):
-        params = {"rate": 10 ** rng.uniform(-4, 0), "depth": int(rng.integers(1, 9))}
-        values = [np.log10(params["rate"]) ** 2 + params["depth"], params["depth"]]
-        state = SimpleNamespace(name="FAIL" if k in failed else "COMPLETE")
-        trial = SimpleNamespace(params=params, values=values, state=state)
-        trial.distributions = space
-        trials.append(trial)
-    study = SimpleNamespace(trials=trials, metric_names=["cost", "size"])
-    study.sampler = type(sampler, (), {})()
-    return study
-
-
 def test_a_real_study_with_pruned_and_failed_trials():
     optuna = pytest.importorskip("optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -305,6 +264,7 @@ def test_a_real_study_with_pruned_and_failed_trials():
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
     study.optimize(objective, n_trials=20)
     runs = read(study)
+    refuses("search space says", explain, study, log=["rate"])
     assert len(runs.data.X) == 18
     assert [one.code for one in runs.cautions] == ["note", "note", "adaptive"]
     frame = study.trials_dataframe()
@@ -334,15 +294,11 @@ DAYS = pd.date_range("2024-01-01", periods=N)
     ({"inputs": ["a"]}, "1 names; expected 3"),
     ({"log": ["rate"]}, "log has 'rate'"),
     ({"groups": [1, 2]}, r"groups has shape \(2,\)"),
-    ({"groups": np.zeros(N)}, "one label for all 24 runs; expected several"),
-    ({"groups": [{"a": 1}] * N}, "has the entry"),
     ({"blocks": np.arange(N)}, "a label of its own for each of 24 runs"),
     ({"blocks": [None] * N}, "missing in 24 of 24"),
-    ({"order": np.full(N, np.inf)}, "order is infinite"),
     ({"order": [f"r{k}" for k in range(N)]}, "'r0'; expected a number or a date"),
     ({"together": {"g": ["x0", "zz"]}}, r"together\['g'\] has 'zz', which is no input"),
     ({"together": {"g": ["x0"], "h": ["x0"]}}, "each input in one group"),
-    ({"together": {"x2": ["x0", "x1"]}}, "the name 'x2'"),
     ({"together": ["x0"]}, "together must be a dict"),
 )
 def test_settings_of_arrays_are_refused_by_name(options, message, X, y, no_work):
@@ -353,7 +309,6 @@ def test_settings_of_arrays_are_refused_by_name(options, message, X, y, no_work)
     ("options", "message"),
     ({"inputs": ["lr"]}, "inputs has 'lr'"),
     ({"outputs": "acc"}, "outputs has 'acc', which is no column of data"),
-    ({"blocks": "day"}, "blocks has 'day', which is no column"),
     ({"replicate": ["kind", "seed"]}, "replicate has 'seed'"),
     ({"replicate": "kind"}, "No two of 24 runs have equal inputs"),
     ({"blocks": "accuracy"}, "blocks='accuracy' is an output too"),
@@ -367,8 +322,6 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     (lambda t, X, y: (t,), r"outputs=.*'rate'.*Perhaps outputs='accuracy'"),
     (lambda t, X, y: (t.assign(loss=0.5 * y),), "Perhaps 'accuracy' or 'loss'"),
     (lambda t, X, y: (t, "accuracy"), "named by outputs='accuracy'"),
-    (lambda t, X, y: (t, ["accuracy"]), "named by outputs="),
-    (lambda t, X, y: (X, ["a", "b"] * 12), "y holds text"),
     (lambda t, X, y: (X,), r"explain\(X, y\)"),
     (lambda t, X, y: (y, X), "swapped"),
     (lambda t, X, y: (X[:, 0], y), r"X\.reshape\(-1, 1\)"),
@@ -378,9 +331,7 @@ def test_settings_of_tables_are_refused_by_name(options, message, table, no_work
     (lambda t, X, y: (X, np.where(FEW, y, np.nan)), "5 of 24 runs have an output"),
     (lambda t, X, y: (np.where(X > 0.9, np.nan, X), y), "missing in .* of 24 runs"),
     (lambda t, X, y: (named(X).set_axis(["a", "a", "b"], axis=1), y), "2 columns 'a'"),
-    (lambda t, X, y: (X * 0 + 1, y), "No input varies"),
     (lambda t, X, y: (pd.DataFrame({"d": DAYS}), y), "'d' holds dates"),
-    (lambda t, X, y: (GridSearchCV(Ridge(), GRID),), "call fit first"),
     (lambda t, X, y: (Ridge(), X), r"skpce\.inspection\.verdict"),
     (lambda t, X, y: ("runs.csv", y), "y to be left out"),
 )
@@ -393,8 +344,6 @@ LARGE = "has .*e.%s in row 0, column .; expected numbers up to"
 
 
 def test_what_is_asked_of_data_is_refused_with_the_remedy(table, X, y, no_work):
-    known = "'w', which is no column of y; expected one of 'u'"
-    refuses(known, explain, X, pd.DataFrame({"u": y}), outputs=["w"])
     refuses("expected positive", explain, X - 0.5, y, log=["x0"])
     refuses("sums to 5 columns", explain, X, HALF, steps=[3, 2])
     refuses("lengths", explain, {"a": [1, 2], "b": [1]}, outputs="a")
@@ -402,9 +351,6 @@ def test_what_is_asked_of_data_is_refused_with_the_remedy(table, X, y, no_work):
     rows = {"a": np.repeat(X[:12, 0], 2), "t": X[:, 1], "s": [0, 1] * 12, "acc": y}
     asked = {"inputs": ["a", "t"], "outputs": "acc", "replicate": "s"}
     refuses("Without 't' all settings repeat", explain, rows, **asked)
-    refuses("search space says", explain, study_of(), log=["rate"])
-    refuses("no parameter of the study", explain, study_of(), inputs=["lr"])
-    refuses("expected one of 'cost', 'size'", explain, study_of(), outputs="time")
     refuses("y " + LARGE % 150, explain, table.assign(accuracy=1e150 * y), **ACC)
     refuses("X " + LARGE % 300, explain, table.assign(size=1e300 * y), **ACC)
 
@@ -414,16 +360,6 @@ def test_numbers_of_runs_in_a_file_are_no_setting(X, y, tmp_path):
     table = pd.DataFrame(X, columns=list("abc")).assign(job=np.arange(N), acc=y)
     for given in (table, written(table, tmp_path)):
         refuses("'job' is a whole number of its own", explain, given, outputs="acc")
-
-
-def test_columns_of_durations_and_complex_numbers_are_named_as_what_they_are(table):
-    limit = pd.to_timedelta(np.arange(N) % 5, unit="s")
-    runs = read(table.assign(limit=limit), outputs="accuracy")
-    assert "limit" not in runs.data.names
-    assert "'limit' holds durations" in runs.cautions[0].figures["words"]
-    turned = table.assign(limit=np.arange(N) * 1j)
-    with pytest.raises(ValueError, match="'limit' has a label"):  # and no warning
-        read(turned, outputs="accuracy")
 
 
 def test_settings_in_the_labels_of_rows_are_told(table):
@@ -499,15 +435,6 @@ def test_a_score_is_explained_as_the_loss_that_it_is_minus_of(X, y):
         assert_array_equal(of_loss, of_score)
 
 
-def test_one_answer_whatever_the_order_of_outputs(X):
-    noise = np.random.default_rng(3).normal(size=(N, 2))
-    y = pd.DataFrame({"a": X[:, 0] + noise[:, 0] / 9, "b": X[:, 1] + noise[:, 1] ** 2})
-    first, other = (explain(X, y[names]).drivers for names in (["a", "b"], ["b", "a"]))
-    for name in NUMBERS:
-        given = getattr(other, name)[::-1]
-        assert_allclose(getattr(first, name), given, atol=1e-6)
-
-
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
@@ -515,19 +442,6 @@ def test_the_model_knows_names_logarithms_and_levels(table):
     assert_allclose(answer.source.X[:, 0], np.log10(table["rate"]))
     predicted = answer.model.predict(answer.source.table_of(answer.source.X))
     assert np.corrcoef(predicted, table.accuracy)[0, 1] > 0.8
-
-
-def test_the_model_of_probabilities_is_a_surrogate(X, y):
-    odds = np.exp(np.c_[y, -y, X[:, 2]])
-    answer = explain(X, odds / odds.sum(axis=1, keepdims=True))
-    assert isinstance(answer.model, skpce.CompositionalPCESurrogate)
-    assert answer.drivers.state[0, 0] == "drives"
-
-
-def test_inputs_are_tested_together(X, y):
-    answer = explain(X, y, together={"both": ["x0", "x1"]})
-    assert answer.input_names == ("x2", "both")
-    assert answer.drivers.state[0, 1] == "drives"
 
 
 @pytest.mark.parametrize("orient", ["columns", "list"])
@@ -564,13 +478,6 @@ def test_inputs_that_are_one_group_may_add_up_to_one():
     assert not [c for c in found.cautions if c.code == "constraint"]
 
 
-def test_where_a_claim_holds_is_said_of_claims_only():
-    X = np.random.default_rng(3).uniform(size=(60, 2))
-    found = skpce.explain(X, X[:, 0])
-    shown = dict(found.columns_in_words(0))["shown"]
-    assert shown == ["beyond the settings tried", "–"]
-
-
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_where_nothing_is_predicted_no_input_does_not_matter(seed):
     """Repeats say that all is noise, but nothing of runs left out is predicted."""
@@ -590,15 +497,6 @@ def test_shares_of_one_enormous_run_have_no_lower_end():
     found = skpce.explain(X, y)
     assert found.drivers.total_low.max() == 0.0
     assert [c.code for c in found.cautions] == ["few runs differ"]
-
-
-def test_an_additive_grid_rests_on_no_members():
-    rows = list(itertools.product(range(4), "abc"))
-    table = {"x": [x for x, _ in rows], "kind": [k for _, k in rows]}
-    table["y"] = [x * x + 2.0 * (k == "a") for x, k in rows]
-    found = skpce.explain(table, outputs="y")
-    assert (found.drivers.state == "drives").all()
-    assert not [c for c in found.cautions if c.code == "rests on members"]
 
 
 @pytest.mark.parametrize("shift", [0, 5])

@@ -24,13 +24,6 @@ def test_noise_between_repeats_is_that_of_the_variance_decomposition(unequal, rn
     assert_allclose(found, expected)
 
 
-def test_a_smooth_function_of_repeated_settings_has_no_lack_of_fit():
-    rng = np.random.default_rng(2)
-    X = np.repeat(rng.uniform(size=(20, 2)), 3, axis=0)
-    y = X[:, 0] + 0.2 * rng.normal(size=60)
-    assert 0.01 < skpce.explain(X, y).lack_of_fit[0] <= 1.0
-
-
 def test_shares_of_a_linear_function_are_those_of_its_variances():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 4))

@@ -10,14 +10,10 @@ import pytest
 import skpce
 from skpce.drivers import Caution, State
 from skpce.drivers._answer import sentences_of
-from skpce.drivers._cautions import cautions_in_words, listed
+from skpce.drivers._cautions import cautions_in_words
 from skpce.drivers._findings import (
-    between,
     parts_of,
-    percent,
-    percent_in_words,
 )
-from tests.shared import cases
 from tests.skpce.verdicts import findings
 
 D, S, N, O = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN  # noqa: E741
@@ -47,23 +43,6 @@ def test_noise_is_apart_from_what_is_not_predicted():
     )
     assert [name for name, _ in parts_of(found, 0)][1:] == ["noise between repeats"]
     assert sum(share for _, share in parts_of(found, 0)) == pytest.approx(0.1)
-
-
-def test_noise_is_no_more_than_what_is_left():
-    found = findings([D, N, N, N], [0.8, 0, 0, 0], q2=0.8, noise=0.9)
-    assert dict(parts_of(found, 0)) == pytest.approx(
-        {"not predicted": 0.0, "noise between repeats": 0.2}
-    )
-
-
-def test_small_drivers_are_called_small_and_unknown_shares_unknown():
-    ends = {"low": [0.002, 0, 0, 0], "high": [0.02, 0, 0, 0]}
-    (small,) = words(findings([D, N, N, N], [0.01, 0, 0, 0], q2=0.02, **ends))
-    assert small.startswith("rate drives 1 % of the variance of accuracy (")
-    assert "to 2 %, small)" in small
-    ends = {"low": 0, "high": [0.7, 0, 0, 0]}
-    (text,) = words(findings([D, N, N, N], 0, q2=0, **ends))
-    assert "drives an unknown share of the variance of accuracy (0 to 70 %)" in text
 
 
 def test_the_scope_of_a_test_is_said():
@@ -116,29 +95,6 @@ def test_inputs_that_cannot_be_told_apart_are_named_once():
     assert shown[0].endswith("or name them as a group by together=.")
 
 
-def test_inputs_with_one_reason_share_a_caution():
-    cautions = [
-        Caution("not exchanged", {"inputs": (name,), "why": "too few"}) for name in "ab"
-    ]
-    assert cautions_in_words(cautions) == ["Caution: a and b are not tested: too few."]
-    assert cautions_in_words([Caution("note", {"words": "rate is text"})]) == [
-        "Note: rate is text."
-    ]
-
-
-def test_a_series_settles_nothing():
-    caution = Caution("series", {"words": "each run resembles the one before"})
-    (text,) = words(findings([O] * 4, [0.1] * 4, cautions=[caution]))
-    assert text.startswith("Nothing is settled about accuracy")
-    assert "order= says" in cautions_in_words([caution])[0]
-
-
-def test_outputs_with_one_answer_share_a_sentence():
-    found = findings([[D, N, N, N]] * 2, [[0.9, 0, 0, 0]] * 2)
-    (text,) = words(found, ("accuracy", "loss"))
-    assert "of the variance of accuracy and loss (" in text
-
-
 def test_many_outputs_are_summarised_by_their_drivers():
     total = [[0.5 + k / 100, 0.3, 0, 0] for k in range(8)]
     states = [[D, O, N, N]] * 6 + [[O, O, N, N]] * 2
@@ -164,34 +120,6 @@ def test_many_inputs_are_counted():
     assert "The other 19 inputs do not matter (below 5 % each)." in text
     (text,) = words(findings([O] * 20, [0.0] * 20, q2=0.0), names=names)
     assert "x0, x1, x2, x3 and 16 more are not settled." in text
-
-
-def test_an_output_that_does_not_vary_has_no_drivers():
-    found = findings([O] * 4, [np.nan] * 4, q2=np.nan)
-    assert words(found) == (
-        "There is no choice, or no variance between the runs, of accuracy.",
-    )
-
-
-@cases(
-    ("share", "table", "text"),
-    (0.0, "0 %", "less than 1 %"),
-    (0.004, "<1 %", "less than 1 %"),
-    (0.006, "1 %", "1 %"),
-    (1.0, "100 %", "100 %"),
-)
-def test_percent(share, table, text):
-    assert (percent(share), percent_in_words(share)) == (table, text)
-
-
-def test_intervals_and_lists():
-    assert between(0.15, 0.253) == "15 to 25 %"
-    assert between(0.981, 0.984) == "98.1 to 98.4 %"
-    assert between(0.0, 0.001) == "<1 %"
-    assert between(1.0, 1.0) == "100 %"
-    assert listed(["a"]) == "a"
-    assert listed(list("abcde")) == "a, b, c, d and e"
-    assert listed(list("abcdef")) == "a, b, c, d and 2 more"
 
 
 def test_inputs_with_small_shares_in_much_noise_are_told_of_repeats(rng):

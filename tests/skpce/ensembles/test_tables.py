@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -35,19 +33,6 @@ def test_inputs_become_numbers_with_the_names_that_were_given(table):
     assert runs.notes == ()
 
 
-def test_settings_are_rows_of_equal_inputs(table):
-    runs = from_frame(table, ["learner", "depth"], "accuracy", replicate="seed")
-    keys = list(zip(table["learner"], table["depth"], strict=True))
-    for i, one in enumerate(keys):
-        for j, two in enumerate(keys):
-            assert (runs.setting[i] == runs.setting[j]) == (one == two)
-
-
-def test_groups_of_outputs_have_two_levels(table):
-    runs = from_frame(table, ["depth"], {"quality": ["accuracy"], "cost": "time"})
-    assert runs.y.columns.tolist() == [("quality", "accuracy"), ("cost", "time")]
-
-
 def test_failed_runs_are_counted_not_imputed(table):
     table.loc[[3, 7], ["accuracy", "time"]] = np.nan
     table.loc[9, "time"] = np.nan
@@ -67,7 +52,6 @@ def test_an_input_that_does_not_vary_is_left_out(table):
 
 
 RATE, DATES = (["rate"], "accuracy"), pd.date_range("2025-01-01", periods=40)
-LISTS = [[1]] * 40
 
 
 @cases(
@@ -79,20 +63,13 @@ LISTS = [[1]] * 40
     ),
     ({}, (["rate"], "rate"), "'rate' is given for two purposes"),
     ({}, ([], "accuracy"), "inputs is empty; expected at least one"),
-    ({}, (["rate"], {}), "outputs is empty; expected at least one"),
     ({}, (["rate"], {"a": ["accuracy"], "cost": []}), r"outputs\['cost'\] is empty"),
     ({"accuracy": "good"}, RATE, "no numbers, such as 'good'"),
-    ({"accuracy": DATES}, RATE, "values that are no numbers, such as"),
-    ({"accuracy": np.arange(40) + 1j}, RATE, "values that are no numbers, such as"),
-    ({"accuracy": LISTS}, RATE, "values that are no numbers, such as"),
     ({"accuracy": np.inf}, RATE, "infinite in 40 rows"),
     ({"accuracy": 1.0}, RATE, "is 1.0 in all runs"),
     ({"accuracy": [1.0, 2, 3, 4, 5] + [np.nan] * 35}, RATE, "5 of 40 runs have an"),
     ({"rate": np.nan}, RATE, "'rate' is missing in 40 of 40"),
-    ({"rate": LISTS}, RATE, r"values such as \[1\]; expected numbers or"),
     ({"rate": DATES}, RATE, "'rate' has a label of its own"),
-    ({"rate": DATES}, ({"rate": "empirical"}, "accuracy"), "that are no numbers"),
-    ({"rate": 1.0}, RATE, "No input varies in the 40 runs"),
     ({}, ({"rate": "gaussian"}, "accuracy"), "'rate' must be None.*'gaussian'"),
     ({}, ({"learner": "normal"}, "accuracy"), "no numbers, such as"),
 )
@@ -138,12 +115,7 @@ LIBRARIES = pytest.mark.parametrize("library", ["pandas", "polars"])
 @cases(
     "texts",
     ("007", "010"),
-    ("0x1f", "0x20"),
-    ("1_000", "2_000"),
     ("0,1", "0,2"),
-    ("10%", "20%"),
-    ("1.0.0", "1.1.0"),
-    ("True", "False"),
     ("\uff11", "\uff12"),  # digits that programs do not write
     ("auto", "0.1"),
     ("nan", "None"),
@@ -162,11 +134,7 @@ def test_text_that_is_no_number_is_labels(library, texts):
     lambda i: "auto" if i % 5 == 0 else str(0.01 * i),
     lambda i: f"{0.01 * i:.2f}".replace(".", ","),
     lambda i: f"{1000 * i:,}",
-    lambda i: f"{2 * i}%",
-    lambda i: f"${0.02 * i:.2f}",
-    lambda i: f"{i / 7:.3f}D-01",
     lambda i: f"{i}\xa0000",
-    lambda i: hex(1000 + i),
 )
 def test_many_values_that_nearly_read_as_numbers_are_refused(write):
     pd = pytest.importorskip("pandas")
@@ -223,18 +191,8 @@ def test_dicts_of_weights_and_biases_are_columns(library, rng):
     assert list(runs.X.columns) == inputs
     assert runs.levels == {"config.optimizer.name": ("a", "b")}
     assert_allclose(runs.y["summary.loss"], np.delete(score, 3))
-    meant = r"has '{}', which is no column of frame \(perhaps 'config\.lr'\)"
-    for name in ("config", "lr"):
-        refuses(meant.format(name), from_frame, table, [name], "summary.loss")
-    with pytest.raises(ValueError, match=r"values such as \[1, 2\]"):
-        from_frame(table, ["config.optimizer.betas"], "summary.loss")
-
-
-def test_dicts_as_text_are_refused_in_words():
-    texts = [str({"lr": 0.1 * i}) for i in range(20)]
-    table = pd.DataFrame({"config": texts, "loss": np.arange(20.0)})
-    with pytest.raises(ValueError, match=r"Read the dicts by ast\.literal_eval"):
-        from_frame(table, ["config"], "loss")
+    meant = r"has 'lr', which is no column of frame \(perhaps 'config\.lr'\)"
+    refuses(meant, from_frame, table, ["lr"], "summary.loss")
 
 
 def sized(library, **options):
@@ -277,10 +235,6 @@ def test_categories_without_an_order_stay_labels():
         "names": ("a", "b", "c"),
     }
     assert runs.notes == ()
-    numbers = from_frame(pd.DataFrame(columns), {"numbers": "normal"}, "loss")
-    assert numbers.X["numbers"].tolist() == [1, 10, 2] * 4
-    with pytest.raises(ValueError, match="'names' has values that are no numbers"):
-        from_frame(pd.DataFrame(columns), {"names": "normal"}, "loss")
 
 
 @LIBRARIES
@@ -288,7 +242,6 @@ def test_categories_without_an_order_stay_labels():
     ("name", "values", "message"),
     ("name", [f"run-{i}" for i in range(20)], "a label of its own in each of 20"),
     ("Unnamed: 0", range(20), "a whole number of its own .* from 0 to 19"),
-    ("trial", range(20, 0, -1), "a whole number of its own .* from 1 to 20"),
     ("trial", [str(i) for i in range(20)], "a whole number of its own"),
     ("run_id", [7 * i * i for i in range(20)], "a whole number .* from 0 to 2527"),
 )
@@ -300,15 +253,13 @@ def test_names_and_numbers_of_runs_are_no_inputs(library, name, values, message)
         assert len(from_frame(table, {name: "empirical"}, "loss")) == 20
 
 
+def test_truth_as_text_is_a_number(table):
+    table["good"] = (table["accuracy"] > 0.5).astype(str)
+    assert set(from_frame(table, ["depth"], "good").y["good"]) == {0.0, 1.0}
+
+
 def test_whole_numbers_that_differ_may_be_settings(table):
     table["units"] = np.random.default_rng(0).permutation(1000)[:40]
     assert from_frame(table, ["units"], "accuracy").distribution == ("empirical",)
     table["steps"] = 2 ** np.arange(40)
     assert from_frame(table, ["steps"], "accuracy", log=["steps"]).notes == ()
-
-
-def test_decimals_are_numbers(table):
-    table["share"] = [Decimal(i % 7) / 10 for i in range(40)]
-    runs = from_frame(table, ["share"], "accuracy")
-    assert runs.distribution == ("empirical",)
-    assert runs.X["share"].max() == 0.6

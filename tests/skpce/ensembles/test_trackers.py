@@ -99,10 +99,10 @@ def test_runs_that_did_not_finish_are_no_results(column, finished, other, said, 
         assert answer.drivers.state[0].tolist()[0] == "drives"
         assert answer.drivers.state[0].tolist()[1] != "drives"
         assert f"Note: {words}" in str(answer)
+    given["outputs"] = "loss"
     as_polars = pl.DataFrame(table.to_dict("list"))
-    assert from_frame(as_polars, **given, outputs="loss").notes == (words,)
-    few = {**given, "outputs": "loss"}
-    refuses("6 of 10 runs finished and have", from_frame, table[:10], **few)
+    assert from_frame(as_polars, **given).notes == (words,)
+    refuses("6 of 10 runs finished and have", from_frame, table[:10], **given)
     named = skpce.explain(table, inputs=["rate", column], outputs="loss")
     assert named.design.n_rows == 60
 
@@ -140,8 +140,6 @@ def test_a_file_of_json(nested, kind, tmp_path):
 @cases(
     ("text", "message"),
     ('{"a": 1}\n{"a":', "no list of runs in JSON, and has no run in each line"),
-    ("[1, 2]", "has no runs; expected objects"),
-    ("", "has no runs; expected objects"),
 )
 def test_bad_json_is_refused(text, message, tmp_path):
     path = tmp_path / "runs.json"

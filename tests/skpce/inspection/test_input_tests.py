@@ -12,22 +12,15 @@ from skpce.inspection import _input_tests as tests
 from skpce.inspection import input_tests
 
 
-def distance_correlation_by_loops(x, y):
-    """Székely and Rizzo (2014), definition 2, entry by entry."""
+def distance_correlation_by_definition(x, y):
+    """Székely and Rizzo (2014), definition 2."""
     n = len(x)
 
     def centred(values):
         a = np.abs(np.subtract.outer(values, values))
-        out = np.zeros((n, n))
-        for i in range(n):
-            for j in range(n):
-                if i != j:
-                    out[i, j] = (
-                        a[i, j]
-                        - a[i].sum() / (n - 2)
-                        - a[:, j].sum() / (n - 2)
-                        + a.sum() / ((n - 1) * (n - 2))
-                    )
+        rows = a.sum(axis=1) / (n - 2)
+        out = a - np.add.outer(rows, rows) + a.sum() / ((n - 1) * (n - 2))
+        np.fill_diagonal(out, 0.0)
         return out
 
     A, B = centred(x), centred(y)
@@ -50,7 +43,7 @@ def test_correlations(X, block, monkeypatch):
             pearson = stats.pearsonr(X[:, i], X[:, j])
             spearman = stats.spearmanr(X[:, i], X[:, j])
             ranks = stats.rankdata(X[:, [i, j]], axis=0)
-            squared = distance_correlation_by_loops(*ranks.T)
+            squared = distance_correlation_by_definition(*ranks.T)
             assert found.pearson[i, j] == pytest.approx(pearson.statistic)
             assert found.spearman[i, j] == pytest.approx(spearman.statistic)
             assert found.distance[i, j] == pytest.approx(np.sqrt(max(squared, 0)))
@@ -61,16 +54,6 @@ def test_correlations(X, block, monkeypatch):
         )
 
 
-def test_the_largest_and_the_table(X):
-    found = input_tests(X)
-    pairs = found.pearson[np.triu_indices(4, k=1)]
-    assert abs(found.largest("pearson")) == np.abs(pairs).max()
-    pytest.importorskip("pandas")
-    table = found.to_frame()
-    assert len(table) == 6
-    assert_array_equal(table["pearson"], pairs)
-
-
 @pytest.mark.parametrize("law", ["normal", "standard_cauchy", "lognormal"])
 def test_independent_inputs_are_seldom_called_dependent(law):
     rng = np.random.default_rng(1)
@@ -79,14 +62,6 @@ def test_independent_inputs_are_seldom_called_dependent(law):
         X = getattr(rng, law)(size=(40, 2)) ** (2 if law == "lognormal" else 1)
         p_values.append(input_tests(X).dependence_p_values[0, 1])
     assert np.mean(np.array(p_values) <= 0.05) < 0.07
-
-
-def test_dependence_without_correlation_is_seen():
-    rng = np.random.default_rng(2)
-    x = rng.normal(size=200)
-    found = input_tests(np.stack([x, np.abs(x)], axis=1))
-    assert abs(found.pearson[0, 1]) < 0.2
-    assert found.dependence_p_values[0, 1] < 1e-3
 
 
 def test_constant_inputs_and_few_members():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from skpce.inspection import part_effects, parts_of_table
 from tests.shared import cases, refuses
@@ -65,36 +65,6 @@ def product_parts(n_members, rng):
     return {"a": 2.0 + a, "b": -1.0 + 0.5 * b}
 
 
-def normal_parts(*scales):
-    def parts(n_members, rng):
-        named = zip("ab", scales, strict=True)
-        return {name: s * rng.normal(size=n_members) for name, s in named}
-
-    return parts
-
-
-def exponential_effects(*squares):
-    """exp(a + b) of normal parts: the variance factors are e^(s^2) of each part."""
-    alone, whole = np.expm1(squares), np.expm1(sum(squares))
-    return alone / whole, 1.0 - alone[::-1] / whole
-
-
-def probability(z):
-    return expit(z)
-
-
-def probability_effects(*scales):
-    """By quadrature: the probability itself, a real output, so that parts interact."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    weights = weights / weights.sum()
-    values = probability(scales[0] * nodes[:, np.newaxis] + scales[1] * nodes)
-    mean = weights @ values @ weights
-    variance = weights @ np.square(values - mean) @ weights
-    each = np.array([values @ weights - mean, weights @ values - mean])
-    first = np.square(each) @ weights / variance
-    return first, 1.0 - first[::-1]
-
-
 LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
 #: Models, parts, what else is given, first-order and total effects in closed form; the
 #: log-ratios of a softmax are linear, and of a product ab the variances are 1, 1, 1/4.
@@ -106,8 +76,6 @@ CLOSED = {
         *(lambda z: z[:, 0] * z[:, 1], product_parts, {"combine": stacked}),
         *(np.array([1.0, 1.0]) / 2.25, np.array([1.25, 1.25]) / 2.25),
     ),
-    "exp": (np.exp, normal_parts(0.5, 0.4), {}, *exponential_effects(0.25, 0.16)),
-    "expit": (probability, normal_parts(1.5, 0.8), {}, *probability_effects(1.5, 0.8)),
 }
 #: of the pairs that act together
 PAIRS = {"linear": [0, 0, 0], "ishigami": [0, ISHIGAMI[2], 0], "product": [0.25 / 2.25]}
@@ -124,8 +92,6 @@ def test_effects_in_closed_form(name):
     assert within(found.interaction[0], found.interaction_error[0], rest).all()
     assert found.supported == (True,)
     assert found.n_solutions == 300 + 2000 * (len(parts) + 2) + 2 * 300 * len(parts)
-    if name == "expit":
-        assert_allclose(found.interaction[0], rest, atol=0.03)
     if name in PAIRS:
         pairs = found.pairs
         error = pairs.interaction_error[0]
@@ -189,7 +155,6 @@ def test_batches_and_seeds():
 
 @cases(
     ("parts", "message"),
-    ({"a": np.zeros(9)}, "two or more names"),
     ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
     ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
     ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
@@ -202,8 +167,6 @@ def test_bad_models_are_refused():
     parts = linear_parts(20, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"model returned shape \(3,\) for 20 inputs"):
         part_effects(lambda z: z[:3], parts)
-    with pytest.raises(ValueError, match="'n_draws' parameter of part_effects"):
-        part_effects(lambda z: z, parts, n_draws=3)
 
 
 def test_a_table_is_the_sum_of_its_parts():
@@ -211,19 +174,12 @@ def test_a_table_is_the_sum_of_its_parts():
     table = rng.normal(size=(6, 3, 2, 4, 2))
     parts = parts_of_table(table, list("abcd"))
     assert list(parts)[:6] == ["mean", "a", "b", "c", "d", "a × b"]
+    refuses("must name each of the 4 axes", parts_of_table, table, ["a"])
     assert len(parts) == 1 + 4 + 6 + 1
     assert_allclose(sum(parts.values()), table)
     flat = np.array([part.reshape(6, -1) for part in parts.values()])
     products = np.einsum("pmi,qmi->pq", flat, flat)
     assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
-
-
-def test_all_orders_of_a_table_leave_no_rest():
-    table = np.random.default_rng(8).normal(size=(5, 3, 2))
-    parts = parts_of_table(table, ["a", "b"])
-    assert list(parts) == ["mean", "a", "b", "a × b"]
-    refuses("must name each of the 2 axes", parts_of_table, table, ["a"])
-    refuses("'table' parameter", parts_of_table, np.full((5, 3, 2), np.nan), ["a", "b"])
 
 
 def test_p_values_of_dependence_are_near_their_level():

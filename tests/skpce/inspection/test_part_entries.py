@@ -139,10 +139,7 @@ def test_an_output_without_variance_has_no_entries():
 @cases(
     ("arguments", "message"),
     ({"part": "prices"}, "one of 'yields', 'costs'"),
-    ({"part": {"y9": "costs"}}, r"part has the outputs \['y9'\]"),
     ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
-    ({"labels": [0, 1, 2, -2]}, "are from -2 to 2"),
-    ({"progress": 3}, "'progress' parameter of part_entries"),
 )
 def test_bad_arguments_are_refused(arguments, message):
     given = {"part": "yields"} | arguments
