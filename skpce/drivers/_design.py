@@ -502,6 +502,11 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
     return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
 
 
+def counts_repeats(name: str) -> bool:
+    """Whether the name of a column says that it counts repeats."""
+    return _COUNTERS.search(name.lower()) is not None
+
+
 def find_counter(
     X: FloatArray,  # shape: (n_rows, n_inputs)
     names: Sequence[str],
@@ -515,7 +520,7 @@ def find_counter(
     n_rows, n_inputs = X.shape
     for column, name in enumerate(names if n_inputs > 1 else ()):
         numbered = all(re.search(r"\d", str(label)) for label in levels.get(name, ()))
-        if not (numbered and _COUNTERS.search(name.lower())):
+        if not (numbered and counts_repeats(name)):
             continue
         setting = numbers_of(np.delete(X, column, axis=1))
         if not 1 < setting.max() + 1 <= n_rows // 2:

@@ -67,11 +67,13 @@ from ..ensembles._table import (
 from ._cautions import Caution, said
 from ._design import (
     Design,
+    counts_repeats,
     find_counter,
     find_runs,
     first_of,
     numbers_of,
     shifts,
+    varies_within,
 )
 
 # Columns that are inputs, or outputs, where nobody has said
@@ -737,7 +739,29 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
     read = read_outputs(found.y, "explain", steps=steps, outputs=widths, may_fail=True)
     read_data = Data.of(found, read, data if is_table(data) else None)
+    if asked.inputs is not None:
+        taken = {*inputs, *outputs, *with_roles}
+        left = {n: v[found.used] for n, v in every.items() if n not in taken}
+        notes += _say_of_repeats(found.X, left, outputs)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
+
+
+def _say_of_repeats(
+    X: FloatArray, left: Mapping[str, NDArray[Any]], outputs: Sequence[str]
+) -> list[str]:
+    """Say what could be an input, and differs between runs with equal inputs."""
+    setting = numbers_of(X)
+    names = [
+        name
+        for name, values in left.items()
+        if not counts_repeats(name)
+        and _why_no_input(name, values, outputs) is None
+        and varies_within(numbers_of(list(map(str, values.tolist()))), setting).any()
+    ]
+    if not names:
+        return []
+    said_of = _said(names, "is no input and differs", "are no inputs and differ")
+    return [f"{said_of} between runs with equal inputs, where it counts as noise"]
 
 
 def _outputs_of(

@@ -607,3 +607,13 @@ def test_what_another_input_stands_for_is_not_said_not_to_matter():
     answer = skpce.explain(np.column_stack([rate, depth, other]), score)
     assert answer.drivers.state[0][0] == answer.drivers.state[0][2] == "not settled"
     assert "x2 and x0 cannot be told apart" in str(answer)
+
+
+def test_columns_left_out_that_differ_between_repeats_are_noted(rng):
+    model, data, seed = (column.ravel() for column in np.mgrid[0:6, 0:3, 0:2])
+    score = data + 0.1 * model + 0.05 * rng.normal(size=36)
+    rows = {"model": model, "data": data, "seed": seed, "score": score}
+    words = "'data' is no input and differs between runs with equal inputs"
+    assert words in str(skpce.explain(rows, outputs="score", inputs=["model"]))
+    both = skpce.explain(rows, outputs="score", inputs=["model", "data"])
+    assert "is no input and" not in str(both)
