@@ -15,8 +15,9 @@ _MANY_LEVELS = 50
 # Inputs that a warning names.
 _MOST_NAMED = 3
 
-# The tail of a stated distribution that holds no quarter of the values.
-_SMALLEST_TAIL = 1e-6
+# The tail of a stated distribution that holds no quarter of the values; it is asked
+# for beyond so many scales.
+_SMALLEST_TAIL, _FAR = 1e-6, 3.0
 
 # Deviations below this share of the scale may be rounding.
 _SMALLEST_SHARE = 1e-9
@@ -86,12 +87,13 @@ def warn_of_narrow(
     for law, column, name in zip(laws, X.T, names, strict=True):
         if law.learned:
             continue
-        data = f"{name} ({np.min(column):.3g} to {np.max(column):.3g})"
+        ends = np.array([column.min(), column.max()])
+        data = f"{name} ({ends[0]:.3g} to {ends[1]:.3g})"
         text = law.outside_in_words(column, data)
-        stated = law.to_scipy()  # None of values that are counted or listed
-        if not text and stated is not None:
+        if not text and np.abs(law.standardize(ends)).max() > _FAR:
             lower, upper = np.quantile(column, [0.25, 0.75])
-            if min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
+            stated = law.to_scipy()  # of atoms there is none
+            if stated and min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
                 text = (
                     f"A quarter of the values of {data} lie where the distribution "
                     f"that was given, {law.describe()}, has less than "
