@@ -90,9 +90,9 @@ def warn_of_narrow(
         ends = np.array([column.min(), column.max()])
         data = f"{name} ({ends[0]:.3g} to {ends[1]:.3g})"
         text = law.outside_in_words(column, data)
-        if not text and np.abs(law.standardize(ends)).max() > _FAR:
-            lower, upper = np.quantile(column, [0.25, 0.75])
-            stated = law.to_scipy()  # of atoms there is none
+        if not text and _are_far(law, ends):
+            lower, upper = quartiles = np.quantile(column, [0.25, 0.75])
+            stated = law.to_scipy() if _are_far(law, quartiles) else None
             if stated and min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
                 text = (
                     f"A quarter of the values of {data} lie where the distribution "
@@ -106,6 +106,10 @@ def warn_of_narrow(
         " The indices hold for the stated distributions. State wider ones, such as "
         "bounds (low, high) that contain the data, or leave these rows out.",
     )
+
+
+def _are_far(law: InputLaw, values: FloatArray) -> bool:
+    return bool(np.abs(law.standardize(values)).max() > _FAR)
 
 
 def _warn(found: Sequence[str], remedy: str = "") -> None:
