@@ -617,3 +617,13 @@ def test_columns_left_out_that_differ_between_repeats_are_noted(rng):
     assert words in str(skpce.explain(rows, outputs="score", inputs=["model"]))
     both = skpce.explain(rows, outputs="score", inputs=["model", "data"])
     assert "is no input and" not in str(both)
+
+
+def test_a_pair_that_the_fit_has_missed_has_no_upper_end():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 30))
+    y = X[:, 0] + 0.8 * X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=80)
+    answer = skpce.explain(X, y)
+    found = answer.drivers.to_frame().set_index("input").loc[["x1", "x2"]]
+    assert (found["state"] == "drives").all()
+    assert (found["total_high"] >= 0.37).all()  # what they explain
