@@ -975,6 +975,10 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         wanted = asked.parameters(known, "parameter of the search")
         left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
         some = {n: results[n] for n in names if n not in left_out}
+        if asked.outputs is not None:  # "mean_test_score" too
+            chosen = np.ravel(np.array(asked.outputs, dtype=object)).tolist()
+            chosen = [str(name).removeprefix("mean_test_") for name in chosen]
+            asked = replace(asked, outputs=chosen)
         return _of_ensemble(from_cv_results(some, log=asked.log), asked)
     return read_table_of(data, asked.in_logarithms())
 

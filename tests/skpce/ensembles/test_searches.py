@@ -242,7 +242,7 @@ def test_a_list_of_grids_has_the_parameters_of_all():
     ]
     search = GridSearchCV(SVC(), grids, cv=3).fit(X, y)
     refuses("'gamma' is missing in 4 of 12 candidates", from_cv_results, search)
-    answer = skpce.explain(search, inputs=["C", "kernel"])
+    answer = skpce.explain(search, inputs=["C", "kernel"], outputs="mean_test_score")
     assert answer.input_names == ("C", "kernel")
     assert answer.design.n_rows == 12
     words = "'gamma' is missing in 4 of 12 candidates"
