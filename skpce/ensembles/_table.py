@@ -565,6 +565,10 @@ class ReadRuns:
                     "inputs that are numbers."
                 )
             self.levels[name] = levels_in_order(values, order)
+            if len({str(v).lower() for v in self.levels[name]}) < len(
+                self.levels[name]
+            ):
+                self.notes.append(f"Some labels of {name} differ in case alone.")
             self.inputs[name] = _codes(values, self.levels[name])
             return
         if order and are_labels:

@@ -591,6 +591,12 @@ def test_a_word_among_numbers_is_noted(rng):
     assert "Note: The input rate is labels: '0.1?' is no number." in str(answer)
 
 
+def test_labels_that_differ_in_case_alone_are_noted(rng):
+    rows = {"gpu": rng.choice(["A100", "a100", "T4"], 40), "y": rng.normal(size=40)}
+    words = "Note: Some labels of gpu differ in case alone."
+    assert words in str(skpce.explain(rows, outputs="y"))
+
+
 def test_zeros_among_probabilities_are_a_caution(rng):
     shares = rng.dirichlet(np.ones(3), size=40)
     shares[:3] = [0.0, 0.5, 0.5]
