@@ -345,3 +345,11 @@ def test_heavy_tails_do_no_harm(rng):
         q2[name] = 1 - missed / f(fresh).var()
     assert q2["auto"] > 0.9
     assert q2["normal"] < 0.5
+
+
+def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
+    one = np.ones(300)
+    rate = 10 ** rng.beta(0.5, 0.5, size=300) ** 3
+    assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
+    assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
+    assert SmoothedLaw.learn(rate**4, one).is_logarithmic
