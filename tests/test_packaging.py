@@ -142,13 +142,6 @@ OF_THE_REPOSITORY = pytest.mark.skipif(
 )
 
 
-def test_no_page_holds_both_sides_of_a_merge():
-    for path in [*ROOT.glob("*.*"), *(ROOT / "docs").rglob("*.md")]:
-        if path.is_file():
-            text = path.read_text(encoding="utf-8", errors="replace")
-            assert not re.search(r"^(<{7}|>{7}) ", text, re.M), path
-
-
 @OF_THE_REPOSITORY
 def test_actions_are_pinned_to_commits():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
 from numpy.testing import assert_allclose
@@ -18,13 +18,10 @@ from skpce._expansion.expansion import index_of_set, partial_variances, shares
 from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
 from tests.shared import cases
 from tests.skpce.test_sample_size import NORMAL, UNIFORM, of_gram
+from tests.test_theorems import few, seeds, several
 
 ROUNDING = 1e-12
 KINDS = ("exact", "closed", "total")
-
-several = settings(max_examples=60, deadline=None, derandomize=True)
-few = settings(max_examples=25, deadline=None, derandomize=True)
-seeds = st.integers(0, 2**32 - 1)
 
 
 # T1: truncation

@@ -1,6 +1,7 @@
 """Small spaces, and rewards, walks and comparisons that many tests share."""
 
 import numpy as np
+import torch
 from numpy.testing import assert_allclose
 
 from gflownet_envs import (
@@ -41,3 +42,11 @@ def assert_same_parameters(one, other, tolerance=0.0):
     for name, array in one.parameters.items():
         expected = other.parameters[name]
         assert_allclose(array, expected, rtol=0, atol=tolerance, err_msg=name)
+
+
+class NoRepeats(TokenSequenceEnvironment):
+    """Each token at most once; the sequence may always end."""
+
+    def _grammar_mask(self, states):
+        tokens = torch.arange(self.n_actions, device=states.device)
+        return (states[..., None] != tokens).all(dim=-2)

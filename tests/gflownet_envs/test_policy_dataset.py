@@ -170,7 +170,6 @@ def test_numbers_are_brought_to_float64_and_names_to_tuples():
     assert type(dataset.feature_names[0]) is str
     assert dataset.trajectory == ("c", "a")
     assert dataset.step_slices == (slice(0, 3), slice(3, 5))
-    assert repr(dataset).startswith("PolicyDataset(n_members=4")
     with pytest.raises(AttributeError, match="cannot assign to field 'X'"):
         dataset.X = np.ones(1)
 

@@ -15,7 +15,6 @@ from numpy.testing import assert_array_equal
 
 from gflownet_envs import storage
 from gflownet_envs.storage import (
-    environment_versions,
     read_arrays,
     write_arrays,
     write_bytes,
@@ -199,13 +198,6 @@ def test_json_is_the_same_for_equal_payloads_and_finite(tmp_path):
 
 
 # Versions and hostile headers.
-
-
-def test_versions_name_what_is_in_use(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", type("Torch", (), {"__version__": "9"}))
-    versions = environment_versions()
-    assert versions["torch"] == "9"
-    assert versions["numpy"] == np.__version__
 
 
 OURS = '"format": "gflownet_envs.arrays"'

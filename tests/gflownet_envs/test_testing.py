@@ -107,11 +107,6 @@ class HistoryBackwards(TokenSequenceEnvironment):
         return super().action_history(states).flip(-1)
 
 
-class AnswersWithoutATree(HypergridEnvironment):
-    def action_history(self, states):
-        return states
-
-
 class HasNumbersForAMask(GridEnvironment):
     def valid_mask(self, states):
         return super().valid_mask(states).long()
@@ -123,11 +118,6 @@ class EndsInACorner(GridEnvironment):
     def valid_mask(self, states):
         corner = (states[..., :2] == self.size - 1).all(dim=-1)
         return super().valid_mask(states) & ~corner[..., None]
-
-
-class StepsNowhere(GridEnvironment):
-    def step(self, states, actions):
-        return None
 
 
 class LacksNames(GridEnvironment):
@@ -145,7 +135,6 @@ def changed(environment, **attributes):
     ("environment", "message"),
     (HasNumbersForAMask(), r"valid_mask must return .*bool.*\(2, 5\), got torch.int"),
     (EndsInACorner(2, 3), r"dead end: .* unfinished state \[1, 1,"),
-    (StepsNowhere(), "step must return .*, got NoneType"),
     (LacksNames(), "action_names is missing; set it to a tuple of str in"),
     (
         changed(GridEnvironment(), step_names=["a"]),
@@ -165,7 +154,6 @@ def changed(environment, **attributes):
     ),
     (HistoryBackwards(["a", "b"], 3), "actions that led to each state"),
     (changed(HypergridEnvironment(), is_tree=True), "one parent"),
-    (AnswersWithoutATree(), "action_history must raise"),
     (KnowsNoDevice(), "initial_state must return .* raised TypeError: .*unexpected"),
     (ForgetsToMask(), "all False on terminal"),
     (MovesAfterTheEnd(), "leave terminal states"),

@@ -5,14 +5,12 @@ Displays are in test_displays.py.
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from importlib import import_module
 
 import numpy as np
 import pytest
 
-from skpce import report
 from skpce._checks import import_extra
 from tests.shared import ridge_surrogate
 
@@ -23,7 +21,7 @@ def fitted():
     X = rng.normal(size=(40, 3))
     y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
     y /= y.sum(axis=1, keepdims=True)
-    return (ridge_surrogate(1).fit(X, y), X, y)
+    return ridge_surrogate(1).fit(X, y), X
 
 
 def test_frames_without_pandas(fitted, monkeypatch):
@@ -35,19 +33,10 @@ def test_frames_without_pandas(fitted, monkeypatch):
     monkeypatch.setattr("skpce._checks.import_module", refuse)
     monkeypatch.setattr("skpce._checks.find_spec", lambda name: None)
     expected = r'a data frame needs pandas: pip install "\.\[frames\]", in a copy of'
-    surrogate, X, _ = fitted
+    surrogate, X = fitted
     for call in (surrogate.sobol_frame, partial(surrogate.predict_frame, X)):
         with pytest.raises(ImportError, match=expected):
             call()
-
-
-def test_a_report_without_matplotlib(fitted, monkeypatch):
-    for module in [m for m in sys.modules if m.startswith("matplotlib")]:
-        monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    expected = r'a display needs matplotlib: pip install "\.\[plot\]", in a copy of'
-    with pytest.raises(ImportError, match=expected):
-        report(*fitted)
 
 
 def test_what_a_library_itself_misses_is_not_taken_for_it(monkeypatch, tmp_path):

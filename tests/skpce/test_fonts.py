@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from skpce._fonts import choose_fonts, label, labels
+from skpce._fonts import choose_fonts, labels
 from tests.shared import cases
 from tests.skpce.pictures import ALIKE, displays
 
@@ -64,10 +64,3 @@ def test_labels_of_different_names_differ_and_fit(names, shape):
     lines = [text.split("\n") for text in found]
     assert max(map(len, lines)) <= max_lines
     assert max(len(line) for own in lines for line in own) <= width
-
-
-def test_labels_begin_where_names_differ_or_are_numbered():
-    assert labels(ALIKE, 18, 1)[:2] == ["… 0th v … r in °C", "… 1th v … r in °C"]
-    assert labels(PAIRS, 18, 1)[1].endswith(" (2)")
-    assert labels(["plain", "_a$"], 24, 1) == ["plain", r" _a\$"]
-    assert label("optimizer.learning_rate", 12, 2) == "optimizer.\n… rate"

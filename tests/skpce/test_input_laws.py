@@ -13,7 +13,7 @@ from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._input_laws import NAMED_LAWS
 from skpce._input_laws.columns import warn_outside
 from skpce._input_laws.tabulated import ContinuousLaw
-from tests.shared import refuses, ridge_pce
+from tests.shared import ridge_pce
 from tests.skpce.laws import gram, law_of
 
 DEGREE = 30
@@ -228,11 +228,6 @@ def test_derivatives_match_finite_differences(name):
     assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
 
 
-def test_families_have_letters_of_their_own():
-    letters = {law.polynomial for law in NAMED_LAWS.values()}
-    assert len(letters) == len(NAMED_LAWS) - 1  # an exponential law is a gamma law
-
-
 @pytest.mark.parametrize("name", NAMED_LAWS)
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e8 - 0.1])
 def test_constant_column_is_finite(name, value):
@@ -276,13 +271,6 @@ def test_unseen_levels_are_average_and_warn():
     message = r"3 of 4 values of x0 are levels not seen in fit \(1.5, 3, 99\)"
     with pytest.warns(InputOutsideSupportWarning, match=message):
         warn_outside([law], column[:, np.newaxis], ["x0"])
-
-
-def test_categories_have_no_derivative_and_no_recurrence():
-    law = law_of("categorical", [1.0, 2.0])
-    refuses("has no derivative; expected", law.differentiate, np.ones(2), 1)
-    refuses("no recurrence", law.recurrence, 1)
-    refuses("2 levels have 1 contrasts, not 2", law.evaluate, np.ones(2), 2)
 
 
 # Estimators.

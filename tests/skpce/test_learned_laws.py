@@ -14,7 +14,7 @@ from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
 from skpce._input_laws import NAMED_LAWS, learn_input_laws
 from skpce._input_laws.choice import choose_laws
 from skpce._input_laws.smoothed import SmoothedLaw
-from tests.shared import cases, kept, ridge_pce
+from tests.shared import cases, ridge_pce
 
 
 def chosen(column, weights=None):
@@ -353,10 +353,3 @@ def test_smoothed_columns_over_decades_are_drawn_on_a_logarithmic_axis(rng):
     assert not SmoothedLaw.learn(rng.uniform(size=300), one).is_logarithmic
     assert not SmoothedLaw.learn(rate - 2.0, one).is_logarithmic
     assert SmoothedLaw.learn(rate**4, one).is_logarithmic
-
-
-def test_learned_distributions_are_kept(tmp_path):
-    X = all_kinds()
-    pce = ridge_pce(3, distribution="auto").fit(X, X[:, 0] + X[:, 1])
-    for read in kept(pce, tmp_path):
-        assert list(read.basis_.laws) == list(pce.basis_.laws)

@@ -298,22 +298,3 @@ def test_the_real_rows():
     assert round(float(bunch.target.mean()), 2) == 32.24
     oxadiazole = bunch.levels["additive"].index("5-Phenyl-1,2,4-oxadiazole")
     assert int((bunch.data[:, 3] != oxadiazole).sum()) == 3955
-
-
-def test_a_raw_table_of_the_real_rows_becomes_the_real_file(tmp_path, monkeypatch):
-    """The checksum of the tidy file is met byte for byte."""
-    rows = csv.DictReader(io.StringIO(real_file(TIDY_NAME).read_text("utf-8")))
-    out = io.StringIO(newline="")
-    columns = ("plate", "row", "col", "base", "ligand", "aryl_halide", "additive")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*columns, "yield"])
-    for row in rows:
-        row["ligand"] = row["catalyst"]
-        names = [row[c] if not row[c].startswith("(no ") else "" for c in columns]
-        writer.writerow([*names, row["yield"]])
-    (tmp_path / RAW_NAME).write_text(out.getvalue(), encoding="utf-8")
-    source = replace(module.SOURCE, raw_sha256=sha256(out.getvalue()))
-    monkeypatch.setattr(module, "SOURCE", source)
-    monkeypatch.delenv("SKPCE_DATA")
-    bunch = fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
-    assert len(bunch.target) == 4599

@@ -15,18 +15,8 @@ from gflownet_envs import (
 )
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import environment_checks
+from tests.gflownet_envs.spaces import NoRepeats
 from tests.shared import cases, refuses
-
-
-class AlternatingTokens(TokenSequenceEnvironment):
-    """No token may follow itself, and the end token needs something to end."""
-
-    def _grammar_mask(self, states):
-        before = torch.cat((torch.full_like(states[..., :1], -1), states), dim=-1)
-        last = before.gather(-1, (states >= 0).sum(dim=-1, keepdim=True))
-        tokens = torch.arange(self.n_actions, device=states.device)
-        return (tokens != last) & ((tokens != self._end) | (last >= 0))
-
 
 ENVIRONMENTS = {
     "grid": GridEnvironment(),
@@ -39,7 +29,7 @@ ENVIRONMENTS = {
     "one object": SequentialSelectionEnvironment({"a": ["x"]}),
     "hypergrid": HypergridEnvironment(),
     "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
-    "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
+    "grammar": NoRepeats(["a", "b", "end", "c"], 4, "end", name="no-repeats"),
     "plane": PlaneWalkEnvironment(),
     "smallest plane": PlaneWalkEnvironment(1),
     "dag": DagEnvironment(4),

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import check_environment
+from tests.gflownet_envs.spaces import NoRepeats
 from tests.shared import cases, refuses
-
-
-class NoRepeats(TokenSequenceEnvironment):
-    """Each token at most once; the sequence may always end."""
-
-    def _grammar_mask(self, states):
-        tokens = torch.arange(self.n_actions, device=states.device)
-        return (states[..., None] != tokens).all(dim=-2)
 
 
 def test_sequences_in_order():

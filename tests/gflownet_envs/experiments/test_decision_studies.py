@@ -89,16 +89,6 @@ def test_the_best_of_n_by_simulation(n):
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_tables_of_best_of_n(monkeypatch):
-    for name, value in {"N_TRAIN": 25, "N_TEST": 15, "N_COMPONENTS": 2}.items():
-        monkeypatch.setattr(best_of_n, name, value)
-    models = best_of_n.learn(0, 40, n_members=40)
-    rewards = [models.rewards(best_of_n.answers_of(seed)) for seed in range(2)]
-    assert "best of 16" in best_of_n.selection_section(rewards, 40)
-    assert "of 2 |" in best_of_n.worth_section(rewards, 40)
-    assert "0.934" in best_of_n.published()
-
-
 # Rewards
 
 

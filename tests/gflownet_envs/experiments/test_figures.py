@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from benchmarks.task_pictures import copy_pictures
 from gflownet_envs.experiments import figures
-from tests.shared import refuses
 from tests.skpce.test_displays_legible import assert_legible
 
 pytest.importorskip("matplotlib")
@@ -103,25 +101,3 @@ def test_pictures_are_drawn_as_savefig_draws_them(results):
     figures.coverage_figure(results).savefig(stream, format="png", dpi=150)
     saved = np.asarray(image.open(stream).convert("RGB"))
     assert_array_equal(drawn, saved)
-
-
-# The command that draws the committed pictures again.
-
-
-def test_pictures_of_a_run_are_copied_and_old_ones_removed(tmp_path):
-    made, images = tmp_path / "run" / "figures", tmp_path / "images"
-    made.mkdir(parents=True)
-    (images / "tasks").mkdir(parents=True)
-    for name in ("overview", "parts_1"):
-        (made / f"{name}.png").write_bytes(name.encode())
-    copied = copy_pictures("grid", made.parent, images)
-    names = [str(path.relative_to(images)) for path in copied]
-    assert names == ["tasks/grid.png", "tasks/grid-parts.png", "demo.png"]
-    contents = [path.read_bytes() for path in copied]
-    assert contents == [b"overview", b"parts_1", b"parts_1"]
-    (made / "parts_1.png").unlink()
-    copied = copy_pictures("grid", made.parent, images)
-    assert [path.name for path in copied] == ["grid.png"]
-    assert not (images / "tasks" / "grid-parts.png").exists()
-    assert (images / "demo.png").exists()  # the README needs one
-    refuses(r"holds no overview\.png", copy_pictures, "grid", tmp_path, images)

@@ -50,25 +50,11 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny, run_tiny, tm
 
 @pytest.mark.slow
 def test_the_stages_add_up_to_the_time_of_the_run(run_tiny, tmp_path, monkeypatch):
-    def slow_findings(self, study, policies):
-        work_for(0.3)
-        return ()
-
-    monkeypatch.setattr(GridTask, "findings", slow_findings)
     monkeypatch.setattr(run, "write_run", lambda *args: None)
     started = time.process_time()
     seconds = run_tiny(tmp_path, solver="exact").cpu_seconds
     spent = time.process_time() - started
-    assert seconds["findings"] >= 0.3
-    assert seconds["calibration"] > 0
-    assert seconds["rest of the study"] > 0
     assert 0.8 * spent < sum(seconds.values()) <= spent
-
-
-def work_for(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
-        pass
 
 
 def test_a_run_of_the_papers_settings_has_its_figures_beside_ours(

@@ -22,13 +22,6 @@ def test_against_separate_torch_networks():
         torch.testing.assert_close(stack.read(histories)[member], expected)
 
 
-def test_histories_end_at_minus_one():
-    stack = StackedGRU(4, 6, 3, member_streams(0, (0, 1)))
-    short = stack.read(torch.tensor([[2, 0]]))
-    long = stack.read(torch.tensor([[2, 0, -1, -1]]))
-    torch.testing.assert_close(short, long)
-
-
 def test_many_states_are_read_in_parts(monkeypatch):
     stack = StackedGRU(2, 6, 2, member_streams(0, (0, 1)), torch.float64)
     env = TokenSequenceEnvironment(["a", "b"], max_length=4)

@@ -125,13 +125,6 @@ def test_chain_rewards_are_the_predictions(chain_reward):
     assert_allclose(double, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_checksums_of_different_rewards_differ(chain_reward):
-    _, reward, _ = chain_reward
-    first, second = (reward.select(slice(i, i + 1)) for i in range(2))
-    assert len({r.digest() for r in (reward, first, second)}) == 3
-    assert reward.select(slice(0, 2)).digest() == reward.digest()
-
-
 def test_environments_of_chains():
     few = fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"])
     check_environment(few)

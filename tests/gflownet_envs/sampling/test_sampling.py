@@ -2,7 +2,7 @@
 
 import torch
 
-from gflownet_envs import StateGraph
+from gflownet_envs import HypergridEnvironment, StateGraph
 from gflownet_envs.policies import HeadLayout, StackedGRU, StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.sampling import (
@@ -120,3 +120,14 @@ def test_replay_keeps_the_last_trajectories_and_prefers_the_best():
     assert set(best[0].tolist()) == {28, 29}
     assert set(best[1].tolist()) == {10, 11}
     assert len(set(drawn[0, 500:].tolist())) > 8
+
+
+def test_a_policy_that_is_no_number_still_ends_its_trajectories():
+    env = HypergridEnvironment(side=5)
+    network = perceptron(env, HeadLayout(env.n_actions))
+    with torch.no_grad():
+        network.weights[0].fill_(torch.nan)
+    sampler = TableSampler(StateGraph.from_environment(env), 4, torch.float64)
+    batch = sampler(network, uniforms(2, 4, env))
+    assert batch.log_pf.isnan().any()
+    assert ((batch.objects >= 0) & (batch.objects < env.n_objects)).all()

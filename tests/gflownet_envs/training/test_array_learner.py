@@ -19,7 +19,7 @@ from gflownet_envs import (
 from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.policies import StackedMLP
 from gflownet_envs.random_streams import member_streams
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.rewards.source import MemberNumbers, RewardTable
 from gflownet_envs.sampling import TableSampler
 from gflownet_envs.training import block
 from gflownet_envs.training.array_learner import ArrayLearner, fits_arrays
@@ -143,28 +143,14 @@ def test_arrays_are_used_where_states_are_listed(monkeypatch):
     assert used(env, unlisted, reward, monkeypatch) == [AutogradLearner]
 
 
-class ByFormula:
+class ByFormula(MemberNumbers):
     """A source that knows objects by their numbers and has no table."""
 
-    def __init__(self, scale):
-        self.scale = scale
-
-    n_members = property(lambda self: len(self.scale))
-
     def of_objects(self, objects):
-        return self.scale[:, None] * objects
+        return self.numbers[:, None] * objects
 
     def of_states(self, states):
         return self.of_objects(ENVIRONMENTS[1].object_index(states))
-
-    def select(self, rows):
-        return ByFormula(self.scale[rows])
-
-    def to(self, device, dtype):
-        return ByFormula(self.scale.to(device, dtype))
-
-    def digest(self):
-        return "formula"
 
 
 def test_rewards_without_a_table(monkeypatch):

@@ -11,10 +11,7 @@ from numpy.testing import assert_allclose
 
 from gflownet_envs import TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training import block
-from gflownet_envs.training.block import most_members
 from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases, refuses
 
@@ -76,21 +73,6 @@ def test_a_device_by_its_name():
     here = train_ensemble(GRID, log_reward(2), SPEC)
     there = train_ensemble(GRID, log_reward(2), SPEC, device="cpu:0")
     assert_same(here, there)
-
-
-def test_how_many_members_a_block_has():
-    graph = StateGraph.from_environment(GRID, 1000)
-    reward = RewardTable(GRID, log_reward(2))
-
-    def most(device="cpu", graph=graph, **changes):
-        spec = replace(SPEC, **{"block_size": 60, **changes})
-        return most_members(graph, reward, spec, device)
-
-    assert most() == 25  # NumPy trains
-    assert most(block_size=3) == 3
-    assert most(graph=None) == most(replay_fraction=0.5) == 60  # autograd does
-    assert most("cuda:1") == 1024
-    assert most("cuda", block_size=5000) == 5000
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

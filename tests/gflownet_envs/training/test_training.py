@@ -30,25 +30,9 @@ from tests.gflownet_envs.spaces import (
     assert_same_parameters,
     random_log_reward,
 )
-from tests.shared import cases, refuses
+from tests.shared import cases, names_in, refuses
 
 SHORT = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
-
-
-class DictStore:
-    """A store in memory which may refuse after some blocks."""
-
-    def __init__(self, n_blocks=100):
-        self.blocks = {}
-        self.n_blocks = n_blocks
-
-    def load_block(self, key):
-        return self.blocks.get(repr(sorted(key.items())))
-
-    def save_block(self, key, arrays):
-        if len(self.blocks) == self.n_blocks:
-            raise KeyboardInterrupt
-        self.blocks[repr(sorted(key.items()))] = arrays
 
 
 @pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
@@ -71,13 +55,6 @@ def test_neighbours_do_not_matter_to_the_last_bit(dtype):
     others[3] = log_reward[3]
     other = train_ensemble(GRID, others, spec)
     assert_same_parameters(one.subset([3]), other.subset([3]))
-
-
-def test_blocks_do_not_matter():
-    log_reward = random_log_reward(GRID, 5)
-    whole = train_ensemble(GRID, log_reward, SHORT)
-    parts = train_ensemble(GRID, log_reward, replace(SHORT, block_size=2))
-    assert_same_parameters(whole, parts, tolerance=1e-10)
 
 
 def test_same_seed_same_numbers_and_another_others():
@@ -164,22 +141,29 @@ def test_where_log_z_starts(spec, start, tolerance):
     assert ensemble.diagnostics.log_z[0] == pytest.approx(start, abs=tolerance)
 
 
-def test_an_interrupted_run_resumes():
+def test_an_interrupted_run_resumes(tmp_path):
+    """From its blocks, which change no number."""
     spec = replace(SHORT, block_size=2)
     log_reward = random_log_reward(GRID, 5)
-    store = DictStore(n_blocks=2)
-    with pytest.raises(KeyboardInterrupt):
-        train_ensemble(GRID, log_reward, spec, store=store)
-    assert len(store.blocks) == 2
-    store.n_blocks = 4
     reported = []
-    settings = {"store": store, "progress": lambda *done: reported.append(done)}
+
+    def interrupt(done, total):
+        if done == 41:  # in the third of four blocks
+            raise KeyboardInterrupt
+
+    settings = {"store": BlockStore(tmp_path)}
+    with pytest.raises(KeyboardInterrupt):
+        train_ensemble(GRID, log_reward, spec, progress=interrupt, **settings)
+    assert len(names_in(tmp_path)) == 2
+    settings["progress"] = lambda *done: reported.append(done)
     resumed = train_ensemble(GRID, log_reward, spec, **settings)
     # two blocks are loaded and two are trained
     trained = [(done, 80) for start in (40, 60) for done in range(start, start + 21)]
     trained.remove((60, 80))  # reported once as done
     assert reported == [(20, 80), (40, 80), *sorted([*trained, (60, 80)])]
     assert_same_parameters(resumed, train_ensemble(GRID, log_reward, spec))
+    whole = train_ensemble(GRID, log_reward, SHORT)
+    assert_same_parameters(resumed, whole, tolerance=1e-10)
 
 
 @cases(
@@ -191,22 +175,20 @@ def test_an_interrupted_run_resumes():
     {"common_random_numbers": True},
     ids=lambda change: next(iter(change)),
 )
-def test_other_runs_are_not_taken_from_the_store(change):
+def test_other_runs_are_not_taken_from_the_store(change, tmp_path):
     arguments = {"log_reward": random_log_reward(GRID, 2), "spec": SHORT}
-    store = DictStore()
-    train_ensemble(GRID, **arguments, store=store)
-    train_ensemble(GRID, **(arguments | change), store=store)
-    assert len(store.blocks) == 2
+    for given in (arguments, arguments | change):
+        train_ensemble(GRID, **given, store=BlockStore(tmp_path))
+    assert len(names_in(tmp_path)) == 2
 
 
-def test_spaces_of_one_name_have_different_keys_in_the_store():
+def test_spaces_of_one_name_have_different_keys_in_the_store(tmp_path):
     tokens = ["a", "b", "c"]
-    store = DictStore()
     for end in ("a", "c"):
         env = TokenSequenceEnvironment(tokens, max_length=2, end_token=end)
         assert env.name == "tokens-3x2-end"
-        train_ensemble(env, random_log_reward(env), SHORT, store=store)
-    assert len(store.blocks) == 2
+        train_ensemble(env, random_log_reward(env), SHORT, store=BlockStore(tmp_path))
+    assert len(names_in(tmp_path)) == 2
 
 
 def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
