@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from benchmarks.pce import comparison
 from benchmarks.pce.functions import G_WEIGHTS, HERE, KEPT_BACK, NOTHING, SUITE
 
 OAKLEY = [0.00156, 0.000186, 0.001307, 0.003045, 0.002905, 0.023035, 0.024151, 0.026517]
@@ -53,3 +54,36 @@ def test_a_function_of_every_name_is_in_the_table():
             assert indices.variance == y.var() == 0
         else:
             assert 0.6 < y.var() / indices.variance < 1.6
+
+
+def test_a_record_is_completed_and_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(comparison.METHODS, "broken", lambda *_: 1 / 0)
+    monkeypatch.setattr(comparison, "RECORD", tmp_path / "kept.csv.gz")
+    record, page = tmp_path / "fits.csv", tmp_path / "page.md"
+
+    def call(*words):
+        monkeypatch.setattr("sys.argv", ["comparison", "--out", str(record), *words])
+        comparison.main()
+
+    functions = ["--functions", "damped", "nothing", "--n", "40", "--noise", "0.05"]
+    call("--methods", "skpce", "--seeds", "2", *functions)
+    call("--methods", "skpce", "additive kernel", "broken", "--seeds", "2", *functions)
+    rows = comparison.read(record)
+    assert len(rows) == 3 * 2 * 2
+    assert {row["failed"][:17] for row in rows} == {"", "ZeroDivisionError"}
+    assert "broken damped" in capsys.readouterr().out
+    call("--write", str(page))
+    text = page.read_text(encoding="utf-8")
+    scores = [
+        min(max(float(row["q2"]), 0), 1)
+        for row in rows
+        if row["method"] == "skpce" and row["function"] == "damped"
+    ]
+    cell = f"| 40 | 0.05 | 2 | {np.mean(scores):.3f} | "
+    found = [line for line in text.splitlines() if line.startswith(cell)]
+    assert len(found) == 2  # the first eight, and all
+    assert all("| 0.000 |" in line for line in found)
+    assert "worse than broken by more than 0.02 in 0 of 1 cells" in text
+    assert "## Noise alone" in text
+    record.unlink()
+    assert comparison.read(record) == rows  # what was kept is gone on from
