@@ -116,7 +116,7 @@ def draw_effects(effects: list[Effect]) -> Any:
         panel.set_axis_off()
     told: set[str] = set()
     names = [f"{e.input} (log scale)" if e.is_log else e.input for e in effects]
-    xlabels, ylabels = labels(names, 20, 2), labels([e.output for e in effects], 22, 2)
+    xlabels, ylabels = labels(names, 20, 2), labels([e.output for e in effects], 19, 2)
     for place, (effect, panel) in enumerate(zip(effects, panels, strict=False)):
         _draw(effect, panel, has_legend=effect.output not in told)
         panel.set(xlabel=xlabels[place], ylabel=ylabels[place])
