@@ -565,9 +565,8 @@ class ReadRuns:
                     "inputs that are numbers."
                 )
             self.levels[name] = levels_in_order(values, order)
-            if len({str(v).lower() for v in self.levels[name]}) < len(
-                self.levels[name]
-            ):
+            counts = Counter(str(label).lower() for label in self.levels[name])
+            if max(counts.values()) > 1:
                 self.notes.append(f"Some labels of {name} differ in case alone.")
             self.inputs[name] = _codes(values, self.levels[name])
             return
@@ -656,8 +655,11 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         return
     own = f"of its own in each of {len(entries)} {what}"
     if _are_labels(values) and numbers_of_text(values) is None:
-        is_dict = str(entries[0]).startswith("{")
-        remedy = "Read the dicts by ast.literal_eval" if is_dict else "Leave it out"
+        remedy = "Leave it out"
+        if str(entries[0]).startswith("{"):
+            remedy = "Read the dicts by ast.literal_eval"
+        elif re.match(r"\d{4}-\d{2}-\d{2}", str(entries[0])):
+            remedy = "Make dates numbers, or name them by order= of skpce.explain"
         raise ValueError(
             f"The input {name!r} has a label {own}, such as {entries[0]!r}, as names "
             f"of runs are; expected numbers, or labels that repeat. {remedy}."
