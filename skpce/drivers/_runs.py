@@ -979,7 +979,12 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
             chosen = np.ravel(np.array(asked.outputs, dtype=object)).tolist()
             chosen = [str(name).removeprefix("mean_test_") for name in chosen]
             asked = replace(asked, outputs=chosen)
-        return _of_ensemble(from_cv_results(some, log=asked.log), asked)
+        runs = _of_ensemble(from_cv_results(some, log=asked.log), asked)
+        left = {n: np.asarray(results[n], dtype=object) for n in sorted(left_out)}
+        left = {n.removeprefix("param_"): v[runs.rows] for n, v in left.items()}
+        notes = _say_of_repeats(runs.data.X, left, runs.data.read.names)
+        said = (Caution("note", {"words": note}) for note in notes)
+        return replace(runs, cautions=(*runs.cautions, *said))
     return read_table_of(data, asked.in_logarithms())
 
 

@@ -245,5 +245,6 @@ def test_a_list_of_grids_has_the_parameters_of_all():
     answer = skpce.explain(search, inputs=["C", "kernel"], outputs="mean_test_score")
     assert answer.input_names == ("C", "kernel")
     assert answer.design.n_rows == 12
+    assert "Note: 'gamma' is no input and differs between runs" in str(answer)
     words = "'gamma' is missing in 4 of 12 candidates"
     refuses(words, skpce.explain, search, inputs=["C", "gamma"])
