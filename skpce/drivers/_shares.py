@@ -303,9 +303,13 @@ class _Fit:
         setting = self.data.design.setting
         nothing = np.full(int(groups.max()) + 1, np.nan)
         n_rows, n_settings = len(values), int(setting.max()) + 1
-        if n_settings >= n_rows or n_settings < 3:
+        if n_settings >= n_rows or n_settings < 2:
             return nothing, nothing
         within = _within(values, groups, setting)
+        if n_settings == 2:  # through whose means any fit goes
+            whole = added(np.square(values - values.mean(axis=0)), groups).sum(axis=0)
+            share = within * (n_rows - 2) / np.maximum(whole, 1e-300)
+            return np.where(within > 0, share, np.nan), nothing
         misses = values - self.at_rows @ self.problem.coefficients.T
         misses = mean_of(misses, setting)
         between = np.bincount(setting) @ added(np.square(misses), groups) / n_settings

@@ -633,3 +633,12 @@ def test_a_pair_that_the_fit_has_missed_has_no_upper_end():
     found = answer.drivers.to_frame().set_index("input").loc[["x1", "x2"]]
     assert (found["state"] == "drives").all()
     assert (found["total_high"] >= 0.37).all()  # what they explain
+
+
+def test_repeats_of_two_settings_measure_the_noise(rng):
+    variant = np.repeat([0, 1], 50)
+    score = 0.02 * variant + 0.01 * rng.normal(size=100)
+    answer = skpce.explain({"variant": variant, "score": score}, outputs="score")
+    inside = np.mean([score[variant == k].var() for k in (0, 1)])
+    assert_allclose(answer.noise_share, inside / score.var())
+    assert "is noise between repeats" in str(answer)
