@@ -18,7 +18,8 @@ from .._checks import BoolArray, FloatArray, IndexArray
 
 # Names of columns that count repeats of a setting; "folds" is how many there are.
 _COUNTERS = re.compile(
-    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split)$"
+    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split|trial"
+    r"|run|attempt)$"
 )
 
 # Names of columns that name runs.

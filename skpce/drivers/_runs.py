@@ -428,26 +428,28 @@ def runs_of(
                 "the inputs are the same in all runs of each group, as in repeats of a "
                 "setting: for these give replicate= in place of groups="
             )
-    counter = ""
+    counter, place = "", None
     is_told = setting is not None or same is not None or asked.inputs is not None
-    place = None if is_told else find_counter(data.X, data.names, data.levels)
+    if not is_told and blocks is None and order is None:
+        place = find_runs(data.X, data.names)
     if place is not None:
-        counter, repeat = data.names[place], numbers_of(data.X[:, place])
-        data = data.without([counter])
-    if blocks is None and same is None and order is None:
+        name, same = data.names[place], numbers_of(data.X[:, place])
+        data = data.without([name])
+        told.append(
+            f"{name!r} names runs of several rows, which belong together, as those of "
+            "groups= do"
+        )
+    elif not is_told:
+        place = find_counter(data.X, data.names, data.levels)
+        if place is not None:
+            counter, repeat = data.names[place], numbers_of(data.X[:, place])
+            data = data.without([counter])
+    if repeat is not None and blocks is None and same is None and order is None:
         settings = numbers_of(data.X) if setting is None else setting
-        if repeat is not None and shifts(repeat, settings, data.coordinates):
+        if shifts(repeat, settings, data.coordinates):
             blocks = repeat
             names = said(counted or [counter], "shifts", "shift")
             told.append(f"{names} all settings: means are taken out, as blocks= does")
-        place = find_runs(data.X, data.names) if asked.inputs is None else None
-        if place is not None and blocks is None:
-            own, same = data.names[place], numbers_of(data.X[:, place])
-            data = data.without([own])
-            told.append(
-                f"{own!r} names runs of several rows, which belong together, as those "
-                "of groups= do"
-            )
     known = {"replicate": setting, "groups": same, "blocks": blocks}
     design = Design.of(data.X, order=order, counter=counter, **known)
     design = replace(design, adaptive=bool(sampler), repeat=repeat)

@@ -108,7 +108,8 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     few = of_few_runs(problem.values, problem.groups)
     first[1, few] = total[1, few] = 0.0
     total[2] = np.minimum(total[2] + fit.missed(q2)[:, np.newaxis], 1.0)
-    nothing = q2[0] <= 0  # is predicted of runs left out: then there is no upper end
+    nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
+    first[1, nothing] = total[1, nothing] = 0.0
     first[2, nothing] = total[2, nothing] = 1.0
     if len(problem.members) == 1:  # no other input takes part in anything
         first = total.copy()

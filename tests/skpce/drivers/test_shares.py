@@ -154,3 +154,13 @@ def test_ends_of_inputs_taken_together_count_what_they_do_together_once():
         ):
             held.append(low[0, place] <= 0.25 / 1.29 <= high[0, place])
     assert sum(held) >= 14
+
+
+def test_of_what_is_not_predicted_any_share_may_be(rng):
+    """Runs differ by more than what their input does, and have many rows."""
+    run, rate = np.repeat(np.arange(20), 10), rng.uniform(size=20)
+    loss = (rate + 0.5 * rng.normal(size=20))[run] + 0.05 * rng.normal(size=200)
+    answer = skpce.explain(rate[run][:, np.newaxis], loss, groups=run)
+    assert answer.q2.item() < 0
+    ends = answer.drivers.total_low.item(), answer.drivers.total_high.item()
+    assert ends == (0.0, 1.0)
