@@ -385,9 +385,7 @@ class Design:
                 if not varies_within(mine[first], blocks).any():
                     blocks = None
             return self._enough("rows", self.groups, blocks)
-        table = np.zeros((self.groups.max() + 1, mine.max() + 1), dtype=np.int64)
-        np.add.at(table, (self.groups, mine), 1)
-        if (table == table[0]).all():  # each group has the same levels, each as often
+        if _same_in_all(mine, self.groups):
             given = numbers_of(np.column_stack([self.groups, others]))
             crossed = varies_within(mine, given)[given].mean() >= _CROSSED
             if not crossed and self._recur_in(self.groups):
@@ -549,15 +547,22 @@ def find_runs(
         one_of_each = []
         for values in np.delete(X, column, axis=1).T:
             level = numbers_of(values)
-            table = np.zeros((n_runs, level.max() + 1))
-            np.add.at(table, (run, level), 1.0)
-            one_of_each.append(bool(((table > 0).sum(axis=1) == 1).all()))
-            if not (one_of_each[-1] or (table == table[0]).all()):
+            one_of_each.append(not varies_within(level, run).any())
+            if not (one_of_each[-1] or _same_in_all(level, run)):
                 break
         else:
             if any(one_of_each):
                 return column
     return None
+
+
+def _same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
+    """Whether each unit has the same labels, each as often."""
+    counts = np.bincount(unit)
+    if counts.min() < counts.max():
+        return False
+    in_order = labels[np.lexsort((labels, unit))].reshape(len(counts), -1)
+    return bool((in_order == in_order[0]).all())
 
 
 def shifts(
