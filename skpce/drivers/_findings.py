@@ -65,7 +65,7 @@ class Findings:
 
 
 # Share of a pair that was named, below which the fit has missed it.
-_MISSED = 1e-4
+_NO_PAIR = 1e-4
 
 
 def find_drivers(
@@ -118,7 +118,7 @@ def find_drivers(
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
-        if shares.pairs[output, i, j] < _MISSED:
+        if shares.pairs[output, i, j] < _NO_PAIR:
             shares.total[2, output, [i, j]] = 1.0
         adjusted[output, both] = p_value * LEVEL / OF_PAIRS
         if "tried" in {tested[output][k].scope for k in (i, j)}:
