@@ -731,6 +731,7 @@ def posterior_squares(
     *,
     spread: float = 1.5,  # of the prior's parameters, as it is for drivers
     sets: Sequence[Sequence[int]] = (),  # of inputs
+    n_inputs: int | None = None,  # whose terms count; those of others in the last sum
     relearns: bool = False,  # whether distributions that were learned are drawn too
 ) -> tuple[FloatArray, BoolArray]:
     """Return variances of draws, and which of them the evidence says are not 0.
@@ -742,8 +743,8 @@ def posterior_squares(
     samples, solver = problem.require_samples("sobol_interval"), problem.solver
     assert isinstance(solver, LearnedRidgeSolver)  # see ``checked_method``
     given = problem.basis.multi_indices if solver.given else None
-    n_targets, n_inputs = len(problem.spread), len(problem.basis.laws)
-    settled = np.zeros((n_targets, 2 * n_inputs))
+    n_targets = len(problem.spread)
+    settled = np.zeros((n_targets, 2 * len(problem.basis.laws)))
     squares: FloatArray | float = 0.0
     with one_thread_if_small(0):  # matrices of few terms
         for part in coefficient_draws(
@@ -763,8 +764,10 @@ def posterior_squares(
                 for kind in ("closed", "total")
                 for own in sets
             ]
-            every = np.ones(len(terms))
-            masks = np.column_stack([index_masks(terms), *of_sets, every])
+            masks = np.column_stack([index_masks(terms), *of_sets])
+            if n_inputs is not None:
+                masks = masks * ~terms[:, n_inputs:].any(axis=1, keepdims=True)
+            masks = np.column_stack([masks, np.ones(len(terms))])
             chosen, weights = part.targets, None
             if rows.image is not _same:  # (n_chosen, n_images)
                 weights = np.square(rows.image(np.eye(n_targets)[chosen]))

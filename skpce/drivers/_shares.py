@@ -24,6 +24,7 @@ from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import (
     deal_folds,
     mean_of,
+    numbers_of,
     q2_with_interval,
     units_by_inputs,
     without_means,
@@ -40,6 +41,9 @@ _MOST_PRIORS = 8
 # Runs, and the share of the variance of two of them, from which on shares have no lower
 # end: whatever explains these would explain everything.
 _MANY_RUNS, _MOST_OF_VARIANCE = 20, 0.7
+
+# Largest number of groups whose labels are an input of the fit.
+_MOST_LABELS = 300
 
 # Share of the variance that fits to other runs do not predict as they expect, from
 # which on lower ends of shares fall by it where runs have several rows.
@@ -105,7 +109,7 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     Rows of a unit are left out together. With blocks: of the variance within these.
     """
     problem = _within_blocks(problem)
-    fit = _Fit(problem, _fitted(problem))
+    fit = _Fit.of(problem)
     q2 = fit.left_out(unit)
     noise, lack_of_fit = fit.repeats()
     first, total = fit.simultaneous()
@@ -148,7 +152,7 @@ def shares_along(problem: Problem, q2: FloatArray) -> Shares:
         values = problem.values[:, problem.groups == output]
         one = np.zeros(values.shape[1], dtype=np.int64)
         own = replace(problem, values=values, groups=one)
-        fit = _Fit(own, _fitted(own))
+        fit = _Fit.of(own)
         found.explained[output] = fit.explained[0]
         found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
         drawn.append(fit.draws(generator))
@@ -185,24 +189,48 @@ def of_few_runs(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A fit of all inputs to outputs, and what follows for the rows of the answer."""
+    """A fit of all inputs to outputs, and what follows for the rows of the answer.
+
+    Where groups of runs have several rows, their labels are one more input of the fit,
+    behind the others: what a group has of its own, which its inputs do not say, is
+    neither taken for their effect nor for noise that differs from row to row.
+    """
 
     data: Problem
     problem: FittedProblem
+    labels: IndexArray | None = None  # shape: (n_rows,), of the groups
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Fit:
+        labels, n_rows = problem.design.groups, len(problem.values)
+        if labels is not None:
+            labels = numbers_of(labels)
+            if not int(labels.max()) + 1 <= min(_MOST_LABELS, n_rows - 1):
+                labels = None
+        return cls(problem, _fitted(problem, labels), labels)
 
     @property
-    def table(self) -> FloatArray:  # shape: (n_rows, n_inputs)
-        return self.data.inputs.X
+    def n_inputs(self) -> int:
+        """Number of inputs, without labels of groups."""
+        return self.data.inputs.X.shape[1]
 
     @cached_property
     def at_rows(self) -> FloatArray:  # shape: (n_rows, n_terms)
         """Values of the terms."""
-        return self.problem.basis.evaluate(self.table)
+        return self.problem.basis.evaluate(_with(self.labels, self.data.inputs.X))
+
+    @cached_property
+    def whole(self) -> Expansion:
+        """The expansion in inputs and labels."""
+        every = Expansion(self.problem.basis, self.problem.coefficients)
+        return every.grouped(self.data.groups)
 
     @cached_property
     def expansion(self) -> Expansion:
-        every = Expansion(self.problem.basis, self.problem.coefficients)
-        return every.grouped(self.data.groups)
+        """The expansion in the inputs."""
+        if self.labels is None:
+            return self.whole
+        return self.whole.marginal(range(self.n_inputs))
 
     @cached_property
     def variance(self) -> FloatArray:  # shape: (n_outputs,)
@@ -228,8 +256,9 @@ class _Fit:
         these have not learned yet as not explained. Inputs of real trainings explain
         more (``benchmarks.exact_truth``).
         """
-        fitted = np.asarray(self.expansion.sobol_indices().total_variance)
-        return np.asarray(fitted / np.maximum(fitted + self.noise, 1e-300))
+        fitted = self.expansion.total_variance
+        whole = self.whole.total_variance + self.noise
+        return np.asarray(fitted / np.maximum(whole, 1e-300))
 
     @cached_property
     def estimate(self) -> FloatArray:  # shape: (2, n_outputs, n_rows)
@@ -249,7 +278,7 @@ class _Fit:
         """Return the share that two inputs have together only, of the variance of y."""
         n_rows = len(self.data.members)
         found = np.zeros((self.expansion.n_groups, n_rows, n_rows))
-        if not 1 < self.table.shape[1] <= _MOST_PAIRED:
+        if not 1 < self.n_inputs <= _MOST_PAIRED:
             return found
         rows = enumerate(self.data.members)
         row_of = {own[0]: row for row, own in rows if len(own) == 1}
@@ -267,13 +296,15 @@ class _Fit:
     def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)
         """Return Q² of runs whose units are left out of fits, and its interval."""
         values, groups = self.data.values, self.data.groups
-        order = units_by_inputs(self.table, values, unit)
+        order = units_by_inputs(self.data.inputs.X, values, unit)
         fold = deal_folds(order, unit)
         predicted = np.empty_like(values)
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            kept = _fitted(self.data, ~out)
-            predicted[out] = kept.basis.evaluate(self.table[out]) @ kept.coefficients.T
+            kept = _fitted(self.data, self.labels, ~out)
+            unseen = None if self.labels is None else np.full(out.sum(), -1)
+            at = kept.basis.evaluate(_with(unseen, self.data.inputs.X[out]))
+            predicted[out] = at @ kept.coefficients.T
         centred = values - values.mean(axis=0)
         errors, deviations = (
             added(np.square(table), groups) for table in (values - predicted, centred)
@@ -295,6 +326,7 @@ class _Fit:
         n_rows = len(self.data.values)
         alone = np.nan_to_num(np.asarray(self.problem.fit.loo_residuals))
         expected = added(np.square(alone), self.data.groups).mean(axis=0)
+        expected += self.whole.total_variance - self.expansion.total_variance
         missed = 1.0 - q2[0] - expected / np.maximum(self.variance, 1e-300)
         laws = self.problem.basis.laws
         of_labels = [len(v.table) for v in laws if isinstance(v, CategoricalLaw)]
@@ -333,7 +365,7 @@ class _Fit:
     def simultaneous(self) -> tuple[FloatArray, FloatArray]:
         """Return shares with bounds that hold together, of both kinds."""
         is_kernel = isinstance(self.problem.basis, KernelBasis)
-        n_coordinates, n_inputs = len(self.data.groups), self.table.shape[1]
+        n_coordinates, n_inputs = len(self.data.groups), self.n_inputs
         is_wide = n_coordinates * n_inputs > _MOST_DRAWN
         is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
         if is_wide or n_inputs > _MOST_INPUTS:
@@ -350,26 +382,26 @@ class _Fit:
 
         Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
         """
-        members, n_inputs = self.data.members, self.table.shape[1]
-        groups = self.data.groups
+        members, n_inputs = self.data.members, self.n_inputs
+        groups, n_laws = self.data.groups, len(self.problem.basis.laws)
         rows = RowSums(
             groups=groups, row_of_target=groups, n_rows=int(groups.max()) + 1
         )
         squares, known = posterior_squares(
-            self.problem, _DRAWS, generator, rows, sets=members
+            self.problem, _DRAWS, generator, rows, sets=members, n_inputs=n_inputs
         )
         kinds = *squares.shape[:2], 2, -1
-        drawn = np.moveaxis(squares[:, :, 3 * n_inputs : -1].reshape(kinds), 2, 1)
-        each = np.moveaxis(known.reshape(len(known), 2, n_inputs), 1, 0)
+        drawn = np.moveaxis(squares[:, :, 3 * n_laws : -1].reshape(kinds), 2, 1)
+        each = np.moveaxis(known.reshape(len(known), 2, n_laws), 1, 0)
         settled = [each[:, :, list(inputs)].any(axis=2) for inputs in members]
         # The variance of the noise is drawn too: a scaled inverse chi-square.
-        free = max(len(self.table), 8) * 0.75
+        free = max(len(self.data.values), 8) * 0.75
         factor = free / generator.chisquare(free, size=(len(squares), 1))
         # So are the variances of what each input does, over settings drawn too.
         vary = self._spread_of_squares()  # (n_outputs, n_inputs)
         shape = 1.0 / np.maximum(vary, 1e-6)
         moved = generator.gamma(shape, 1.0 / shape, size=(len(squares), *vary.shape))
-        every = squares[:, :, : 2 * n_inputs].reshape(kinds)
+        every = squares[:, :, : 2 * n_laws].reshape(kinds)[..., :n_inputs]
         shift = (every.mean(axis=2) * (moved - 1.0)).sum(axis=2)
         of_rows = [moved[:, :, list(inputs)].mean(axis=2) for inputs in members]
         drawn = drawn * np.stack(of_rows, axis=2)[:, np.newaxis]
@@ -385,12 +417,12 @@ class _Fit:
         one.
         """
         problem, n_settings = self.problem, self.data.design.n_settings
-        shape = len(self.variance), self.table.shape[1]
+        shape = len(self.variance), self.n_inputs
         if isinstance(problem.basis, KernelBasis):
             return np.full(shape, 2.0 / n_settings)
         active = problem.basis.multi_indices > 0
         found = np.zeros(shape)
-        for place, some in enumerate(active.T):
+        for place, some in enumerate(active.T[: self.n_inputs]):
             if some.any():
                 effect = self.at_rows[:, some] @ problem.coefficients[:, some].T
                 effect -= effect.mean(axis=0)
@@ -401,10 +433,17 @@ class _Fit:
         return found
 
 
-def _fitted(problem: Problem, rows: Any = slice(None)) -> FittedProblem:
+def _fitted(
+    problem: Problem,
+    labels: IndexArray | None,  # shape: (n_rows,), one more input
+    rows: Any = slice(None),
+) -> FittedProblem:
     """Fit all inputs to some rows."""
     X, values = problem.inputs.X[rows], problem.values[rows]
     laws, groups, n_outputs = problem.inputs.laws, problem.groups, problem.n_outputs
+    if labels is not None:
+        X = _with(labels[rows], X)
+        laws = [*laws, CategoricalLaw.learn(X[:, -1], np.ones(len(X)))]
     samples = Samples(X, values, np.ones(len(X)))
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
         basis, solver = learn_terms(laws, samples, groups)
@@ -414,6 +453,11 @@ def _fitted(problem: Problem, rows: Any = slice(None)) -> FittedProblem:
     known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
     solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
+
+
+def _with(labels: IndexArray | None, X: FloatArray) -> FloatArray:
+    """Return inputs with labels, if there are any, behind them."""
+    return X if labels is None else np.column_stack([X, labels])
 
 
 def noise_share(
