@@ -23,13 +23,14 @@ from .._learned.kernel_basis import KernelBasis, NoTermsError
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import (
     deal_folds,
+    first_of,
     mean_of,
     numbers_of,
     q2_with_interval,
     units_by_inputs,
     without_means,
 )
-from ._exchange import Problem, added, rotated
+from ._exchange import Inputs, Problem, added, rotated
 
 # Draws of the posterior; coordinates times inputs up to which these are made, and
 # coordinates of a kernel basis.
@@ -42,8 +43,9 @@ _MOST_PRIORS = 8
 # end: whatever explains these would explain everything.
 _MANY_RUNS, _MOST_OF_VARIANCE = 20, 0.7
 
-# Largest number of groups whose labels are an input of the fit.
-_MOST_LABELS = 300
+# Fewest repeated settings of which the means are fitted, and largest number of groups
+# whose labels are an input of the fit.
+_FEW_SETTINGS, _MOST_LABELS = 20, 300
 
 # Share of the variance that fits to other runs do not predict as they expect, from
 # which on lower ends of shares fall by it where runs have several rows.
@@ -199,15 +201,18 @@ class _Fit:
     data: Problem
     problem: FittedProblem
     labels: IndexArray | None = None  # shape: (n_rows,), of the groups
+    merged: IndexArray | None = None  # shape: (n_rows,), rows whose means were fitted
 
     @classmethod
     def of(cls, problem: Problem) -> _Fit:
-        labels, n_rows = problem.design.groups, len(problem.values)
+        labels, merged = problem.design.groups, None
         if labels is not None:
             labels = numbers_of(labels)
-            if not int(labels.max()) + 1 <= min(_MOST_LABELS, n_rows - 1):
+            if not int(labels.max()) + 1 <= min(_MOST_LABELS, len(labels) - 1):
                 labels = None
-        return cls(problem, _fitted(problem, labels), labels)
+        elif _are_means_enough(problem.inputs, problem.design.setting):
+            merged = problem.design.setting
+        return cls(problem, _fitted(problem, labels, merged), labels, merged)
 
     @property
     def n_inputs(self) -> int:
@@ -240,13 +245,22 @@ class _Fit:
     @cached_property
     def noise(self) -> FloatArray:  # shape: (n_outputs,)
         """Variance of the noise, as learned; of a shared prior, as left over."""
-        solver = self.problem.solver
+        solver, groups = self.problem.solver, self.data.groups
         assert isinstance(solver, LearnedRidgeSolver)
         if len(self.variance) > _MOST_PRIORS:
             left = np.asarray(self.problem.fit.scaled_residuals)
-            return np.asarray(added(np.square(left), self.data.groups).mean(axis=0))
+            return self.inside + added(np.square(left), groups).mean(axis=0)
         share = np.array([prior.or_nothing().noise for prior in solver.priors])
-        return np.asarray(self.variance * share[solver.prior_of[: len(self.variance)]])
+        fitted = self.variance - self.inside
+        return self.inside + fitted * share[solver.prior_of[: len(self.variance)]]
+
+    @cached_property
+    def inside(self) -> FloatArray:  # shape: (n_outputs,)
+        """Variance about the means that were fitted."""
+        if self.merged is None:
+            return np.zeros(self.data.n_outputs)
+        left = without_means(self.data.values, self.merged)
+        return np.asarray(added(np.square(left), self.data.groups).mean(axis=0))
 
     @cached_property
     def explained(self) -> FloatArray:  # shape: (n_outputs,)
@@ -301,7 +315,7 @@ class _Fit:
         predicted = np.empty_like(values)
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            kept = _fitted(self.data, self.labels, ~out)
+            kept = _fitted(self.data, self.labels, self.merged, ~out)
             unseen = None if self.labels is None else np.full(out.sum(), -1)
             at = kept.basis.evaluate(_with(unseen, self.data.inputs.X[out]))
             predicted[out] = at @ kept.coefficients.T
@@ -325,7 +339,7 @@ class _Fit:
         """
         n_rows = len(self.data.values)
         alone = np.nan_to_num(np.asarray(self.problem.fit.loo_residuals))
-        expected = added(np.square(alone), self.data.groups).mean(axis=0)
+        expected = self.inside + added(np.square(alone), self.data.groups).mean(axis=0)
         expected += self.whole.total_variance - self.expansion.total_variance
         missed = 1.0 - q2[0] - expected / np.maximum(self.variance, 1e-300)
         laws = self.problem.basis.laws
@@ -395,7 +409,8 @@ class _Fit:
         each = np.moveaxis(known.reshape(len(known), 2, n_laws), 1, 0)
         settled = [each[:, :, list(inputs)].any(axis=2) for inputs in members]
         # The variance of the noise is drawn too: a scaled inverse chi-square.
-        free = max(len(self.data.values), 8) * 0.75
+        n_fitted = len(self.problem.fit.scaled_residuals)
+        free = max(n_fitted, 8) * 0.75
         factor = free / generator.chisquare(free, size=(len(squares), 1))
         # So are the variances of what each input does, over settings drawn too.
         vary = self._spread_of_squares()  # (n_outputs, n_inputs)
@@ -436,6 +451,7 @@ class _Fit:
 def _fitted(
     problem: Problem,
     labels: IndexArray | None,  # shape: (n_rows,), one more input
+    merged: IndexArray | None,  # shape: (n_rows,), of whose rows the means are fitted
     rows: Any = slice(None),
 ) -> FittedProblem:
     """Fit all inputs to some rows."""
@@ -444,6 +460,9 @@ def _fitted(
     if labels is not None:
         X = _with(labels[rows], X)
         laws = [*laws, CategoricalLaw.learn(X[:, -1], np.ones(len(X)))]
+    if merged is not None:
+        some = numbers_of(merged[rows])
+        X, values = X[first_of(some)], mean_of(values, some)
     samples = Samples(X, values, np.ones(len(X)))
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
         basis, solver = learn_terms(laws, samples, groups)
@@ -453,6 +472,17 @@ def _fitted(
     known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
     solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
+
+
+def _are_means_enough(inputs: Inputs, setting: IndexArray) -> bool:
+    """Whether means of repeats are fitted, so that settings may differ on their own.
+
+    Not of levels that settings share, as in a factorial, nor where few are repeated.
+    """
+    counts = np.bincount(setting)
+    if counts.min() < 2 or counts.max() > 2 * counts.min():
+        return False
+    return len(counts) >= _FEW_SETTINGS and not inputs.are_levels(setting)
 
 
 def _with(labels: IndexArray | None, X: FloatArray) -> FloatArray:

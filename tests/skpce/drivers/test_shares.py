@@ -157,13 +157,28 @@ def test_ends_of_inputs_taken_together_count_what_they_do_together_once():
 
 
 def test_of_what_is_not_predicted_any_share_may_be(rng):
-    """Runs differ by more than what their input does, and have many rows."""
-    run, rate = np.repeat(np.arange(20), 10), rng.uniform(size=20)
-    loss = (rate + 0.5 * rng.normal(size=20))[run] + 0.05 * rng.normal(size=200)
-    answer = skpce.explain(rate[run][:, np.newaxis], loss, groups=run)
+    answer = skpce.explain(rng.normal(size=(20, 1)), rng.normal(size=20))
     assert answer.q2.item() < 0
-    ends = answer.drivers.total_low.item(), answer.drivers.total_high.item()
-    assert ends == (0.0, 1.0)
+    assert answer.drivers.total_high.item() == 1.0
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_what_runs_have_of_their_own_is_not_of_their_inputs(steps):
+    """Of learning curves, and of repeated settings that differ by more than noise."""
+    run, truth, found = np.repeat(np.arange(40), 4), (1 / 12) / (2 / 12 + 0.25), []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, own = rng.uniform(size=(40, 3)), 0.5 * rng.normal(size=40)
+        y = (X[:, 0] + own)[run] + 0.05 * rng.normal(size=160)
+        step = np.tile([0.0, 0.2, 0.4, 0.78], 40)  # of variance 1 / 12
+        table = np.column_stack([X[run], step]) if steps else X[run]
+        y = y + step if steps else y + 0.29 * np.tile([-1, 1], 80)
+        rows = skpce.explain(table, y, **{"groups" if steps else "replicate": run})
+        rows = rows.drivers
+        found.append(rows.total[0, :3])
+        assert rows.total_low[0, 0] < truth < rows.total_high[0, 0]
+    mean = np.mean(found, axis=0)
+    assert abs(mean[0] - truth) < 0.08 and mean[1:].max() < 0.06
 
 
 def test_lower_ends_know_what_is_not_predicted_of_other_runs():
