@@ -25,6 +25,9 @@ _COUNTERS = re.compile(
 # Names of columns that name runs.
 _RUNS = re.compile(r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$")
 
+# Names of columns along which a run has several rows.
+_CURVES = re.compile(r"(^|[^a-z])(epoch|step|iteration|budget|fidelity|n_resources)$")
+
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.
 _CROSSED = 0.5
@@ -37,7 +40,8 @@ _RECURS = 0.1
 # exchanged and not their runs.
 _CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
 
-# P-value from which on means of the labels of repeats are taken out, as of blocks.
+# P-value from which on means of the labels of repeats are taken out, as of blocks, and
+# rows with a label and equal other inputs belong together.
 _SHIFTED = 0.001
 
 # Share of the rows with settings of their own, from which on a series is asked.
@@ -537,22 +541,20 @@ def find_runs(
 ) -> int | None:
     """Return the input that names runs, each with several rows, as of its metrics.
 
-    Its name says so, and other inputs have one value in each run, or the same values.
+    Its name says so. Some other inputs have one value in each run, others the same
+    values in all of them, and at most one any.
     """
     for column, name in enumerate(names):
         run = numbers_of(X[:, column])
         n_runs = int(run.max()) + 1
-        if not (_RUNS.search(name.lower()) and 1 < n_runs <= len(X) // 2):
+        few = 1 < n_runs <= (1.0 - _RECURS) * len(X)
+        if not (few and _RUNS.search(name.lower())):
             continue
-        one_of_each = []
-        for values in np.delete(X, column, axis=1).T:
-            level = numbers_of(values)
-            one_of_each.append(not varies_within(level, run).any())
-            if not (one_of_each[-1] or _same_in_all(level, run)):
-                break
-        else:
-            if any(one_of_each):
-                return column
+        levels = [numbers_of(values) for values in np.delete(X, column, axis=1).T]
+        varying = [level for level in levels if varies_within(level, run).any()]
+        free = [level for level in varying if not _same_in_all(level, run)]
+        if len(varying) < len(levels) and len(free) < 2:
+            return column
     return None
 
 
@@ -581,13 +583,73 @@ def shifts(
     if len(labels) < n_labels * n_settings:
         return False
     left = without_means(values, setting)
-    of_labels = mean_of(left, labels)
-    between = n_settings * np.square(of_labels).sum(axis=0)
-    within = np.square(left - of_labels[labels]).sum(axis=0)
     free = n_labels - 1, (n_labels - 1) * (n_settings - 1)
-    ratio = between / free[0] / np.maximum(within / free[1], 1e-300)
-    p_values = stats.f.sf(ratio, *free)[~np.isnan(ratio)]
-    return bool((p_values * len(p_values) <= _SHIFTED).any())
+    return _differ(left, labels, *free) <= _SHIFTED
+
+
+def find_curves(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+    repeat: IndexArray | None,  # shape: (n_rows,), labels of repeats
+    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
+) -> tuple[list[int], IndexArray]:  # and (n_rows,)
+    """Return inputs that differ between rows of a run, such as epochs, and the runs.
+
+    Rows of a run have equal other inputs, and one label of repeats. The name of such an
+    input says so, or rows with a label lie above or below their settings together, by
+    an F-test with Bonferroni's correction.
+    """
+    label = np.zeros(len(X), dtype=np.int64) if repeat is None else repeat
+    rows, found = np.arange(len(X)), []
+    along = [k for k, name in enumerate(names) if _CURVES.search(name.lower())]
+    left = [k for k in range(X.shape[1]) if k not in along]
+    run = numbers_of(np.column_stack([X[:, left], label]))
+    if along and left and 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X):
+        rows, found = run, along
+    while repeat is not None and len(left) > 1:
+        first = first_of(rows)
+        tests = {
+            k: _of_runs(
+                X[first][:, left], left.index(k), label[first], mean_of(values, rows)
+            )
+            for k in left
+        }
+        k = min(tests, key=lambda k: tests[k])
+        if tests[k] * len(left) > _SHIFTED:
+            break
+        found, left = [*found, k], [other for other in left if other != k]
+        rows = numbers_of(np.column_stack([X[:, left], label]))
+    return found, rows
+
+
+def _of_runs(X: FloatArray, k: int, label: IndexArray, values: FloatArray) -> float:
+    """Return the p-value of what rows have in common that differ in an input alone."""
+    setting, others = numbers_of(X), numbers_of(np.delete(X, k, axis=1))
+    run = numbers_of(np.column_stack([others, label]))
+    n_settings, n_others, n_runs = (
+        int(one.max()) + 1 for one in (setting, others, run)
+    )
+    between, whole = n_runs - n_others, len(X) - n_settings
+    if not (0 < between < whole and _MANY_RUNS <= n_runs // 2 <= len(X) // 4):
+        return 1.0
+    return _differ(without_means(values, setting), run, between, whole - between)
+
+
+def _differ(
+    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
+    labels: IndexArray,  # shape: (n_rows,)
+    *degrees: int,  # of freedom, between labels and within
+) -> float:
+    """Return the p-value of an F-test of the means of labels, of all columns."""
+    means = mean_of(values, labels)[labels]
+    between, within = (
+        np.square(part).sum(axis=0) / max(free, 1)
+        for part, free in zip((means, values - means), degrees, strict=True)
+    )
+    ratio = between / np.maximum(within, 1e-300)
+    known = ~np.isnan(ratio)
+    p_values = stats.f.sf(ratio[known], *degrees)
+    return float(p_values.min(initial=1.0) * np.count_nonzero(known))
 
 
 def find_constraint(

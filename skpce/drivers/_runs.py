@@ -69,6 +69,7 @@ from ._design import (
     Design,
     counts_repeats,
     find_counter,
+    find_curves,
     find_runs,
     first_of,
     numbers_of,
@@ -444,6 +445,15 @@ def runs_of(
         if place is not None:
             counter, repeat = data.names[place], numbers_of(data.X[:, place])
             data = data.without([counter])
+    if same is None and blocks is None and order is None:
+        along, runs = find_curves(data.X, data.names, repeat, data.coordinates)
+        if along:
+            same = runs
+            names = said([repr(data.names[k]) for k in along], "varies", "vary")
+            told.append(
+                f"{names} within runs, whose rows belong together, as those of groups= "
+                "do: they have equal other inputs"
+            )
     if repeat is not None and blocks is None and same is None and order is None:
         settings = numbers_of(data.X) if setting is None else setting
         if shifts(repeat, settings, data.coordinates):

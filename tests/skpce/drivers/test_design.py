@@ -13,6 +13,7 @@ from skpce.drivers import Design
 from skpce.drivers._design import (
     find_constraint,
     find_counter,
+    find_curves,
     find_runs,
     memory_of,
     numbers_of,
@@ -223,9 +224,27 @@ def test_runs_of_several_rows_are_found(rng):
     names = ["rate", "run_id", "metric"]
     assert find_runs(np.column_stack([setting, run, metric]), names) == 1
     other = rng.normal(size=30)  # which differs within runs, and between them
+    assert find_runs(np.column_stack([setting, run, other]), names) == 1
     assert find_runs(np.column_stack([other, run, metric]), names) is None
     names[1] = "model_id"
     assert find_runs(np.column_stack([setting, run, metric]), names) is None
+
+
+@pytest.mark.parametrize("name", ["task", "epoch"])
+def test_rows_of_a_run_have_something_in_common(rng, name):
+    """Two inputs and three seeds, each run with four rows."""
+    setting, seed = (
+        np.repeat(np.arange(12), 12),
+        np.tile(np.repeat(np.arange(3), 4), 12),
+    )
+    X = np.column_stack([setting // 4, setting % 4, np.tile(np.arange(4.0), 36)])
+    noise, names = rng.normal(size=(144, 1)), ["a", "b", name]
+    of_run = rng.normal(size=36)[numbers_of(np.column_stack([setting, seed]))]
+    along, runs = find_curves(X, names, seed, noise + 2 * of_run[:, np.newaxis])
+    assert along == [2]
+    assert np.bincount(runs).tolist() == [4] * 36
+    assert find_curves(X, names, seed, noise)[0] == ([] if name == "task" else [2])
+    assert find_curves(X, names, None, noise)[0] == ([] if name == "task" else [2])
 
 
 def test_parts_that_add_up_are_a_constraint():

@@ -178,7 +178,8 @@ def test_what_runs_have_of_their_own_is_not_of_their_inputs(steps):
         found.append(rows.total[0, :3])
         assert rows.total_low[0, 0] < truth < rows.total_high[0, 0]
     mean = np.mean(found, axis=0)
-    assert abs(mean[0] - truth) < 0.08 and mean[1:].max() < 0.06
+    assert abs(mean[0] - truth) < 0.08
+    assert mean[1:].max() < 0.06
 
 
 def test_lower_ends_know_what_is_not_predicted_of_other_runs():
