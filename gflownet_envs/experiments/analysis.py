@@ -149,7 +149,8 @@ def training_cautions(
         "by": "distance" if bound is None else "bound",
     }
     cautions = [Caution("not converged", figures)] if far else []
-    if bound is not None and (noise is None or noise.log_ratio_share is None):
+    unknown = noise is None or noise.log_ratio_share is None
+    if bound is not None and unknown and not bound.learned_backward:
         rows = ~policies.trained.is_test
         own = replace(bound, bound=bound.bound[rows])
         shares = own.noise_share(policies.trained.train)

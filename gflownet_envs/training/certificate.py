@@ -140,6 +140,9 @@ class DistanceBound:
         That were listed, summed or sampled, of each member.
     confidence_level : float
         1 where the bound is certain.
+    learned_backward : bool, default=False
+        Whether each member has a backward policy of its own, by which its exact policy
+        differs from that of other members with the same reward.
     """
 
     bound: np.ndarray
@@ -147,6 +150,7 @@ class DistanceBound:
     method: str
     n_trajectories: int
     confidence_level: float
+    learned_backward: bool = False
 
     def describe(self) -> str:
         """Say what the bounds are, in words.
@@ -195,7 +199,8 @@ class DistanceBound:
         Raises
         ------
         ValueError
-            If the number of members differs.
+            If the number of members differs, or their backward policies were learned:
+            then policies of one reward differ although all of them are exact.
 
         Examples
         --------
@@ -218,6 +223,11 @@ class DistanceBound:
             raise ValueError(
                 f"data has {data.n_members} members and the bound {len(self.bound)}; "
                 "expected the same members"
+            )
+        if self.learned_backward:
+            raise ValueError(
+                "the members have learned backward policies, by which their exact "
+                "policies differ; expected uniform ones: learn_backward_policy=False"
             )
         reached = np.ones(data.n_members)
         shares = np.full(data.n_steps, np.nan)
@@ -410,6 +420,7 @@ def bound_by_samples(
         method="sampled",
         n_trajectories=n_samples if log_z is not None else 2 * n_samples,
         confidence_level=float(confidence_level),
+        learned_backward=layout.n_backward_actions > 0,
     )
 
 

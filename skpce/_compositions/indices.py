@@ -230,14 +230,16 @@ def sobol_interval(
     confidence_level : float, default=0.9
         Nominal probability, one index at a time.
     method : {"posterior", "bootstrap", "residual"} or None, default=None
-        None is ``"posterior"`` for a fit without a solver, of steps and the trajectory,
-        else ``"bootstrap"``.
+        None is for steps and the trajectory as in
+        :meth:`PolynomialChaosRegressor.sobol_interval`; ``"bootstrap"`` for coordinates
+        and for fits without a coefficient for each term.
 
         - ``"posterior"``: as in :meth:`PolynomialChaosRegressor.sobol_interval`.
         - ``"bootstrap"``: percentiles over resamples of the members [1]_, with the
           terms and penalties of the fit; learned distributions are learned anew, frozen
           ones stay. **It ignores truncation and shrinkage**: read it beside
-          ``step_unexplained_share_``.
+          ``step_unexplained_share_``. The lower end of an input that does nothing lies
+          above 0.
         - ``"residual"``: from leave-one-out residuals, which contain both, as in
           :meth:`PolynomialChaosRegressor.sobol_interval`; for steps and the
           trajectory. About as wide as the unexplained share or wider.
@@ -292,9 +294,10 @@ def sobol_interval(
             f"n_resamples={n_resamples} {owner} needs at least 2. Weights are "
             "frequencies: multiply them up to the number of members."
         )
-    default = "bootstrap"
+    has_terms = not (fitted.from_models or isinstance(fitted.basis, KernelBasis))
+    default = "residual" if has_terms else "bootstrap"
     if method is None and level == "coordinate":
-        method = default
+        method = "bootstrap"
     method = checked_method(owner, method, fitted.problem.solver, default)
     check_progress(owner, progress)
     if level == "trajectory" and len(fitted.parts) > 1:
@@ -305,7 +308,6 @@ def sobol_interval(
     generator = fitted.generator(random_state)
     if method != "bootstrap":
         check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
-    has_terms = not (fitted.from_models or isinstance(fitted.basis, KernelBasis))
     if method == "residual" and not has_terms:
         raise ValueError(
             f"{owner} has method='residual' for fits with a coefficient for each term. "

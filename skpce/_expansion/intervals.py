@@ -145,18 +145,21 @@ def sobol_interval(
         Nominal probability that an interval contains the index of the true
         function under the true distributions of the inputs; each index on its own.
     method : {"posterior", "residual", "bootstrap"} or None, default=None
-        None is ``"posterior"`` for a fit without a solver, else ``"residual"``.
+        None is ``"posterior"`` for a fit without settings, ``"residual"`` for one with
+        a solver, a degree or an order of interaction.
 
         - ``"posterior"``: from the posterior of the coefficients and of the prior that
           was learned, and of learned distributions of the inputs. An index that may be
-          0 by the evidence has the lower end 0. See Notes.
+          0 by the evidence has the lower end 0. It ignores terms beyond a degree or an
+          order that was given. See Notes.
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
           coefficients and of learned distributions, shrinkage, missing terms and the
           price of a search for terms, see Notes.
         - ``"bootstrap"``: percentiles over resamples of the samples, with the
           terms and penalties of the fit; learned distributions are learned anew. **It
           ignores truncation, shrinkage and the search for terms**: a poor fit can
-          have narrow intervals.
+          have narrow intervals. Squares of noisy coefficients are too large: the lower
+          end of an input that does nothing lies above 0.
     n_resamples : int, default=200
         Number of draws.
     random_state : int, RandomState instance or None, default=None
@@ -275,10 +278,13 @@ def bounds_of_shares(
 def checked_method(
     owner: str, method: Any, solver: CoefficientSolver, default: str
 ) -> str:
-    """Return the method of an interval; None is the best for the solver."""
+    """Return the method of an interval; None is the best for the solver.
+
+    The posterior knows nothing of terms that were cut off.
+    """
     learned = isinstance(solver, LearnedRidgeSolver)
     if method is None:
-        return "posterior" if learned else default
+        return "posterior" if learned and not solver.is_cut else default
     check_option(owner, "method", method, INTERVAL_METHODS)
     if method == "posterior" and not learned:
         raise ValueError(

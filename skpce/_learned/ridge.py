@@ -45,6 +45,7 @@ from .._solvers.ridge import (
 from .kernel_basis import Basis, KernelBasis
 from .prior import (
     INTERCEPT,
+    LARGEST_ORDER,
     MUCH_NOISE,
     AllTerms,
     ListedTerms,
@@ -107,6 +108,13 @@ class LearnedRidgeSolver(GeneralizedRidgeSolver):
     ) -> None:
         self.scales, self.noise, self.prior_of = scales, noise, prior_of
         self.refined, self.given, self.priors = refined, given, tuple(priors)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a degree or an order was given, beyond which there are no terms."""
+        prior = self.priors[0]
+        most = min(LARGEST_ORDER, len(prior.weights))
+        return self.given or len(prior.order_weights) < most
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         fits, positions = [], []

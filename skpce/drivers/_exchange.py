@@ -927,6 +927,15 @@ class Problem:
             return np.ones((len(partners), self.n_outputs))
         return setting.pairs([self.members[k] for k in partners])
 
+    def partner_p_values(
+        self, row: int, partner: int, outputs: IndexArray
+    ) -> FloatArray:  # shape: (n_some,)
+        """Test products with a partner by exchanges of an input, for some outputs."""
+        setting = self.setting(self.members[row])
+        if setting is None:
+            return np.ones(len(outputs))
+        return setting.only(outputs).with_partner(self.members[partner], self.n_draws)
+
     def depends(self, row: int) -> bool:
         """Whether an input is correlated with others, or cannot be exchanged."""
         setting = self.setting(self.members[row])
@@ -1631,6 +1640,22 @@ class _Setting:
                     found[place, output] = max(found[place, output], again)
                 stronger = products[place].values
         return found
+
+    def with_partner(
+        self, inputs: tuple[int, ...], n_draws: int
+    ) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values of products with a partner, by exchanges of the input.
+
+        Of an input that does nothing they are valid whatever the partner does alone.
+        """
+        tables = dict(self.partners)
+        if self.exchange.kind == "signs" or not all(k in tables for k in inputs):
+            return np.zeros(self.n_outputs)  # as the tails say
+        one = replace(self, partners=tuple((k, tables[k]) for k in inputs))
+        block = max(_BLOCK * 8 // int(one.work), 64)
+        drawn = map(one.statistics, one._scores_of_draws(n_draws, block))
+        pairs = np.concatenate([of_pairs for _, of_pairs in drawn])
+        return rank_p_values(one.observed[1][0], pairs)
 
     def _product(self, table: FloatArray) -> Terms | None:
         """Return products with a partner, beside what both do alone."""

@@ -64,8 +64,9 @@ class Findings:
         return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
 
 
-# Share of a pair that was named, below which the fit has missed it.
-_NO_PAIR = 1e-4
+# Share of a pair that was named, below which the fit has missed it; and of one below
+# which an input that nothing else names is exchanged.
+_NO_PAIR, _SMALL_PAIR = 1e-4, 0.01
 
 
 def find_drivers(
@@ -114,7 +115,7 @@ def find_drivers(
     on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
     if design.series:
         drives[:] = on_spread[:] = False
-    pairs = {} if design.series else _named_pairs(seen.parts, drives, n_choices)
+    pairs = {} if design.series else _named_pairs(seen, drives, n_choices)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
@@ -233,13 +234,12 @@ _Parts = Sequence[tuple[IndexArray, Problem]]
 
 
 def _named_pairs(
-    parts: _Parts, drives: BoolArray, n_choices: int
+    seen: Seen, drives: BoolArray, n_choices: int
 ) -> dict[tuple[int, int, int], float]:
     """Test the pairs of inputs that drive, each from both sides."""
     asked: dict[tuple[int, int, int], float] = {}
-    for own, problem in parts:
-        some = np.flatnonzero(drives[own].any(axis=0))
-        for i in some.tolist():
+    for own, problem in seen.parts:
+        for i in np.flatnonzero(drives[own].any(axis=0)).tolist():
             partners = [j for j in range(drives.shape[1]) if j != i]
             if not partners:
                 continue
@@ -249,6 +249,14 @@ def _named_pairs(
                     # It may stand for an input that it is correlated with.
                     other = problem.pair_p_values(j, [i])[0]
                     np.maximum(by_output, other, out=by_output)
+                # Of noise far below what a driver does tails say little: an input of
+                # which the fit too sees little is exchanged.
+                some = (by_output <= OF_PAIRS) & drives[own, i] & ~drives[own, j]
+                some &= seen.shares.pairs[own, i, j] < _SMALL_PAIR
+                if some.any():
+                    named = np.flatnonzero(some)
+                    again = problem.partner_p_values(j, i, named)
+                    by_output[named] = np.maximum(by_output[named], again)
                 for output, p_value in zip(own.tolist(), by_output, strict=True):
                     if drives[output, i]:
                         key = output, min(i, j), max(i, j)

@@ -410,7 +410,7 @@ def runs_of(
             "groups, which are compared. Leave groups= out if runs are independent."
         )
     refuse_extremes(data.X, "X", varying=True)
-    refuse_extremes(data.y, "y", varying=True)
+    refuse_extremes(data.y, "y", varying=not data.read.are_compositions)
     if counted:
         setting = equal_inputs(data)
     elif asked.replicate is not None or setting is not None:
