@@ -309,10 +309,11 @@ class Design:
         blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
         given = numbers_of(np.column_stack([blocks, others]))
         crossed = varies_within(mine, given)[given].mean()
-        if self._is_ablation(mine, given, crossed):
-            few = _log_orders(mine, given) < np.log(_ARRANGEMENTS)
+        alone = numbers_of(others)
+        if self._is_ablation(mine, alone):
+            few = _log_orders(mine, alone) < np.log(_ARRANGEMENTS)
             each = np.arange(self.n_rows)
-            return Exchange("strata", each, given, "tried", pooled=few)
+            return Exchange("strata", each, alone, "tried", pooled=few)
         if crossed >= _CROSSED and _has_curves(own, others):
             complete = is_complete(np.column_stack([own, others]))
             return self._of_crossed(given, complete)
@@ -330,14 +331,20 @@ class Design:
         recurs = varies_within(labels, self.setting)[self.setting]
         return bool(recurs.mean() >= _RECURS)
 
-    def _is_ablation(self, mine: IndexArray, given: IndexArray, crossed: float) -> bool:
+    def _is_ablation(self, mine: IndexArray, given: IndexArray) -> bool:
         """Whether an input differs in few settings, which have repeats, from others.
 
         Orders of the settings would be too few: as of a list of flags, of which each is
-        turned off alone.
+        turned off alone. Blocks have one run of each setting.
         """
-        if self.blocks is not None or np.bincount(given).min() < 2:
+        if self.blocks is not None:
+            n_blocks = int(self.blocks.max()) + 1
+            counts = np.bincount(numbers_of(self.setting) * n_blocks + self.blocks)
+            if len(counts) < self.n_rows or counts.max() > 1:
+                return False
+        if np.bincount(given).min() < 2:
             return False
+        crossed = varies_within(mine, given)[given].mean()
         settings = mine[first_of(self.setting)]
         few = _log_orders(settings, np.zeros(len(settings), dtype=np.int64))
         return bool(0.0 < crossed < 1.0 and few < np.log(_ARRANGEMENTS))

@@ -300,7 +300,8 @@ def _states(
     states = [[every[k] for k in row] for row in kind.tolist()]
     needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
     score = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
-    times = np.square(needed / np.where(score > 0.5, score, 1e-9))
+    # Of an input that may well do nothing its score says nothing of more runs.
+    times = np.square(needed / np.where(p_values <= LEVEL, score, 1e-9))
     times = np.where(may_be_nothing, np.minimum(times, high / negligible), times)
     known = (times <= _MANY_TIMES) & ~tied & (counts > 0)
     tens = np.ceil((times - 1.0) * counts / 10.0)

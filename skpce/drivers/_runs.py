@@ -751,10 +751,9 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
     read = read_outputs(found.y, "explain", steps=steps, outputs=widths, may_fail=True)
     read_data = Data.of(found, read, data if is_table(data) else None)
-    if asked.inputs is not None:
-        taken = {*inputs, *outputs, *with_roles}
-        left = {n: v[found.used] for n, v in every.items() if n not in taken}
-        notes += _say_of_repeats(found.X, left, outputs)
+    taken = {*inputs, *outputs, *with_roles}
+    left = {n: v[found.used] for n, v in every.items() if n not in taken}
+    notes += _say_of_repeats(found.X, left, outputs)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 
 
