@@ -18,6 +18,7 @@ from skpce.decision import ThompsonPolicy
 
 #: Components with a smaller share of the variance are left out.
 _LEAST_SHARE = 1e-3
+_SMALLEST_VARIANCE = 1e-300  # of an observation without noise
 
 #: Different members from which a surrogate can be learned.
 _FEWEST_MEMBERS = 2
@@ -32,7 +33,7 @@ class SamplingLoop:
     :math:`z` of the members' log rewards, which they predict linearly,
     :math:`\log R(x) \approx \bar r(x) + z^\top s(x)`; the surrogate is a polynomial of
     degree 1 of the policy in every state; the belief is a Kalman filter's, with what
-    components leave of log R as noise.
+    components leave of log R of an object as noise, the same in each observation of it.
 
     Members that were trained again give a new loop.
 
@@ -103,6 +104,7 @@ class SamplingLoop:
         inputs = pca.transform(members)[:, kept]
         self._slopes = np.linalg.lstsq(inputs, deviation, rcond=None)[0]
         self._left = (deviation - inputs @ self._slopes).var(axis=0)
+        self._seen: dict[int, tuple[float, float]] = {}  # precision and mean
         policies = policies_everywhere(self._graph, solution)
         surrogate = CompositionalPCESurrogate(
             1, steps=policies.steps, solver="ridge", distribution="normal"
@@ -171,11 +173,20 @@ class SamplingLoop:
                 f"{chosen}"
             )
         check_real("SamplingLoop.learn", "noise_sd", noise_sd, low=0.0, closed="left")
-        column = self._slopes[:, chosen]
+        column, left = self._slopes[:, chosen], self._left[chosen]
+        value, variance = float(log_reward), noise_sd**2 + left
+        weight, mean = self._seen.get(chosen, (0.0, 0.0))
+        self._seen[chosen] = now = _pooled(weight, mean, noise_sd, value)
+        if weight:  # what components leave is the same each time
+            before, after = 1.0 / weight + left, 1.0 / now[0] + left
+            if not after < before:
+                return
+            variance = 1.0 / (1.0 / after - 1.0 / before)
+            value = variance * (now[1] / after - mean / before)
         self.policy.update(
-            log_reward,
+            value,
             outcome=lambda inputs: self._mean[chosen] + inputs @ column,
-            noise_sd=float(np.sqrt(noise_sd**2 + self._left[chosen])),
+            noise_sd=float(np.sqrt(variance)),
         )
 
     def _walk(self, actions: np.ndarray) -> int:
@@ -190,3 +201,11 @@ class SamplingLoop:
                 action = int(graph.mask[state].nonzero()[0, 0])
             state = int(graph.children[state, action])
         return state - graph.n_states
+
+
+def _pooled(
+    precision: float, mean: float, noise_sd: float, value: float
+) -> tuple[float, float]:
+    """Return precision and mean of observations, with one more."""
+    own = 1.0 / max(noise_sd**2, _SMALLEST_VARIANCE)
+    return precision + own, mean + (value - mean) * own / (precision + own)

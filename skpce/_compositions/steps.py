@@ -373,6 +373,14 @@ def close_compositions(
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
     distance, row, step = worst
     where = f"step {layout.step_names[step]!r} of {name}"
+    beside = np.abs(values.sum(axis=1) - len(layout.widths)).max(initial=0.0)
+    if abs(distance) > _WARNING_TOLERANCE > beside:
+        raise ValueError(
+            f"Row {row} of {where} sums to {1.0 + distance:.6g}, and all rows of "
+            f"{name} to {len(layout.widths)}, the number of steps: the widths "
+            f"{list(layout.widths)} are in another order than the columns; expected "
+            "those of the columns, side by side."
+        )
     _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
     if some_failed:
         closed[missing] = np.nan

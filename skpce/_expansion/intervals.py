@@ -282,11 +282,11 @@ def checked_method(
 
     The posterior knows nothing of terms that were cut off.
     """
-    learned = isinstance(solver, LearnedRidgeSolver)
     if method is None:
-        return "posterior" if learned and not solver.is_cut else default
+        is_whole = isinstance(solver, LearnedRidgeSolver) and not solver.is_cut
+        return "posterior" if is_whole else default
     check_option(owner, "method", method, INTERVAL_METHODS)
-    if method == "posterior" and not learned:
+    if method == "posterior" and not isinstance(solver, LearnedRidgeSolver):
         raise ValueError(
             f"{owner} has method='posterior' for fits that learned a prior (without a "
             "solver or regressor); expected 'residual' or 'bootstrap'."

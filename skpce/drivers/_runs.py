@@ -1001,16 +1001,22 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
 
 def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
     """Return inputs, probabilities and steps of a dataset of policies."""
-    found = asked
-    if asked.inputs is None:
-        found = replace(found, inputs=data.feature_names)
-    if asked.steps is None:
-        found = replace(
-            found, steps=dict(zip(data.step_names, data.steps, strict=True))
+    if asked.steps is not None:
+        raise ValueError(
+            f"steps={asked.steps!r} are for arrays, and data is a dataset of policies "
+            f"with the steps {quoted(data.step_names)}; expected steps= to be left "
+            "out. Some of the steps are chosen by outputs=."
         )
+    columns = dict(zip(data.step_names, data.step_slices, strict=True))
+    chosen = list(columns)
+    if asked.outputs is not None:
+        chosen = known_names(asked.outputs, chosen, "outputs", "step of the policies")
+    widths = {name: columns[name].stop - columns[name].start for name in chosen}
+    found = replace(asked, steps=widths, outputs=None)
     if asked.replicate is None and len(np.unique(data.rewards)) < len(data.rewards):
         found = replace(found, replicate=data.rewards)
-    return data.X, data.y, found
+    table = dict(zip(data.feature_names, np.asarray(data.X).T, strict=True))
+    return table, np.hstack([data.y[:, columns[name]] for name in chosen]), found
 
 
 def _refuse_log(asked: Asked, what: str, remedy: str) -> None:

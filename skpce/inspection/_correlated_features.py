@@ -507,7 +507,7 @@ def _normal_effects(
     )
     axes, rows = drawn(n_samples)
     listed = Truncation.of_degree(rank, degree).listed()
-    expansion = expand(axes, model(rows), [NormalLaw(0.0, 1.0)] * rank, listed)
+    expansion = expand(axes, model.twice(rows), [NormalLaw(0.0, 1.0)] * rank, listed)
     parts = NormalParts(loading, np.zeros((len(loading), len(loading))))
     effects = parts.shapley(expansion)
     assert effects is not None  # the sizes were checked above

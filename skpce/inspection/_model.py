@@ -325,7 +325,7 @@ class IndependentColumns:
         """Fit an expansion to predictions at rows."""
         rows = self.rows(n_samples)
         laws = [self.laws[i].for_degree(None) for i in self.varying]
-        return expand(rows[:, self.varying], self.model(rows), laws)
+        return expand(rows[:, self.varying], self.model.twice(rows), laws)
 
     def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:
         """Return indices of the model, and what speaks against each target."""

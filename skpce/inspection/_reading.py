@@ -48,6 +48,8 @@ from .._surrogate import CompositionalPCESurrogate
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 
+_ASKED_TWICE = 20  # rows whose predictions are compared
+
 
 class NoExpansionError(ValueError):
     """A pipeline ends in no polynomial expansion."""
@@ -423,6 +425,19 @@ class FittedModel:
         predictions = predictions.reshape(len(values), -1)
         refuse_extremes(predictions, "The prediction of the estimator", varying=True)
         return predictions[:, -1:] if self.second else predictions
+
+    def twice(self, values: FloatArray) -> FloatArray:
+        """Return the predictions, and refuse a model that draws at random."""
+        found = self(values)
+        change = np.abs(self(values[:_ASKED_TWICE]) - found[:_ASKED_TWICE])
+        if (change > 1e-3 * np.ptp(found, axis=0)).any():
+            raise ValueError(
+                "The estimator predicts other values for the same rows, and its noise "
+                "would count as an effect of every column; expected a model without "
+                "randomness, such as the mean of many draws, or "
+                "PolynomialChaosRegressor fitted to some of them."
+            )
+        return found
 
     def target_names(self, n_targets: int) -> tuple[str, ...]:
         """Name the columns: classes, outputs, ``y``, or ``y0, y1, ...``."""
