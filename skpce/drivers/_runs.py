@@ -102,6 +102,12 @@ _RESULTS = re.compile(
     re.IGNORECASE,
 )
 
+# Names of columns that trackers write by themselves: Weights & Biases, Ray.
+_OF_TRACKERS = re.compile(
+    r"^_(step|timestamp|runtime|wandb)$|^(pid|hostname|node_ip|timestamp|time_\w+_s)$"
+    r"|^(training_iteration|episodes_total|(iterations|timesteps)_(total|since_restore))$"
+)
+
 # Part of the rows that have a value of their own, from which on text is no category,
 # and numbers are no levels of a factor.
 _DISTINCT_TEXT, _DISTINCT_NUMBERS = 0.5, 0.25
@@ -127,6 +133,16 @@ def inputs_of(
         notes = [f"The inputs are the columns of parameters; {why_not}"]
         return known, notes if left else []
     why = {n: _why_no_input(n, values, outputs) for n, values in columns.items()}
+    inputs = [name for name, reason in why.items() if reason is None]
+    written = [name for name in inputs if _OF_TRACKERS.search(name)]
+    others = [columns[name].tolist() for name in inputs if name not in written]
+    # Where other inputs recur, such a column says which row of a run a row is.
+    if len(set(map(str, zip(*others, strict=True)))) > 0.9 * len(
+        next(iter(columns.values()), [])
+    ):
+        why |= dict.fromkeys(
+            written, ("is written by a tracker", "are written by a tracker")
+        )
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
         names = [name for name, own in why.items() if own == reason]

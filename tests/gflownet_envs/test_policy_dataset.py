@@ -294,3 +294,13 @@ def test_it_is_explained_in_one_call():
     given = {"inputs": ["r0", "r1"], "steps": {"base": 3, "halide": 2}}
     again = skpce.explain(X, y, replicate=arguments["rewards"], **given)
     assert str(again) == str(answer)
+    # Names choose inputs and steps, in any order.
+    some = skpce.explain(
+        PolicyDataset(**arguments), inputs=["r1", "r0"], outputs="base"
+    )
+    assert dict(zip(some.input_names, some.drivers.state[0], strict=True)) == {
+        "r0": "drives",
+        "r1": "does not matter",
+    }
+    words = "expected steps= to be left out"
+    refuses(words, skpce.explain, PolicyDataset(**arguments), steps={"a": 5})

@@ -221,6 +221,14 @@ def test_a_constant_model_has_no_attribution(normal_rows):
     assert not found.total_order.any()
 
 
+def test_a_model_that_draws_is_refused(normal_rows, rng):
+    def draws(X):
+        return X[:, 0] + rng.normal(size=len(X))
+
+    for indices in (sobol_indices, shapley_effects):
+        refuses("predicts other values for the same rows", indices, draws, normal_rows)
+
+
 def test_a_callable_sees_only_rows_after_every_check(normal_rows):
     def never(X):
         raise AssertionError("called")

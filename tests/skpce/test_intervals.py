@@ -129,6 +129,9 @@ def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
     truth = np.array(ISHIGAMI_TOTAL)
     assert not inside(missed[:, 0], truth).all()
     assert inside(held[:, 0], truth).all()
+    # Neither can a posterior of the terms that are left.
+    cut = PolynomialChaosRegressor(2, distribution=ISHIGAMI_LAW).fit(X, y)
+    assert inside(cut.sobol_interval(random_state=0).total_order[:, 0], truth).all()
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "subspace_pursuit"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gflownet_envs import TokenSequenceEnvironment
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
@@ -41,6 +42,18 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
         chance.append(truth.max() - truth.mean())
     assert np.mean(last) < 0.5 * np.mean(chance)
     assert np.mean(last) < np.mean(first)
+
+
+def test_an_object_has_one_remainder_however_often_it_is_observed():
+    rng = np.random.default_rng(0)
+    members = members_of(GRID) + 0.5 * rng.normal(size=(40, GRID.n_objects))
+    loops = [SamplingLoop(GRID, members, n_components=3, random_state=0) for _ in range(2)]
+    for _ in range(400):
+        loops[0].learn(2, 1.0, noise_sd=0.2)
+    loops[1].learn(2, 1.0, noise_sd=0.01)
+    often, once = (loop.policy.belief_ for loop in loops)
+    assert_allclose(often.mean, once.mean, atol=1e-9)
+    assert_allclose(often.covariance, once.covariance, atol=1e-9)
 
 
 @cases(

@@ -122,6 +122,8 @@ def test_noise_is_at_most_its_bound(n_iterations):
                     assert noise[columns].sum() / total <= share + 1e-9
     words = "data has 2 members and the bound 4"
     refuses(words, found.noise_share, learned.select([0, 1]))
+    own = replace(found, learned_backward=True)
+    refuses("the members have learned backward policies", own.noise_share, learned)
 
 
 @pytest.mark.slow
@@ -265,6 +267,7 @@ def test_a_learned_backward_policy_is_the_one_of_the_residuals(objective):
     found = ensemble.distance_bound()
     assert (found.kind, found.method) == ("probable", "sampled")
     assert (found.bound >= exact_distances(ensemble)).all()
+    assert found.learned_backward
 
 
 @cases(

@@ -575,6 +575,59 @@ def test_rows_of_one_run_are_exchanged_together(rng):
     assert "Note: 'run_id' names runs of several rows" in str(answer)
 
 
+@pytest.mark.parametrize("name", ["task", "epoch"])
+def test_rows_of_one_run_are_found_by_what_they_have_in_common(rng, name):
+    rows = np.stack(np.meshgrid(*map(np.arange, (3, 3, 4, 3)), indexing="ij"))
+    rate, width, own, seed = (column.ravel() for column in rows)
+    run = np.unique(np.column_stack([rate, width, seed]), axis=0, return_inverse=True)
+    loss = rate + rng.normal(size=27)[run[1].ravel()] + 0.1 * rng.normal(size=108)
+    table = {"rate": rate, "width": width, name: own, "seed": seed, "loss": loss}
+    answer = skpce.explain(table, outputs="loss", replicate="seed")
+    assert len(np.unique(answer.design.groups)) == 27
+    assert f"Note: {name!r} varies within runs" in str(answer)
+    width = answer.input_names.index("width")
+    assert answer.drivers.state[0, width] != "drives"
+
+
+def test_seeds_that_shift_an_ablation_are_taken_out(rng):
+    flags = np.vstack([np.ones(5), 1.0 - np.eye(5)]).repeat(5, axis=0)
+    seed, shift = np.tile(np.arange(5), 6), 2.0 * rng.normal(size=5)
+    table = {f"flag{i}": own for i, own in enumerate(flags.T)} | {"seed": seed}
+    table["accuracy"] = 2.0 * flags[:, 0] + shift[seed] + 0.5 * rng.normal(size=30)
+    found = skpce.explain(table, outputs="accuracy").drivers.state[0]
+    assert found.tolist() == ["drives", *["not settled"] * 4]
+
+
+def test_columns_of_trackers_are_no_inputs(rng):
+    rate, step = rng.uniform(size=40), rng.integers(5, 90, 40)
+    rows = {"rate": rate, "_step": step, "loss": rate + step}
+    assert list(skpce.explain(rows, outputs="loss").source.names) == ["rate"]
+    curves = rows | {"rate": np.repeat([1, 2, 3, 4], 10), "_step": np.arange(40) % 10}
+    assert len(skpce.explain(curves, outputs="loss").source.names) == 2
+
+
+@pytest.mark.slow
+def test_pairs_of_a_driver_without_noise_name_nothing_else():
+    named = []
+    for seed in range(60):
+        X = np.random.default_rng(seed).normal(size=(40, 3))
+        named.append("drives" in skpce.explain(X, X[:, 0]).drivers.state[0, 1:])
+    assert sum(named) <= 7  # more of 60 at a level of .05: in one of a hundred
+
+
+def test_probabilities_that_hardly_vary_are_explained(rng):
+    tiny = np.exp(-200.0 + rng.normal(size=40))
+    answer = skpce.explain(rng.normal(size=(40, 2)), np.column_stack([tiny, 1 - tiny]))
+    assert answer.n_members == 40
+
+
+def test_widths_in_another_order_than_the_columns_are_refused(rng):
+    y = np.hstack([rng.dirichlet(np.ones(k), size=40) for k in (3, 2)])
+    X = rng.normal(size=(40, 2))
+    words = r"widths \[2, 3\] are in another order than the columns"
+    refuses(words, skpce.explain, X, y, steps={"a": 2, "b": 3})
+
+
 def test_results_beside_the_output_are_no_inputs(rng):
     size = rng.uniform(size=40)
     rows = {"size": size, "mmlu/match": size + 0.1 * rng.normal(size=40)}
