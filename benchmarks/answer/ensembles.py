@@ -271,6 +271,22 @@ def recurring(n: int, generator: Generator, named: str) -> Case:
     return Case(X, y, options={named: fold})
 
 
+def curves(n: int, generator: Generator) -> Case:
+    """Return runs of nine settings and three seeds, each on four tasks; rate acts."""
+    shape = (3, 3, n // 27, 3)
+    X = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
+    of_run = generator.normal(size=(3, 3, 1, 3))
+    y = X[..., 0] + of_run + X[..., 2] + 0.2 * generator.normal(size=shape)
+    names = {"inputs": ["rate", "width", "task", "seed"], "replicate": "seed"}
+    return Case(X.reshape(-1, 4) + 0.0, y.ravel(), (0, 2), options=names)
+
+
+def one_driver(n: int, generator: Generator, noise: float) -> Case:
+    """Return two nulls beside an input that drives nearly everything."""
+    X = normal(n, generator, 3)
+    return Case(X, X[:, 0] + noise * generator.normal(size=n), (0,))
+
+
 def random_settings(n: int, generator: Generator) -> Case:
     """Return six settings whose effect is random, and a column that counts repeats."""
     each = n // 6
@@ -321,11 +337,17 @@ def one_at_a_time(n: int, generator: Generator) -> Case:
     return Case(X, y + 0.3 * y.std() * generator.normal(size=n), (0, 1))
 
 
-def flags(n: int, generator: Generator) -> Case:
+def flags(n: int, generator: Generator, shift: float = 0.0) -> Case:
     """Return an ablation table: all flags on, and each of seven off, repeated."""
     X = np.resize(np.vstack([np.ones(7), 1.0 - np.eye(7)]), (n, 7))
     y = 2 * X[:, 0] + 0.5 * X[:, 1] + 0.2 * generator.normal(size=n)
-    return Case(X, y, (0, 1))
+    if not shift:
+        return Case(X, y, (0, 1))
+    seed = np.arange(n) // 8
+    y += shift * generator.normal(size=seed[-1] + 1)[seed]
+    names = [f"flag{i}" for i in range(7)]
+    options = {"inputs": [*names, "seed"], "replicate": "seed"}
+    return Case(np.column_stack([X, seed]), y, (0, 1), options=options)
 
 
 def panel(n: int, generator: Generator, named: str) -> Case:
@@ -458,6 +480,9 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
         partial(recurring, named="groups"),
     ),
     "six random settings and a seed": (60, random_settings),
+    "runs with four rows each, not told": (108, curves),
+    "one driver, no noise": (40, partial(one_driver, noise=0.0)),
+    "one driver, noise of .01 %": (40, partial(one_driver, noise=0.01)),
     "1 row in another unit": (60, partial(noise, rows=1)),
     "2 rows in another unit": (60, partial(noise, rows=2)),
     "4 rows in another unit": (60, partial(noise, rows=4)),
@@ -476,6 +501,7 @@ KINDS: Mapping[str, tuple[int, Callable[[int, Generator], Case]]] = {
     ),
     "one input at a time": (62, one_at_a_time),
     "ablation table, 5 repeats": (40, flags),
+    "ablation table, 5 seeds that shift": (40, partial(flags, shift=1.0)),
     "central composite design": (20, composite),
     "null almost a driver's effect": (100, twin),
     "Plackett-Burman design": (12, partial(arranged, design="Plackett-Burman")),
