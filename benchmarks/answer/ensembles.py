@@ -272,12 +272,12 @@ def recurring(n: int, generator: Generator, named: str) -> Case:
 
 
 def curves(n: int, generator: Generator) -> Case:
-    """Return runs of nine settings and three seeds, each on four tasks; rate acts."""
+    """Return runs of nine settings and three seeds, each on four tasks; x0 and x2 act."""
     shape = (3, 3, n // 27, 3)
     X = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
     of_run = generator.normal(size=(3, 3, 1, 3))
     y = X[..., 0] + of_run + X[..., 2] + 0.2 * generator.normal(size=shape)
-    names = {"inputs": ["rate", "width", "task", "seed"], "replicate": "seed"}
+    names = {"inputs": ["x0", "x1", "x2", "seed"], "replicate": "seed"}
     return Case(X.reshape(-1, 4) + 0.0, y.ravel(), (0, 2), options=names)
 
 
@@ -345,7 +345,7 @@ def flags(n: int, generator: Generator, shift: float = 0.0) -> Case:
         return Case(X, y, (0, 1))
     seed = np.arange(n) // 8
     y += shift * generator.normal(size=seed[-1] + 1)[seed]
-    names = [f"flag{i}" for i in range(7)]
+    names = [f"x{i}" for i in range(7)]
     options = {"inputs": [*names, "seed"], "replicate": "seed"}
     return Case(np.column_stack([X, seed]), y, (0, 1), options=options)
 
