@@ -604,29 +604,26 @@ def find_curves(
 
     Rows of a run have equal other inputs, and one label of repeats. The name of such an
     input says so, or rows with a label lie above or below their settings together, by
-    an F-test with Bonferroni's correction.
+    an F-test with Bonferroni's correction. Where all inputs but one would differ within
+    runs, labels shift the output, or act together with that one.
     """
     label = np.zeros(len(X), dtype=np.int64) if repeat is None else repeat
-    rows, found = np.arange(len(X)), []
+
+    def runs(along: Sequence[int]) -> IndexArray:
+        return numbers_of(np.column_stack([np.delete(X, along, axis=1), label]))
+
     along = [k for k, name in enumerate(names) if _CURVES.search(name.lower())]
-    left = [k for k in range(X.shape[1]) if k not in along]
-    run = numbers_of(np.column_stack([X[:, left], label]))
-    if along and left and 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X):
-        rows, found = run, along
-    while repeat is not None and len(left) > 1:
-        first = first_of(rows)
-        tests = {
-            k: _of_runs(
-                X[first][:, left], left.index(k), label[first], mean_of(values, rows)
-            )
-            for k in left
-        }
-        k = min(tests, key=lambda k: tests[k])
-        if tests[k] * len(left) > _SHIFTED:
-            break
-        found, left = [*found, k], [other for other in left if other != k]
-        rows = numbers_of(np.column_stack([X[:, left], label]))
-    return found, rows
+    if not 1 < runs(along).max() + 1 <= (1.0 - _RECURS) * len(X):
+        along = []
+    if repeat is not None:
+        each = range(X.shape[1])
+        p_values = np.array([_of_runs(X, k, label, values) for k in each])
+        is_one = p_values * len(p_values) <= _SHIFTED
+        # Rows of a run are alike, so that p-values of the others may be small too.
+        least = p_values[is_one].max(initial=0.0) ** 0.25
+        if np.count_nonzero(~is_one) > 1 and p_values[~is_one].min() > least:
+            along = sorted({*along, *np.flatnonzero(is_one).tolist()})
+    return along, runs(along)
 
 
 def _of_runs(X: FloatArray, k: int, label: IndexArray, values: FloatArray) -> float:
@@ -639,7 +636,11 @@ def _of_runs(X: FloatArray, k: int, label: IndexArray, values: FloatArray) -> fl
     between, whole = n_runs - n_others, len(X) - n_settings
     if not (0 < between < whole and _MANY_RUNS <= n_runs // 2 <= len(X) // 4):
         return 1.0
-    return _differ(without_means(values, setting), run, between, whole - between)
+    left = without_means(values, setting)
+    if len(label) > _OF_A_LABEL * label.max():  # what it does everywhere is no run's
+        left = without_means(left, label)
+        between -= int(label.max())
+    return _differ(left, run, max(between, 1), whole - between)
 
 
 def _differ(

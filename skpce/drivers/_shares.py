@@ -108,10 +108,12 @@ class Shares:
 def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     """Fit all inputs, and measure what each of them explains.
 
-    Rows of a unit are left out together. With blocks: of the variance within these.
+    Rows of a unit are left out together. Where those of a setting are not, shares are
+    of the settings that were tried. With blocks: of the variance within these.
     """
     problem = _within_blocks(problem)
-    fit = _Fit.of(problem)
+    tried = problem.design.has_repeats and int(unit.max()) + 1 == len(unit)
+    fit = _Fit.of(problem, tried)
     q2 = fit.left_out(unit)
     noise, lack_of_fit = fit.repeats()
     first, total = fit.simultaneous()
@@ -126,7 +128,7 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
     first[1, nothing] = total[1, nothing] = 0.0
     first[2, nothing] = total[2, nothing] = 1.0
-    if len(problem.members) == 1:  # no other input takes part in anything
+    if len(problem.members) == 1 or fit.is_additive:
         first = total.copy()
     return Shares(
         first=first,
@@ -202,9 +204,10 @@ class _Fit:
     problem: FittedProblem
     labels: IndexArray | None = None  # shape: (n_rows,), of the groups
     merged: IndexArray | None = None  # shape: (n_rows,), rows whose means were fitted
+    tried: bool = False  # whether shares are of the settings that were tried
 
     @classmethod
-    def of(cls, problem: Problem) -> _Fit:
+    def of(cls, problem: Problem, tried: bool = False) -> _Fit:
         labels, merged = problem.design.groups, None
         if labels is not None:
             labels = numbers_of(labels)
@@ -212,7 +215,14 @@ class _Fit:
                 labels = None
         elif _are_means_enough(problem.inputs, problem.design.setting):
             merged = problem.design.setting
-        return cls(problem, _fitted(problem, labels, merged), labels, merged)
+        return cls(problem, _fitted(problem, labels, merged), labels, merged, tried)
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether no inputs do anything together."""
+        solver = self.problem.solver
+        assert isinstance(solver, LearnedRidgeSolver)
+        return len(solver.priors[0].order_weights) == 1
 
     @property
     def n_inputs(self) -> int:
@@ -433,6 +443,8 @@ class _Fit:
         """
         problem, n_settings = self.problem, self.data.design.n_settings
         shape = len(self.variance), self.n_inputs
+        if self.tried:
+            return np.zeros(shape)
         if isinstance(problem.basis, KernelBasis):
             return np.full(shape, 2.0 / n_settings)
         active = problem.basis.multi_indices > 0
@@ -465,13 +477,20 @@ def _fitted(
         X, values = X[first_of(some)], mean_of(values, some)
     samples = Samples(X, values, np.ones(len(X)))
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
-        basis, solver = learn_terms(laws, samples, groups)
+        order = 1 if _is_ablation(problem) else None
+        basis, solver = learn_terms(laws, samples, groups, largest_order=order)
         return solve_samples(solver, basis, samples, groups)
     few = Samples(X, rotated(values, groups), samples.weights)
     basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
     known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
     solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
+
+
+def _is_ablation(problem: Problem) -> bool:
+    """Whether each input was changed alone, so that nothing is known of products."""
+    settings = [problem.setting(members) for members in problem.members]
+    return all(one is not None and one.exchange.pooled for one in settings)
 
 
 def _are_means_enough(inputs: Inputs, setting: IndexArray) -> bool:

@@ -47,7 +47,9 @@ def test_beliefs_follow_rewards_and_lose_less_than_at_random():
 def test_an_object_has_one_remainder_however_often_it_is_observed():
     rng = np.random.default_rng(0)
     members = members_of(GRID) + 0.5 * rng.normal(size=(40, GRID.n_objects))
-    loops = [SamplingLoop(GRID, members, n_components=3, random_state=0) for _ in range(2)]
+    loops = [
+        SamplingLoop(GRID, members, n_components=3, random_state=0) for _ in range(2)
+    ]
     for _ in range(400):
         loops[0].learn(2, 1.0, noise_sd=0.2)
     loops[1].learn(2, 1.0, noise_sd=0.01)

@@ -123,7 +123,7 @@ def test_an_ablation_table_has_an_answer():
     table = {f"use_{k}": X[:, k] for k in range(7)} | {"y": y}
     answer = skpce.explain(table, outputs="y")
     row = answer.drivers.rows[0]
-    assert row.state.tolist() == ["drives", "drives", *["not settled"] * 5]
+    assert row.state.tolist() == ["drives", "drives", *["does not matter"] * 5]
     assert row.total[0] > 0.7
     assert "shown at the settings tried" in str(answer)
 
@@ -244,6 +244,11 @@ def test_rows_of_a_run_have_something_in_common(rng, name):
     assert along == [2]
     assert np.bincount(runs).tolist() == [4] * 36
     assert find_curves(X, names, seed, noise)[0] == ([] if name == "task" else [2])
+    shifts = noise + rng.normal(size=3)[seed, np.newaxis]
+    acts = noise + rng.normal(size=9)[3 * X[:, 0].astype(int) + seed, np.newaxis]
+    if name == "task":  # what seeds do to all settings, or with one input, is no run's
+        assert find_curves(X, names, seed, shifts)[0] == []
+        assert find_curves(X, names, seed, acts)[0] == []
     assert find_curves(X, names, None, noise)[0] == ([] if name == "task" else [2])
 
 

@@ -594,8 +594,10 @@ def test_seeds_that_shift_an_ablation_are_taken_out(rng):
     seed, shift = np.tile(np.arange(5), 6), 2.0 * rng.normal(size=5)
     table = {f"flag{i}": own for i, own in enumerate(flags.T)} | {"seed": seed}
     table["accuracy"] = 2.0 * flags[:, 0] + shift[seed] + 0.5 * rng.normal(size=30)
-    found = skpce.explain(table, outputs="accuracy").drivers.state[0]
-    assert found.tolist() == ["drives", *["not settled"] * 4]
+    found = skpce.explain(table, outputs="accuracy").drivers
+    assert found.state[0, 0] == "drives"
+    assert "drives" not in found.state[0, 1:]
+    assert found.total_high[0, 0] - found.total_low[0, 0] < 0.6
 
 
 def test_columns_of_trackers_are_no_inputs(rng):

@@ -180,15 +180,3 @@ def test_what_runs_have_of_their_own_is_not_of_their_inputs(steps):
     mean = np.mean(found, axis=0)
     assert abs(mean[0] - truth) < 0.08
     assert mean[1:].max() < 0.06
-
-
-def test_lower_ends_know_what_is_not_predicted_of_other_runs():
-    """Settings differ by more than their inputs say, and have three rows each."""
-    run, truth = np.repeat(np.arange(60), 3), (1 / 12) / (1 / 12 + 0.3**2 + 0.05**2)
-    low = []
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        X, of_run = rng.uniform(size=(60, 2)), 0.3 * rng.normal(size=60)
-        y = (X[:, 0] + of_run)[run] + 0.05 * rng.normal(size=180)
-        low.append(skpce.explain(X[run], y).drivers.total_low[0, 0])
-    assert max(low) < truth
