@@ -1044,7 +1044,8 @@ class _Setting:
         values, terms = both[:, :n_columns], both[:, n_columns:]
         if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
             terms = terms[:, : whole.values.shape[1]]
-        of_series = design.setting if design.order is not None else None
+        in_rows = design.order is not None or exchange.kind == "signs"
+        of_series = design.setting if in_rows else None
         if exchange.pooled and exchange.strata is not None:
             both = equal_within(both, exchange.strata)
             found = both[:, :n_columns], np.zeros(len(others))

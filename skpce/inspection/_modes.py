@@ -147,12 +147,16 @@ def modes_test(
     parts = np.array(geometry.layout.part_names, dtype=object)
     rows = _tested(geometry, action)
     log_odds = _log_odds(fitted.clr[members], geometry)[:, rows]
+    inputs = fitted.inputs[members]
     dips, p_values = np.full((2, len(rows)), np.nan)
     for k, values in enumerate(log_odds.T):
         has = ~np.isnan(values)  # members that did not fail in the step
         weights = fitted.weights[members][has]
         if np.ptp(values[has]) > _ROUNDING:
             n_members = weights.sum() ** 2 / np.square(weights).sum()
+            # Members of equal inputs, such as seeds, are no more than one.
+            n_settings = len(np.unique(inputs[has], axis=0))
+            n_members = min(n_members, n_settings)
             dips[k] = dip_statistic(without_ties(values[has]), weights)
             p_values[k] = dip_p_values(dips[[k]], n_members)[0]
     p_values, n_tests = _adjusted(p_values, geometry, rows)

@@ -252,6 +252,12 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
     return X
 
 
+def steps_before(pipeline: Any) -> list[Any]:
+    """Return the steps before the last estimator of a fit, however deep it stands."""
+    steps, _, _ = _taken_apart(pipeline, None)
+    return [step for _, step in steps]
+
+
 def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the last estimator of a fit, any model, what it gets, and their names."""
     steps, last, names = _taken_apart(pipeline, None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 
 from ..._basis.basis import PolynomialBasis, categorical_inputs
@@ -33,7 +35,12 @@ from ...drivers._findings import find_drivers
 from ...drivers._runs import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
-from .._reading import column_names, last_and_inputs
+from .._reading import (
+    column_names,
+    final_estimator,
+    last_and_inputs,
+    steps_before,
+)
 from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
     given_shares,
@@ -333,8 +340,7 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
         )
     basis = getattr(last, "basis_", None)
     if not isinstance(basis, PolynomialBasis):
-        flags = np.zeros(len(names), dtype=bool)
-        return (values, names, flags, None), ()
+        return _with_categories(values, names), ()
     is_category = categorical_inputs(basis.laws)
     laws = [
         own if category or not own.learned else chosen
@@ -346,6 +352,8 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
         )
     ]
     tested = values, names, is_category, laws
+    if not is_category.any() and all(law.learned for law in basis.laws):
+        tested = _with_categories(values, names)
     stated = np.array([not law.learned for law in basis.laws])
     p_values = np.where(stated, basis.p_values(values), np.nan)
     p_values = np.where(np.isnan(p_values), np.inf, p_values)
@@ -356,18 +364,48 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
     return tested, (Caution("distribution", figures),)
 
 
+def _with_categories(
+    values: FloatArray,  # shape: (n_members, n_columns)
+    names: tuple[str, ...],
+) -> Any:
+    """Return neighbouring indicators of which each member has one as a category."""
+    columns: dict[str, FloatArray] = {}
+    flags: list[bool] = []
+    is_flag = np.asarray(np.isin(values, (0.0, 1.0)).all(axis=0))
+    start, n_columns = 0, values.shape[1]
+    while start < n_columns:
+        stop, whole = start, np.zeros(len(values))
+        while stop < n_columns and is_flag[stop] and whole.min() < 1 >= whole.max():
+            whole = whole + values[:, stop]
+            stop += 1
+        one_hot = stop > start + 1 and bool((whole == 1).all())
+        stop = stop if one_hot else start + 1
+        parts = zip(*(name.split("_") for name in names[start:stop]), strict=False)
+        common = takewhile(lambda part: len(set(part)) == 1, parts)
+        name = "_".join(part[0] for part in common) or names[start]
+        own = values[:, start:stop]
+        kept = own.argmax(axis=1).astype(np.float64) if one_hot else own[:, 0]
+        columns[names[start] if name in columns else name] = kept
+        flags.append(one_hot)
+        start = stop
+    if not any(flags):
+        return values, names, np.zeros(n_columns, dtype=bool), None
+    table = np.column_stack(list(columns.values()))
+    return table, tuple(columns), np.array(flags), None
+
+
 def _n_embeddings(fitted: Any) -> int:
     """Return among how many settings of steps before the last one a search chose."""
-    best = getattr(fitted, "best_estimator_", None)
+    best = getattr(fitted, "best_estimator_", fitted)
     if not isinstance(best, Pipeline):
         return 1
-    last = best.steps[-1][0]
+    last, _ = final_estimator(best)
     tried = getattr(fitted, "cv_results_", {}).get("params", [{}])
     before = (
-        sorted((k, repr(v)) for k, v in own.items() if k.partition("__")[0] != last)
+        sorted((k, repr(v)) for k, v in own.items() if not f"{k}__".startswith(last))
         for own in tried
     )
-    return len(set(map(repr, before)))
+    return len(set(map(repr, before))) * _n_embeddings(best.steps[-1][1])
 
 
 def looks_at_y(fitted: Any, X: Any, y: Any) -> bool:
@@ -376,13 +414,15 @@ def looks_at_y(fitted: Any, X: Any, y: Any) -> bool:
     It has not where it says so in its tags, and gives the same outputs with y, without
     it and with y of other members.
     """
-    fitted = getattr(fitted, "best_estimator_", fitted)
-    if not isinstance(fitted, Pipeline) or len(fitted) == 1:
+    steps = [
+        step.estimator if isinstance(step, FrozenEstimator) else step
+        for step in steps_before(fitted)
+    ]
+    if not steps:
         return False
-    before = fitted[:-1]
-    steps = [step for _, step in before.steps if step not in (None, "passthrough")]
     if any(get_tags(step).target_tags.required for step in steps):
         return True
+    before = make_pipeline(*steps)
     every = np.arange(len(X))
     outputs = []
     for given in (y, None, take(y, every[::-1])):
