@@ -25,8 +25,10 @@ _COUNTERS = re.compile(
 # Names of columns that name runs.
 _RUNS = re.compile(r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$")
 
-# Names of columns along which a run has several rows.
-_CURVES = re.compile(r"(^|[^a-z])(epoch|step|iteration|budget|fidelity|n_resources)$")
+# Names of columns along which a run has several rows; those of the second kind are
+# factors where each run has all of their values, as in a grid.
+_CURVES = re.compile(r"^(.*[./])?(global|training)?_?(epoch|step|iteration)$")
+_BUDGETS = re.compile(r"^(.*[./])?(budget|fidelity|n_resources)$")
 
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.
@@ -602,39 +604,58 @@ def find_curves(
 ) -> tuple[list[int], IndexArray]:  # and (n_rows,)
     """Return inputs that differ between rows of a run, such as epochs, and the runs.
 
-    Rows of a run have equal other inputs, and one label of repeats. The name of such an
-    input says so, or rows with a label lie above or below their settings together, by
-    an F-test with Bonferroni's correction. Where all inputs but one would differ within
-    runs, labels shift the output, or act together with that one.
+    Rows of a run have equal other inputs, one label of repeats, and one row for each
+    value of such an input. Its name says so, or rows with a label lie above or below
+    their settings together, by an F-test with Bonferroni's correction. Where all inputs
+    but one would differ within runs, labels shift the output, or act together with it.
     """
     label = np.zeros(len(X), dtype=np.int64) if repeat is None else repeat
 
     def runs(along: Sequence[int]) -> IndexArray:
         return numbers_of(np.column_stack([np.delete(X, along, axis=1), label]))
 
-    along = [k for k, name in enumerate(names) if _CURVES.search(name.lower())]
-    if not 1 < runs(along).max() + 1 <= (1.0 - _RECURS) * len(X):
-        along = []
-    if repeat is not None:
-        each = range(X.shape[1])
-        p_values = np.array([_of_runs(X, k, label, values) for k in each])
-        is_one = p_values * len(p_values) <= _SHIFTED
-        # Rows of a run are alike, so that p-values of the others may be small too.
-        least = p_values[is_one].max(initial=0.0) ** 0.25
-        if np.count_nonzero(~is_one) > 1 and p_values[~is_one].min() > least:
-            along = sorted({*along, *np.flatnonzero(is_one).tolist()})
-    return along, runs(along)
+    along = []
+    for k, name in enumerate(names):
+        is_one = _CURVES.search(name.lower()) is not None
+        if is_one or _BUDGETS.search(name.lower()):
+            value = numbers_of(X[:, k])
+            if value.max() > 1 and (is_one or not _same_in_all(value, runs([k]))):
+                along.append(k)
+    if along:
+        run = runs(along)
+        n_rows = int(numbers_of(np.column_stack([run, X[:, along]])).max()) + 1
+        enough = FEWEST_UNITS <= run.max() + 1 <= (1.0 - _RECURS) * len(X)
+        along = along if enough and n_rows == len(X) else []
+    named = list(along)
+    rows = runs(along) if along else np.arange(len(X))
+    left = [k for k in range(X.shape[1]) if k not in along]
+    while repeat is not None and left:  # of runs so far the means
+        first, means = first_of(rows), mean_of(values, rows)
+        p_values = [_of_runs(X[first], k, along, label[first], means) for k in left]
+        if min(p_values) * len(left) > _SHIFTED:
+            break
+        along.append(left.pop(int(np.argmin(p_values))))
+        rows = runs(along)
+    if along != named and (len(left) < 2 or rows.max() < 2 * _MANY_RUNS - 1):
+        along = named
+    return sorted(along), runs(along)
 
 
-def _of_runs(X: FloatArray, k: int, label: IndexArray, values: FloatArray) -> float:
-    """Return the p-value of what rows have in common that differ in an input alone."""
-    setting, others = numbers_of(X), numbers_of(np.delete(X, k, axis=1))
+def _of_runs(
+    X: FloatArray, k: int, along: Sequence[int], label: IndexArray, values: FloatArray
+) -> float:
+    """Return the p-value of what rows have in common that differ in an input alone.
+
+    Other inputs along which runs have rows, whose means these are, are left aside.
+    """
+    setting = numbers_of(np.delete(X, along, axis=1))
+    others = numbers_of(np.delete(X, [*along, k], axis=1))
     run = numbers_of(np.column_stack([others, label]))
     n_settings, n_others, n_runs = (
         int(one.max()) + 1 for one in (setting, others, run)
     )
     between, whole = n_runs - n_others, len(X) - n_settings
-    if not (0 < between < whole and _MANY_RUNS <= n_runs // 2 <= len(X) // 4):
+    if not (0 < between < whole and 1 < n_runs <= len(X) // 2):
         return 1.0
     left = without_means(values, setting)
     if len(label) > _OF_A_LABEL * label.max():  # what it does everywhere is no run's

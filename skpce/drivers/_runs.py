@@ -468,7 +468,8 @@ def runs_of(
             names = said([repr(data.names[k]) for k in along], "varies", "vary")
             told.append(
                 f"{names} within runs, whose rows belong together, as those of groups= "
-                "do: they have equal other inputs"
+                "do: they have equal other inputs. Where each row is a run of its own, "
+                "give order=False"
             )
     if repeat is not None and blocks is None and same is None and order is None:
         settings = numbers_of(data.X) if setting is None else setting

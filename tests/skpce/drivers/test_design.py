@@ -249,7 +249,12 @@ def test_rows_of_a_run_have_something_in_common(rng, name):
     if name == "task":  # what seeds do to all settings, or with one input, is no run's
         assert find_curves(X, names, seed, shifts)[0] == []
         assert find_curves(X, names, seed, acts)[0] == []
-    assert find_curves(X, names, None, noise)[0] == ([] if name == "task" else [2])
+    one = seed == 0
+    found = find_curves(X[one], names, None, noise[one])[0]
+    assert found == ([] if name == "task" else [2])
+    # Several rows of one run cannot be at one step, and a grid has a factor.
+    assert find_curves(X, names, None, noise)[0] == []
+    assert find_curves(X[one], ["a", "b", "budget"], None, noise[one])[0] == []
 
 
 def test_parts_that_add_up_are_a_constraint():

@@ -278,6 +278,15 @@ def test_a_pair_is_named_where_settings_are_repeated():
     assert answer.pairs.keys["pair"] == ("y: x0 and x1",)
 
 
+def test_a_large_effect_is_found_where_settings_cross_the_groups():
+    rng = np.random.default_rng(0)
+    X, group = rng.uniform(size=(40, 2)).repeat(3, axis=0), rng.permutation(120) // 2
+    y = 6.0 * X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=60)[group]
+    y += 0.3 * rng.normal(size=120)
+    state = skpce.explain(X, y, groups=group).drivers.state[0]
+    assert state.tolist() == ["drives", "drives"]
+
+
 def test_one_run_that_diverged_hides_no_driver():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60, 3))

@@ -8,12 +8,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import skpce
 from skpce import (
@@ -179,6 +182,38 @@ def test_an_embedding_that_saw_y_is_not_tested_by_it(n_columns):
     assert max(honest) <= 0.05, honest
     if n_columns == 60:
         assert min(fooled) > 0.25, fooled
+
+
+@pytest.mark.parametrize("kind", ["nested", "search", "frozen"])
+def test_an_embedding_that_saw_y_is_found_wherever_it_stands(kind, rng):
+    X, y = rng.normal(size=(40, 50)), rng.normal(size=40)
+    chosen, last = SelectKBest(f_regression, k=3), ridge_pce(1)
+    inner = make_pipeline(chosen, last)
+    if kind == "search":
+        inner = GridSearchCV(inner, {"selectkbest__k": [2, 3]}, cv=2)
+    if kind == "frozen":
+        inner = make_pipeline(FrozenEstimator(chosen.fit(X, y)), last)
+    found = verdict(make_pipeline(StandardScaler(), inner), X, y)
+    assert "embedding saw y" in {one.code for one in found.cautions}
+    own = FrozenEstimator(PCA(3).fit(X))  # which has not
+    blind = verdict(make_pipeline(own, last), X, y)
+    assert "embedding saw y" not in {one.code for one in blind.cautions}
+
+
+def test_indicators_of_labels_are_one_category(rng):
+    kind, rate = rng.integers(3, size=60), rng.normal(size=60)
+    X = pd.DataFrame({"kind": np.array(["a", "b", "c"])[kind], "rate": rate})
+    X["act"] = rng.choice(["x", "y"], 60)
+    encoder = OneHotEncoder(sparse_output=False)
+    columns = make_column_transformer(
+        (encoder, ["kind", "act"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    )
+    y = 2.0 * (kind == 1) + rate + 0.3 * rng.normal(size=60)
+    found = verdict(make_pipeline(columns, ridge_pce(1)), X, y)
+    assert found.input_names == ("kind", "act", "rate")
+    assert found.drivers.state[0, [0, 2]].tolist() == ["drives"] * 2
 
 
 def test_replicates_stay_in_one_fold(replicated):
