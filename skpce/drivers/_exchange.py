@@ -271,7 +271,11 @@ class Inputs:
         return np.hstack([terms, *polynomials])  # (n_rows, n_functions)
 
     def free_directions(
-        self, own: FloatArray, others: IndexArray, unit: IndexArray
+        self,
+        own: FloatArray,
+        others: IndexArray,
+        unit: IndexArray,
+        blocks: IndexArray | None,  # shape: (n_units,), whose means are taken away
     ) -> tuple[FloatArray, bool]:  # shape: (n_units, n_directions), orthonormal
         """Return directions that other inputs leave, and whether terms are arranged.
 
@@ -287,6 +291,8 @@ class Inputs:
             second.append(table[:, n_first:])
         products = [products_of(*pair) for pair in combinations(first, 2)]
         columns = np.ones((len(own), 1))
+        if blocks is not None:
+            columns = np.eye(int(blocks.max()) + 1)[blocks]
         nothing = found = linalg.null_space(columns.T)
         arranged = False
         for kind in (first, second, products):
@@ -1076,10 +1082,15 @@ class _Setting:
         roots: tuple[FloatArray, ...] = ()
         turns, few, beside = False, False, bounded(fit.beside, groups)
         nearness, are_levels = np.inf, inputs.are_levels(unit)
-        if fit.covariances and strata is None and exchange.kind != "signs":
+        inner = None if design.blocks is None else design.blocks[first]
+        if strata is None or inner is None or not np.array_equal(strata, inner):
+            inner = None
+        in_place = strata is None or inner is not None  # else levels are crossed
+        if fit.covariances and in_place and exchange.kind != "signs":
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
         if is_arranged(nearness, len(others)):
-            free, turns = inputs.free_directions(own.values[:, 0], others, unit)
+            inner = None if inner is None else numbers_of(inner)
+            free, turns = inputs.free_directions(own.values[:, 0], others, unit, inner)
             residuals = free @ (free.T @ residuals)
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
