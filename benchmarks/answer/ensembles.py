@@ -272,7 +272,7 @@ def recurring(n: int, generator: Generator, named: str) -> Case:
 
 
 def curves(n: int, generator: Generator) -> Case:
-    """Return runs of nine settings and three seeds, each on four tasks; x0 and x2 act."""
+    """Return runs of nine settings and three seeds, on four tasks; x0, x2 act."""
     shape = (3, 3, n // 27, 3)
     X = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
     of_run = generator.normal(size=(3, 3, 1, 3))

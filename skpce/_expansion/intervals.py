@@ -146,12 +146,12 @@ def sobol_interval(
         function under the true distributions of the inputs; each index on its own.
     method : {"posterior", "residual", "bootstrap"} or None, default=None
         None is ``"posterior"`` for a fit without settings, ``"residual"`` for one with
-        a solver, a degree or an order of interaction.
+        a solver, a degree or ``interaction_order=1``.
 
         - ``"posterior"``: from the posterior of the coefficients and of the prior that
           was learned, and of learned distributions of the inputs. An index that may be
           0 by the evidence has the lower end 0. It ignores terms beyond a degree or an
-          order that was given. See Notes.
+          order that were given. See Notes.
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
           coefficients and of learned distributions, shrinkage, missing terms and the
           price of a search for terms, see Notes.

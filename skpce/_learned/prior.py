@@ -493,6 +493,7 @@ class Observations:
     factor: FloatArray  # shape: (n_rows, rank), of the mean product of the targets
     weights: FloatArray  # shape: (n_rows,), frequencies
     number: float  # effective number of targets
+    more: float = 0.0  # copies of rows that say something of the noise, beside these
 
     @classmethod
     def of(
@@ -500,6 +501,7 @@ class Observations:
         rows: IndexArray,
         targets: FloatArray,  # shape: (n_rows, n_targets), about their means
         weights: FloatArray,
+        counted: bool = False,
     ) -> Observations | None:
         """Join targets by their share of the variance; None without any.
 
@@ -517,7 +519,8 @@ class Observations:
         small = min(scaled.shape)
         gram = scaled.T @ scaled if small == scaled.shape[1] else scaled @ scaled.T
         number = total**2 / float(np.square(gram).sum())
-        return cls(rows, factor / np.sqrt(total), weights, max(number, 1.0))
+        more = float((weights - 1.0).sum()) if counted else 0.0
+        return cls(rows, factor / np.sqrt(total), weights, max(number, 1.0), more)
 
     def solved(
         self, kernel: FloatArray, noise: float
@@ -546,8 +549,8 @@ class Observations:
     ) -> tuple[float, float]:
         """Return minus the log likelihood and its slope by the logarithm of the noise.
 
-        The noise of a row of weight w is a w-th. Its copies are alike in y too, and say
-        nothing of the noise.
+        The noise of a row of weight w is a w-th. Copies are alike in y too, and say
+        nothing of the noise, but where others of their setting are not.
         """
         every = len(self.rows) == len(kernel)
         shared = noise / self.weights
@@ -556,8 +559,9 @@ class Observations:
             return np.inf, 0.0
         inverse, solved, half = found
         value = 0.5 * np.vdot(self.factor, solved) + half
+        value += 0.5 * self.more * np.log(noise)
         diagonal = np.einsum("ii->i", inverse) - np.square(solved).sum(axis=1)
-        by_noise = 0.5 * self.number * (diagonal @ shared)
+        by_noise = 0.5 * self.number * (diagonal @ shared + self.more)
         if slope is not None:
             inverse -= solved @ solved.T
             inverse *= 0.5 * self.number
@@ -571,6 +575,7 @@ class Observations:
 def observations_of(
     targets: FloatArray,  # shape: (n_rows, n_targets), NaN where missing
     weights: FloatArray,  # shape: (n_rows,)
+    counted: bool = False,  # whether weights are numbers of rows that were observed
 ) -> list[Observations]:
     """Return what is known of targets, by the rows that have them."""
     has = ~np.isnan(targets)
@@ -580,7 +585,7 @@ def observations_of(
         rows = np.flatnonzero(pattern)
         own, mass = targets[rows][:, part.ravel() == number], weights[rows]
         centred = own - np.average(own, axis=0, weights=mass)
-        known = Observations.of(rows, centred, mass)
+        known = Observations.of(rows, centred, mass, counted)
         if known is not None:
             found.append(known)
     return found

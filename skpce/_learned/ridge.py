@@ -45,7 +45,6 @@ from .._solvers.ridge import (
 from .kernel_basis import Basis, KernelBasis
 from .prior import (
     INTERCEPT,
-    LARGEST_ORDER,
     MUCH_NOISE,
     AllTerms,
     ListedTerms,
@@ -111,10 +110,9 @@ class LearnedRidgeSolver(GeneralizedRidgeSolver):
 
     @property
     def is_cut(self) -> bool:
-        """Whether a degree or an order was given, beyond which there are no terms."""
+        """Whether terms were given, or inputs that do nothing together."""
         prior = self.priors[0]
-        most = min(LARGEST_ORDER, len(prior.weights))
-        return self.given or len(prior.order_weights) < most
+        return self.given or len(prior.order_weights) == 1 < len(prior.weights)
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         fits, positions = [], []
@@ -231,7 +229,8 @@ def learn_terms(
     if not shares:
         prior_of[labels] = np.arange(len(labels))
     joined = without_copies(samples)
-    distinct = with_mean_weight_one(joined)
+    counted = has_ties(joined)
+    distinct = joined if counted else with_mean_weight_one(joined)
     few = distinct.of(spread_rows(len(distinct.inputs), _MOST_ROWS))
     n_few = len(few.inputs)
     every = terms_of(laws, few.inputs, n_functions, listed, largest_order)
@@ -244,7 +243,7 @@ def learn_terms(
             own = few.targets[:, prior_of[groups] == number]
             if shares:
                 own = equally_large(own, groups, few.weights)
-            known = observations_of(own, few.weights)
+            known = observations_of(own, few.weights, counted)
             search = every, n_functions, contrasts
             if n_few <= _FEW_ROWS:
                 prior = learn_prior(*search, known)
@@ -252,7 +251,7 @@ def learn_terms(
                 some = terms_of(
                     laws, few.inputs[part], n_functions, listed, largest_order
                 )
-                first = observations_of(own[part], few.weights[part])
+                first = observations_of(own[part], few.weights[part], counted)
                 begun = learn_prior(some, n_functions, contrasts, first)
                 prior = learn_prior(*search, known, begun)
                 if prior.noise > MUCH_NOISE > begun.noise:
@@ -264,7 +263,8 @@ def learn_terms(
                 prior = Search(*search, known).complete(prior)
             learned.append(prior)
     priors = [prior.shrunk() for prior in learned]
-    noise = np.array([prior.noise for prior in priors]) * joined.weights.mean()
+    noise = np.array([prior.noise for prior in priors])
+    noise = noise * (joined.weights.mean() / distinct.weights.mean())
     refined = shares or n_few < len(distinct.inputs)
     basis = _basis_of(laws, samples, priors, listed, len(joined.inputs))
     if isinstance(basis, PolynomialBasis):
@@ -410,6 +410,16 @@ def without_copies(samples: Samples) -> Samples:
     return replace(samples.of(first[order]), weights=weights[order])
 
 
+def has_ties(joined: Samples) -> bool:
+    """Whether rows of equal inputs differ, so that equal ones were observed alike.
+
+    Such as passes and failures of a setting. Of joined rows; else these are copies.
+    """
+    if (joined.weights == joined.weights[0]).all():
+        return False
+    return len(np.unique(joined.inputs, axis=0)) < len(joined.inputs)
+
+
 def with_mean_weight_one(samples: Samples) -> Samples:
     """Scale the weights of distinct rows: how many copies there are does not matter."""
     return replace(samples, weights=samples.weights / samples.weights.mean())
@@ -492,11 +502,13 @@ def coefficient_draws(
     for number, targets in solver.parts(groups):
         prior = solver.priors[number]
         own = samples.of(np.arange(len(samples.inputs)), targets)
-        own = with_mean_weight_one(without_copies(own))
+        own = without_copies(own)
+        counted = has_ties(own)
+        own = own if counted else with_mean_weight_one(own)
         scaled = own.targets
         if len(solver.priors) < len(np.unique(groups)):
             scaled = equally_large(scaled, groups[targets], own.weights)
-        known = observations_of(scaled, own.weights)
+        known = observations_of(scaled, own.weights, counted)
         listed = multi_indices
         if listed is None:
             listed = _terms_to_draw(prior, laws, len(own.inputs))
@@ -565,7 +577,7 @@ def _priors(
         terms,
         prior.n_functions,
         categorical_inputs(laws),
-        observations_of(own, some.weights),
+        observations_of(own, some.weights, has_ties(samples)),
     )
     centre = search.vector(prior)
     low, high = search.bounds().T

@@ -678,7 +678,7 @@ def _differ(
     ratio = between / np.maximum(within, 1e-300)
     known = ~np.isnan(ratio)
     p_values = stats.f.sf(ratio[known], *degrees)
-    return float(p_values.min(initial=1.0) * np.count_nonzero(known))
+    return float(p_values.min(initial=1.0) * max(np.count_nonzero(known), 1))
 
 
 def find_constraint(

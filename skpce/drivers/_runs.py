@@ -102,10 +102,15 @@ _RESULTS = re.compile(
     re.IGNORECASE,
 )
 
-# Names of columns that trackers write by themselves: Weights & Biases, Ray.
+# Names of columns that trackers write by themselves (Weights & Biases, Ray); those of
+# the second kind may say which row of a run a row is.
 _OF_TRACKERS = re.compile(
-    r"^_(step|timestamp|runtime|wandb)$|^(pid|hostname|node_ip|timestamp|time_\w+_s)$"
-    r"|^(training_iteration|episodes_total|(iterations|timesteps)_(total|since_restore))$"
+    r"^_(timestamp|runtime|wandb)$|^(pid|hostname|node_ip|timestamp)$"
+    r"|^time_(this_iter|total|since_restore)(_s)?$"
+)
+_ROWS_OF_RUNS = re.compile(
+    r"^(_step|training_iteration|episodes_total|(iterations|timesteps)_since_restore"
+    r"|timesteps_total)$"
 )
 
 # Part of the rows that have a value of their own, from which on text is no category,
@@ -135,14 +140,16 @@ def inputs_of(
     why = {n: _why_no_input(n, values, outputs) for n, values in columns.items()}
     inputs = [name for name, reason in why.items() if reason is None]
     written = [name for name in inputs if _OF_TRACKERS.search(name)]
-    others = [columns[name].tolist() for name in inputs if name not in written]
-    # Where other inputs recur, such a column says which row of a run a row is.
-    if len(set(map(str, zip(*others, strict=True)))) > 0.9 * len(
-        next(iter(columns.values()), [])
-    ):
-        why |= dict.fromkeys(
-            written, ("is written by a tracker", "are written by a tracker")
-        )
+    counts = [name for name in inputs if _ROWS_OF_RUNS.search(name)]
+    others = [n for n in inputs if n not in written and n not in counts]
+    for name in counts:
+        rows = list(zip(*(columns[n].tolist() for n in [*others, name]), strict=True))
+        n_rows, n_runs = len(set(map(str, rows))), len({str(row[:-1]) for row in rows})
+        if n_rows < len(rows) or n_runs > len(rows) // 2:
+            written.append(name)
+    why |= dict.fromkeys(
+        written, ("is written by a tracker", "are written by a tracker")
+    )
     notes = []
     for reason in dict.fromkeys(filter(None, why.values())):
         names = [name for name, own in why.items() if own == reason]

@@ -45,7 +45,7 @@ _MANY_RUNS, _MOST_OF_VARIANCE = 20, 0.7
 
 # Fewest repeated settings of which the means are fitted, and largest number of groups
 # whose labels are an input of the fit.
-_FEW_SETTINGS, _MOST_LABELS = 20, 300
+_FEW_SETTINGS, _MOST_LABELS = 20, 100
 
 # Share of the variance that fits to other runs do not predict as they expect, from
 # which on lower ends of shares fall by it where runs have several rows.

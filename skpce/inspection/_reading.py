@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
-from sklearn.pipeline import Pipeline
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._basis.basis import checked_inputs
@@ -29,6 +31,7 @@ from .._checks import (
     refuse_extremes,
     refuse_other_names,
     renamed,
+    take,
     validated_array,
     with_codes,
 )
@@ -256,6 +259,27 @@ def steps_before(pipeline: Any) -> list[Any]:
     """Return the steps before the last estimator of a fit, however deep it stands."""
     steps, _, _ = _taken_apart(pipeline, None)
     return [step for _, step in steps]
+
+
+def looks_at_y(steps: Sequence[Any], X: Any, y: Any) -> bool:
+    """Whether a step before the last one has looked at y, or may have done so.
+
+    It has not where it says so in its tags, and gives the same outputs with y, without
+    it and with y of other members.
+    """
+    if not steps:
+        return False
+    # One that is frozen is fitted again: nothing else tells what it has seen.
+    free = [s.estimator if isinstance(s, FrozenEstimator) else s for s in steps]
+    if any(get_tags(step).target_tags.required for step in free):
+        return True
+    before, every, outputs = make_pipeline(*free), np.arange(len(X)), []
+    for given in (y, None, take(y, every[::-1])):
+        try:
+            outputs.append(np.asarray(clone(before).fit(X, given).transform(X)))
+        except (AttributeError, TypeError, ValueError):
+            return True  # it cannot do without y
+    return not all(np.array_equal(outputs[0], one) for one in outputs[1:])
 
 
 def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any, tuple[str, ...]]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..._checks import (
@@ -27,7 +26,12 @@ from ..._expansion.problem import FittedProblem
 from ..._input_laws import by_position, check_distribution
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
-from ...inspection._reading import Reading, expansion_of, final_estimator
+from ...inspection._reading import (
+    Reading,
+    expansion_of,
+    final_estimator,
+    looks_at_y,
+)
 
 OWNER = "value_of_information"
 
@@ -128,7 +132,7 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     expansion = replace(
         expansion, input_names=reading.expansion.input_names, output_names=names
     )
-    looks = any(get_tags(step).target_tags.required for _, step in reading.steps)
+    looks = looks_at_y([step for _, step in reading.steps], X, values)
     members = Members(table, contrasts, regressor, problem, looks, weighted)
     return DecisionProblem(expansion, centred(problem.coefficients), members)
 

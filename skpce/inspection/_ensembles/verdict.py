@@ -8,10 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
 
 from ..._basis.basis import PolynomialBasis, categorical_inputs
 from ..._checks import (
@@ -23,7 +20,6 @@ from ..._checks import (
     one_thread_for,
     refuse_other_rows,
     remembers_frames,
-    take,
     with_codes,
 )
 from ..._input_laws.choice import choose_laws
@@ -39,6 +35,7 @@ from .._reading import (
     column_names,
     final_estimator,
     last_and_inputs,
+    looks_at_y,
     steps_before,
 )
 from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
@@ -324,7 +321,7 @@ def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]
     """
     last, inputs, names = last_and_inputs(fitted, fit.X)
     coded = with_codes(last, inputs, reset=False)
-    if looks_at_y(fitted, fit.X, fit.y):
+    if looks_at_y(steps_before(fitted), fit.X, fit.y):
         names, values = column_names(fit.X), numeric(fit.X)
         if values is None or values.shape[1] > len(values) - FEWEST_MEMBERS:
             names, values = (), np.zeros((len(fit.X), 0))
@@ -406,28 +403,3 @@ def _n_embeddings(fitted: Any) -> int:
         for own in tried
     )
     return len(set(map(repr, before))) * _n_embeddings(best.steps[-1][1])
-
-
-def looks_at_y(fitted: Any, X: Any, y: Any) -> bool:
-    """Whether a step before the last one has looked at y, or may have done so.
-
-    It has not where it says so in its tags, and gives the same outputs with y, without
-    it and with y of other members.
-    """
-    steps = [
-        step.estimator if isinstance(step, FrozenEstimator) else step
-        for step in steps_before(fitted)
-    ]
-    if not steps:
-        return False
-    if any(get_tags(step).target_tags.required for step in steps):
-        return True
-    before = make_pipeline(*steps)
-    every = np.arange(len(X))
-    outputs = []
-    for given in (y, None, take(y, every[::-1])):
-        try:
-            outputs.append(np.asarray(clone(before).fit(X, given).transform(X)))
-        except (AttributeError, TypeError, ValueError):
-            return True  # it cannot do without y
-    return not all(np.array_equal(outputs[0], one) for one in outputs[1:])

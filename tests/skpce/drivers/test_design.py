@@ -255,6 +255,8 @@ def test_rows_of_a_run_have_something_in_common(rng, name):
     # Several rows of one run cannot be at one step, and a grid has a factor.
     assert find_curves(X, names, None, noise)[0] == []
     assert find_curves(X[one], ["a", "b", "budget"], None, noise[one])[0] == []
+    noise[0] = np.nan  # a run failed
+    assert find_curves(X, ["a", "b", "task"], seed, noise)[0] == []
 
 
 def test_parts_that_add_up_are_a_constraint():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -160,6 +162,18 @@ def test_of_what_is_not_predicted_any_share_may_be(rng):
     answer = skpce.explain(rng.normal(size=(20, 1)), rng.normal(size=20))
     assert answer.q2.item() < 0
     assert answer.drivers.total_high.item() == 1.0
+
+
+def test_passes_and_failures_of_a_setting_are_no_copies():
+    X = np.array(list(product(range(3), range(2)))).repeat(20, axis=0)
+    chance, found = np.array([0.2, 0.5, 0.9])[X[:, 0]], []
+    for seed in range(5):
+        passed = np.random.default_rng(seed).uniform(size=len(X)) < chance
+        answer = skpce.explain(X, passed.astype(float))
+        found.append(answer.drivers.total[0, 0])
+        assert "misses" not in str(answer)
+    truth = chance.var() / (chance.mean() * (1 - chance.mean()))
+    assert abs(np.mean(found) - truth) < 0.08
 
 
 @pytest.mark.parametrize("steps", [True, False])

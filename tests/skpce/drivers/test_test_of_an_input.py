@@ -297,7 +297,7 @@ def test_a_treatment_of_a_latin_square_is_rotated_within_its_rows():
         table["y"] = y + 0.4 * rng.normal(size=25)
         labels = {name: own.astype(str) for name, own in table.items() if name != "y"}
         found = skpce.explain(table | labels, outputs="y", blocks=row).drivers
-        named.append("drives" == found.state[0, found.input_names.index("treatment")])
+        named.append(found.state[0, found.input_names.index("treatment")] == "drives")
     assert sum(named) <= 7  # .14 by exchanges; more of 60 at .05: in one of a hundred
 
 
