@@ -80,6 +80,7 @@ def find_drivers(
     names: Sequence[str],  # of the rows of the answer
     negligible: float,
     n_choices: int = 1,  # sets of inputs from which these were chosen by the outputs
+    may_be_copies: bool = True,  # whether runs of equal inputs repeat a setting
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     coordinates = _upright(coordinates)
@@ -88,7 +89,7 @@ def find_drivers(
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
     n_settings = design.n_settings
-    design = with_copies(design, X)
+    design = with_copies(design, X) if may_be_copies else design
     n_copies = n_settings - design.n_settings
     X = X[first_of(design.setting)][design.setting]
     if design.may_be_series:

@@ -22,12 +22,13 @@ from ..._checks import (
     remembers_frames,
     with_codes,
 )
+from ..._compositions.outputs import Outputs
 from ..._input_laws.choice import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
 from ...drivers._design import deal_folds, numbers_of, q2_with_interval, units_by_inputs
-from ...drivers._findings import find_drivers
+from ...drivers._findings import find_drivers, percent
 from ...drivers._runs import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
@@ -231,6 +232,7 @@ def verdict(
             *(inputs, is_category, laws, read.member_coordinates(y), read, design),
             [(i,) for i in range(len(names))],
             *(names, _NEGLIGIBLE, n_choices),
+            may_be_copies=not steps_before(fitted),
         )
     q2 = _cross_fitted(fit, inputs, findings.design, cv)
     predicted = np.maximum([findings.shares.q2[0], q2[0]], 0.0)
@@ -246,6 +248,7 @@ def verdict(
         noise = np.where(known, shares, findings.shares.noise)
         both = replace(findings.shares, noise=noise, noise_name="training noise")
         findings = replace(findings, shares=both)
+        cautions = *cautions, *_noise_that_is_predicted(shares, both.explained, read)
     return make_answer(
         *(findings, names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
@@ -311,6 +314,27 @@ def _cross_fitted(
         deviations = part.outputs.sum_by_group(part.squared_deviations())
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
     return q2
+
+
+def _noise_that_is_predicted(
+    noise: FloatArray,  # shape: (n_groups,), shares as given, NaN where unknown
+    explained: FloatArray,  # shape: (n_groups,)
+    outputs: Outputs,
+) -> list[Caution]:
+    """Say where more is given as noise of the training than is left unexplained."""
+    excess = np.nan_to_num(noise - (1.0 - explained))
+    return [
+        Caution(
+            "note",
+            {
+                "words": f"training noise is given as {percent(noise[k])} of the "
+                f"variance of {outputs.names[k]}, and inputs predict "
+                f"{percent(explained[k])}: errors of the training depend on the "
+                "inputs, and what drives may be these"
+            },
+        )
+        for k in np.flatnonzero(excess > _MUCH_LESS).tolist()
+    ]
 
 
 def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]]:

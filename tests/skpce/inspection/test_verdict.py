@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import make_column_transformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, f_regression
@@ -214,6 +214,16 @@ def test_indicators_of_labels_are_one_category(rng):
     found = verdict(make_pipeline(columns, ridge_pce(1)), X, y)
     assert found.input_names == ("kind", "act", "rate")
     assert found.drivers.state[0, [0, 2]].tolist() == ["drives"] * 2
+
+
+def test_what_an_embedding_drops_is_no_noise_between_repeats(rng):
+    X = rng.permuted(np.indices((4, 5, 4)).reshape(3, -1).T, axis=0).astype(float)
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=80)
+    kept = ColumnTransformer([("kept", "passthrough", [0, 2])])
+    found = verdict(make_pipeline(kept, ridge_pce(2)), X, y)
+    assert np.isnan(found.noise_share[0])
+    given = verdict(ridge_pce(1), X, y, noise_share=[0.9])
+    assert "training noise is given as 90 % of the variance" in str(given)
 
 
 def test_replicates_stay_in_one_fold(replicated):
