@@ -217,7 +217,7 @@ def test_indicators_of_labels_are_one_category(rng):
 
 
 def test_what_an_embedding_drops_is_no_noise_between_repeats(rng):
-    X = rng.permuted(np.indices((4, 5, 4)).reshape(3, -1).T, axis=0).astype(float)
+    X = rng.permutation(np.indices((4, 5, 4)).reshape(3, -1).T).astype(float)
     y = X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=80)
     kept = ColumnTransformer([("kept", "passthrough", [0, 2])])
     found = verdict(make_pipeline(kept, ridge_pce(2)), X, y)
