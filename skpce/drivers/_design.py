@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,9 @@ class Exchange:
 
     ``"rows"``: its values are given to other units. ``"strata"``: to other units of the
     same stratum, or to all where few orders are left in it and what strata do is taken
-    off (``pooled``). ``"signs"``: the contributions of whole units change their signs.
-    ``"none"``: nothing can be exchanged, for the reason in ``why``.
+    off (``pooled``; so are few settings of which no products are known). ``"signs"``:
+    the contributions of whole units change their signs. ``"none"``: nothing can be
+    exchanged, for the reason in ``why``.
     """
 
     kind: str
@@ -326,12 +328,37 @@ class Design:
                     return self._enough("rows", self.setting, None)
                 return self._enough("strata", self.setting_units(), self.blocks)
             return self._enough("rows", self.blocks, None)
+        if self._is_fraction(own, others):
+            each = np.arange(self.n_rows)
+            return Exchange("rows", each, None, "tried", pooled=True)
         return self._enough("rows", self.setting_units(), None)
 
+    def _is_fraction(self, own: FloatArray, others: FloatArray) -> bool:
+        """Whether an input is as a product of others, in few settings with repeats.
+
+        As in an orthogonal array of resolution III: settings are too few to be
+        exchanged, and nothing is known of products.
+        """
+        columns = np.column_stack([own, others])
+        n_levels = max(len(np.unique(column)) for column in columns.T)
+        few = 2 * n_levels <= self.n_settings < _CROSSED_SETTINGS
+        if not few or np.bincount(self.setting).min() < 2 or others.shape[1] < 2:
+            return False
+        table = standardized(columns[first_of(self.setting)])
+        mine, other = table[:, : own.shape[1]], table[:, own.shape[1] :]
+        pairs = [i * j for i, j in combinations(other.T, 2)]
+        products = np.column_stack([np.ones(len(table)), *pairs])
+        left = mine - products @ np.linalg.lstsq(products, mine, rcond=None)[0]
+        return bool(np.square(left).sum() < 1e-9 * len(table))
+
     def _recur_in(self, labels: IndexArray) -> bool:
-        """Whether settings recur with several labels, and what others do in them."""
+        """Whether settings recur with several labels, and are enough to be exchanged.
+
+        Then what others do in them recurs too. Of the few of a crossover trial it is
+        taken off by the fit to the others.
+        """
         recurs = varies_within(labels, self.setting)[self.setting]
-        return bool(recurs.mean() >= _RECURS)
+        return bool(recurs.mean() >= _RECURS and self.n_settings >= FEWEST_UNITS)
 
     def _is_ablation(self, mine: IndexArray, given: IndexArray) -> bool:
         """Whether an input differs in few settings, which have repeats, from others.

@@ -369,6 +369,7 @@ def fit_others(
     terms: FloatArray | None = None,  # shape: (n_units, n_terms), of an input
     *,
     smooth: bool = False,
+    additive: bool = False,
     setting: IndexArray | None = None,  # shape: (n_units,), left out as a whole
 ) -> NullFit:
     """Fit outputs to other inputs, with prior variances learned from these alone.
@@ -378,6 +379,7 @@ def fit_others(
     """
     contrasts = categorical_inputs(inputs.laws)[others]
     degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
+    order = 1 if additive else order
     n_functions = _few(inputs.n_functions[others], degrees, contrasts)
     most = int(n_functions.max(initial=0))
     is_used = np.arange(most) < n_functions[:, np.newaxis]
@@ -1058,7 +1060,7 @@ class _Setting:
             fit = NullFit(*found, beside_of(both, n_columns))
         else:
             given = inputs, others, values, groups, unit, terms
-            fit = fit_others(*given, setting=of_series)
+            fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
         residuals = bounded(fit.residuals, groups)
         of_rows = None
         if design.recurring is not None and exchange.kind != "signs":

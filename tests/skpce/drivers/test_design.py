@@ -230,6 +230,24 @@ def test_runs_of_several_rows_are_found(rng):
     assert find_runs(np.column_stack([setting, run, metric]), names) is None
 
 
+def test_an_array_of_resolution_three_with_repeats_is_tested_as_by_f(rng):
+    first = 2.0 * np.indices((2, 2, 2)).reshape(3, -1) - 1.0
+    pairs = [i * j for i, j in itertools.combinations(first, 2)]
+    X = np.vstack([first, pairs, first.prod(axis=0)]).T.repeat(2, axis=0)
+    y = X[:, 0] + 0.6 * X[:, 1] + 0.2 * rng.normal(size=16)
+    state = skpce.explain(X, y).drivers.state[0]
+    assert (state == "drives").tolist() == [True, True, *[False] * 5]
+
+
+@pytest.mark.parametrize("role", ["groups", "blocks"])
+def test_a_crossover_is_exchanged_within_its_subjects(role, rng):
+    subject, period = np.arange(48) // 2, np.arange(48) % 2
+    drug = (period + subject) % 2
+    y = drug + rng.normal(size=24)[subject] + 0.4 * rng.normal(size=48)
+    found = skpce.explain(np.column_stack([drug, period]), y, **{role: subject})
+    assert found.drivers.state[0, 0] == "drives"
+
+
 @pytest.mark.parametrize("name", ["task", "epoch"])
 def test_rows_of_a_run_have_something_in_common(rng, name):
     """Two inputs and three seeds, each run with four rows."""
