@@ -556,7 +556,7 @@ def test_what_folds_do_to_all_settings_is_taken_out():
     )
     assert answer.drivers.state.tolist() == [["drives"]]
     assert "Note: fold shifts all settings" in str(answer)
-    assert "means of 5 blocks are taken out" in str(answer.design)
+    assert "within 5 blocks" in str(answer.design)
     same = skpce.explain(
         {"rate": rate, "fold": fold, "score": score - shift}, outputs="score"
     )
