@@ -322,19 +322,15 @@ def _noise_that_is_predicted(
     outputs: Outputs,
 ) -> list[Caution]:
     """Say where more is given as noise of the training than is left unexplained."""
-    excess = np.nan_to_num(noise - (1.0 - explained))
-    return [
-        Caution(
-            "note",
-            {
-                "words": f"training noise is given as {percent(noise[k])} of the "
-                f"variance of {outputs.names[k]}, and inputs predict "
-                f"{percent(explained[k])}: errors of the training depend on the "
-                "inputs, and what drives may be these"
-            },
-        )
+    excess = np.nan_to_num(np.minimum(noise, 1.0) - (1.0 - explained))
+    each = [
+        f"{percent(noise[k])} of the variance of {outputs.names[k]}, of which inputs "
+        f"predict {percent(explained[k])}"
         for k in np.flatnonzero(excess > _MUCH_LESS).tolist()
     ]
+    words = f"training noise is given as {'; '.join(each)}: errors of the training "
+    words += "depend on the inputs, and what drives may be these"
+    return [Caution("note", {"words": words})] if each else []
 
 
 def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]]:
