@@ -665,7 +665,7 @@ def find_curves(
         rows = runs(along)
     if along != named and (len(left) < 2 or rows.max() < 2 * _MANY_RUNS - 1):
         along = named
-    return sorted(along), runs(along)
+    return sorted(along), runs(along) if along else np.arange(len(X))
 
 
 def _of_runs(

@@ -109,8 +109,8 @@ def modes_test(
     The dip is the largest difference between the distribution function of the members
     and that of the closest distribution with one mode. P-values refer to the uniform
     distribution, the hardest with one mode in the limit: the test is conservative for
-    others. Members count as independent, and are tested as they are: those of a design
-    with two levels have the modes of the design. Equal log-odds of three values or
+    others. Members of different inputs count as independent, those of equal ones, such
+    as seeds, as one together. A design with two levels has two modes. Equal log-odds of three values or
     more, as of frequencies of ten trials, are spread half way to the next ones.
     Log-odds are tested because normal log-odds of a large variance have two modes as
     probabilities, near 0 and 1, without two kinds of members.

@@ -395,14 +395,16 @@ def _with_categories(
         while stop < n_columns and is_flag[stop] and whole.min() < 1 >= whole.max():
             whole = whole + values[:, stop]
             stop += 1
-        one_hot = stop > start + 1 and bool((whole == 1).all())
+        seen = np.count_nonzero(values[:, start:stop].any(axis=0))
+        one_hot = bool(seen > 1 and (whole == 1).all())
         stop = stop if one_hot else start + 1
         parts = zip(*(name.split("_") for name in names[start:stop]), strict=False)
         common = takewhile(lambda part: len(set(part)) == 1, parts)
         name = "_".join(part[0] for part in common) or names[start]
         own = values[:, start:stop]
         kept = own.argmax(axis=1).astype(np.float64) if one_hot else own[:, 0]
-        columns[names[start] if name in columns else name] = kept
+        is_taken = name in columns or name in names[:start] + names[stop:]
+        columns[names[start] if is_taken else name] = kept
         flags.append(one_hot)
         start = stop
     if not any(flags):
