@@ -110,8 +110,9 @@ def modes_test(
     and that of the closest distribution with one mode. P-values refer to the uniform
     distribution, the hardest with one mode in the limit: the test is conservative for
     others. Members of different inputs count as independent, those of equal ones, such
-    as seeds, as one together. A design with two levels has two modes. Equal log-odds of three values or
-    more, as of frequencies of ten trials, are spread half way to the next ones.
+    as seeds, as one together. A design with two levels has two modes. Equal log-odds of
+    three values or more, as of frequencies of ten trials, are spread half way to the
+    next ones.
     Log-odds are tested because normal log-odds of a large variance have two modes as
     probabilities, near 0 and 1, without two kinds of members.
 
