@@ -89,9 +89,10 @@ _OUTWARDS = np.append(0.0, np.geomspace(1e-3, 1.0, 20))
 _MOST_CHANGE, _KNOWN_WELL = 3.0, 8000.0
 
 # Waves are tried of inputs with decays above the first number, and weights of this
-# share of the largest. So much more log evidence after so many steps speaks for them
-# (``benchmarks.pce.comparison``).
-_FAST, _FELT, _MORE_EVIDENCE, _STEPS_OF_WAVES = 0.4, 0.02, 2.5, 8
+# share of the largest, where there is noise for polynomials. So much more log evidence
+# after so many steps speaks for them (``benchmarks.pce.comparison``).
+_FAST, _FELT, _LEAST_NOISE = 0.4, 0.02, 1e-3
+_MORE_EVIDENCE, _STEPS_OF_WAVES = 2.0, 4
 
 # Penalties around the learned one, and the deviation of their logarithms.
 _FACTORS, _FACTOR_SPREAD = np.logspace(-4.0, 4.0, 65), 2.0
@@ -300,8 +301,10 @@ def _as_waves(laws: Sequence[InputLaw], priors: Sequence[TermPrior]) -> list[Inp
     fast = [
         (prior.decays > _FAST) & (prior.weights > _FELT * prior.weights.max())
         for prior in priors
+        if prior.noise > _LEAST_NOISE
     ]
-    n_waves = np.where(np.any(fast, axis=0), priors[0].n_functions, 0)
+    moved = np.any(fast, axis=0) if fast else np.zeros(len(laws), dtype=bool)
+    n_waves = np.where(moved, priors[0].n_functions, 0)
     return [
         replace(law, waves=number)
         if law.is_polynomial and number == LARGEST_DEGREE
