@@ -43,7 +43,7 @@ from ._checks import (
     remember_frames,
     unchanged_on_failure,
 )
-from ._compositions import indices, predictive, probability_indices
+from ._compositions import indices, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
     amalgamate_parts,
@@ -72,9 +72,11 @@ from ._compositions.log_ratio import (
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
+from ._compositions.predictive import predictive_of_surrogate
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._expansion.expansion import Expansion, warn_of_failed
+from ._expansion.predictive import predict_interval, sample
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,
@@ -652,7 +654,7 @@ class CompositionalPCESurrogate(
     )
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
-    _predictive = property(predictive.predictive_of_surrogate)
+    _predictive = property(predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)
@@ -661,5 +663,5 @@ class CompositionalPCESurrogate(
     probability_sobol_indices = method_of(
         "_now", probability_indices.probability_sobol_indices
     )
-    sample = method_of("_predictive", predictive.sample)
-    predict_interval = method_of("_predictive", predictive.predict_interval)
+    sample = method_of("_predictive", sample)
+    predict_interval = method_of("_predictive", predict_interval)
