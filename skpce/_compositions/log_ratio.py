@@ -422,57 +422,32 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     return np.where(geometry.has_choice, sums, np.nan)
 
 
-# Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.
-_MOST_DENSE = 256
+def _coordinates(clr: FloatArray, log_ratio: str, place: int) -> FloatArray:
+    """Map the centred log-ratios of a step; ``place`` is that of the reference.
 
-
-@dataclass(frozen=True)
-class CoordinateRun:
-    r"""Neighbouring steps with equally many parts, and their coordinates of one kind.
-
-    The isometric log-ratios are
-    :math:`z_k = (\sum_{j<k} c_j - k c_k) / \sqrt{k (k + 1)}` for k = 1, ..., K - 1,
-    the rows of Helmert's matrix, as cumulative sums. Both maps are inverse for every
-    matrix of orthonormal contrasts: ``ilr_inverse``, checked in ``lean/Core``.
+    The isometric coordinates are those of a Helmert matrix: each part against the
+    geometric mean of those before it. Cumulative sums need no matrix of many parts.
     """
+    if log_ratio == "alr":
+        against = clr - clr[..., place, np.newaxis]
+        return np.delete(against, place, axis=-1)
+    k = np.arange(1.0, clr.shape[-1])
+    before = np.cumsum(clr[..., :-1], axis=-1)
+    return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
 
-    log_ratio: str
-    n_parts: int
-    place: int  # of the reference part
-    n_steps: int = 1
 
-    @property
-    def n_coordinates(self) -> int:
-        """Number of coordinates of a step."""
-        return self.n_parts if self.log_ratio == "clr" else self.n_parts - 1
-
-    @cached_property
-    def _order(self) -> FloatArray:  # shape: (n_parts - 1,)
-        return np.arange(1.0, self.n_parts)
-
-    def coordinates(self, clr: FloatArray) -> FloatArray:
-        """Map clr values of shape (..., n_parts)."""
-        if self.log_ratio == "clr":
-            return clr
-        if self.log_ratio == "alr":
-            against = clr - clr[..., self.place, np.newaxis]
-            return np.delete(against, self.place, axis=-1)
-        k = self._order
-        before = np.cumsum(clr[..., :-1], axis=-1)
-        return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
-
-    def from_coordinates(self, values: FloatArray) -> FloatArray:
-        """Map coordinates to clr values of shape (..., n_parts), which sum to zero."""
-        if self.log_ratio == "ilr":
-            k = self._order
-            scaled = values / np.sqrt(k * (k + 1.0))
-            found = np.zeros((*values.shape[:-1], self.n_parts))
-            found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
-            found[..., 1:] -= k * scaled
-            return found
-        if self.log_ratio == "alr":
-            values = np.insert(values, self.place, 0.0, axis=-1)
-        return np.asarray(values - values.mean(axis=-1, keepdims=True))
+def _log_ratios(values: FloatArray, log_ratio: str, place: int) -> FloatArray:
+    """Map coordinates of a step to its centred log-ratios, which sum to zero."""
+    if log_ratio == "ilr":
+        k = np.arange(1.0, values.shape[-1] + 1.0)
+        scaled = values / np.sqrt(k * (k + 1.0))
+        found = np.zeros((*values.shape[:-1], len(k) + 1))
+        found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
+        found[..., 1:] -= k * scaled
+        return found
+    if log_ratio == "alr":
+        values = np.insert(values, place, 0.0, axis=-1)
+    return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
 _SHOWN = 12  # steps that are printed
@@ -534,7 +509,9 @@ class LogRatioGeometry:
         counts = [max(parts.size - fewer, 0) for parts in self._step_parts]
         return np.repeat(np.arange(self.layout.n_steps), counts)
 
-    def _reference_position(self, parts: IndexArray, columns: slice) -> int:
+    def _reference_position(self, step: int) -> int:
+        """Return the place of the reference among the possible parts of a step."""
+        parts, columns = self._step_parts[step], self.layout.slices[step]
         wanted = columns.start + self.reference
         if self.reference < 0:
             wanted = columns.stop + self.reference
@@ -542,36 +519,16 @@ class LogRatioGeometry:
         return int(found[0]) if found.size else len(parts) - 1
 
     @cached_property
-    def _runs(self) -> list[CoordinateRun]:
-        """Neighbouring steps of one size, which are mapped at once."""
-        runs: list[CoordinateRun] = []
-        for parts, columns in zip(self._step_parts, self.layout.slices, strict=True):
-            if not parts.size:
-                continue
-            place = self._reference_position(parts, columns)
-            one = CoordinateRun(self.log_ratio, len(parts), place)
-            if runs and replace(runs[-1], n_steps=1) == one:
-                one = replace(one, n_steps=runs.pop().n_steps + 1)
-            runs.append(one)
-        return runs
-
-    @cached_property
-    def _matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Both maps as matrices, where there are few parts."""
-        to = self._mapped(np.eye(self.active_parts.size), inverse=False)
-        return to, self._mapped(np.eye(self.n_coordinates), inverse=True)
-
-    def _mapped(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        """Map the last axis run by run."""
-        pieces, start = [values[..., :0]], 0
-        for run in self._runs:
-            width = run.n_coordinates if inverse else run.n_parts
-            piece = values[..., start : start + run.n_steps * width]
-            shaped = piece.reshape(*values.shape[:-1], run.n_steps, width)
-            image = run.from_coordinates(shaped) if inverse else run.coordinates(shaped)
-            pieces.append(image.reshape(*values.shape[:-1], -1))
-            start += run.n_steps * width
-        return pieces[1] if len(pieces) == 2 else np.concatenate(pieces, axis=-1)
+    def _maps(self) -> list[tuple[slice, slice, int]]:
+        """Of each step with a choice its active parts, coordinates, and reference."""
+        maps, n_coordinates = [], 0
+        chosen = [step for step in range(self.layout.n_steps) if self.has_choice[step]]
+        for step, active in zip(chosen, self.active_slices, strict=True):
+            size = active.stop - active.start - (self.log_ratio != "clr")
+            own = slice(n_coordinates, n_coordinates + size)
+            maps.append((active, own, self._reference_position(step)))
+            n_coordinates = own.stop
+        return maps
 
     @property
     def n_coordinates(self) -> int:
@@ -601,17 +558,18 @@ class LogRatioGeometry:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
         if self.log_ratio == "clr":
             return clr
-        return self._mapped_at_once(clr, inverse=False)
+        found = np.empty((*clr.shape[:-1], self.n_coordinates))
+        for active, own, place in self._maps:
+            found[..., own] = _coordinates(clr[..., active], self.log_ratio, place)
+        return found
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        return self._mapped_at_once(coordinates, inverse=True)
-
-    def _mapped_at_once(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        """Map the last axis by a matrix, which would spread NaN over all steps."""
-        if self.active_parts.size > _MOST_DENSE or np.isnan(values).any():
-            return self._mapped(values, inverse=inverse)
-        return np.asarray(values @ self._matrices[int(inverse)])
+        found = np.empty((*coordinates.shape[:-1], self.active_parts.size))
+        for active, own, place in self._maps:
+            values = coordinates[..., own]
+            found[..., active] = _log_ratios(values, self.log_ratio, place)
+        return found
 
     def compositions(self, clr: FloatArray) -> FloatArray:
         """Return the softmax of clr values (..., n_active); shape (..., n_parts).
@@ -647,7 +605,6 @@ class LogRatioGeometry:
             return labels
         if self.log_ratio == "ilr":
             return [f"ilr{i}" for i in range(len(labels) - 1)]
-        parts, columns = self._step_parts[step], self.layout.slices[step]
-        reference = self._reference_position(parts, columns)
+        reference = self._reference_position(step)
         others = [label for i, label in enumerate(labels) if i != reference]
         return [f"{label}/{labels[reference]}" for label in others]
