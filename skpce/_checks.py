@@ -1558,7 +1558,8 @@ def method_of(
 
     The method has the name, the signature and the documentation of the function. The
     argument named ``inputs`` is first checked for the number and the names of its
-    features; what is missing or infinite in it is left to the function.
+    features; what is missing or infinite in it is left to the function. Without a
+    ``random_state`` that of the estimator is taken, where it has one.
     """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
@@ -1572,6 +1573,9 @@ def method_of(
         except TypeError as error:
             owner = f"{type(self).__name__}.{function.__name__}()"
             raise TypeError(f"{owner} {error}") from None
+        given = call.arguments.get("random_state")
+        if "random_state" in signature.parameters and given is None:
+            call.arguments["random_state"] = getattr(self, "random_state", None)
         if call.arguments.get(inputs) is not None:
             call.arguments[inputs] = validated(
                 self, call.arguments[inputs], reset=False, ensure_all_finite=False

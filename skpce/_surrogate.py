@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.base import (
 )
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
@@ -32,7 +34,9 @@ from ._checks import (
     RandomState,
     Samples,
     Steps,
+    check_option,
     checked_sample_weight,
+    chosen_names,
     input_names,
     make_frame,
     method_of,
@@ -41,6 +45,7 @@ from ._checks import (
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
+    state_of_fields,
     unchanged_on_failure,
 )
 from ._compositions import indices, probability_indices
@@ -55,7 +60,6 @@ from ._compositions.fitted import (
     FittedCompositions,
     InputModelSolver,
     adds_members,
-    fitted_compositions,
     isometric,
     read_members,
     solver_of,
@@ -367,11 +371,11 @@ class CompositionalPCESurrogate(
             inputs=inputs,
             basis=basis,
         )._named(geometry.layout.step_names)
-        warn_of_samples(self._fitted.problem, input_names(self))
+        warn_of_samples(self._fitted, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, how.zero_replacement)
-        counts = self._fitted.step_weights, self._fitted.problem.total_weight
+        counts = self._fitted.step_weights, self._fitted.total_weight
         steps = geometry.layout.step_names
         warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
         return self
@@ -436,7 +440,7 @@ class CompositionalPCESurrogate(
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step
         before: FittedCompositions | None = getattr(self, "_fitted", None)
-        if before is not None and before.problem.sums is None:
+        if before is not None and before.sums is None:
             before = None  # after ``fit`` the members come anew
         with unchanged_on_failure(self):
             members, n_dimensions = read_members(
@@ -469,8 +473,8 @@ class CompositionalPCESurrogate(
             coordinates = isometric(geometry)
             targets = coordinates.to_coordinates(clr)
             sums = sum_blocks(basis, replace(members, targets=targets))
-            if before is not None and before.problem.sums is not None:
-                sums = before.problem.sums + sums
+            if before is not None and before.sums is not None:
+                sums = before.sums + sums
             groups = coordinates.step_of_coordinate
             problem = solve_sums(solver, basis, sums, groups)
             n_steps = geometry.layout.n_steps
@@ -488,15 +492,16 @@ class CompositionalPCESurrogate(
         scalar: bool,
     ) -> None:
         """Set what a fit has found."""
-        known = geometry, coordinates, input_names(self), type(self).__name__
-        fitted = fitted_compositions(problem, spread, *known, self.random_state)
-        self._fitted: FittedCompositions = replace(fitted, scalar=scalar)
+        problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
+        self._fitted: FittedCompositions = FittedCompositions(
+            **state_of_fields(problem),
+            geometry=geometry,
+            fitted_geometry=coordinates,
+            input_names=input_names(self),
+        )
+        self.expansion_: Expansion = self._fitted.expansion
+        self._is_scalar = scalar
         self._n_features_out = geometry.n_coordinates
-
-    @property
-    def _now(self) -> FittedCompositions:
-        """What was fitted, with the randomness of today's parameters."""
-        return replace(self._fitted, random_state=self.random_state)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.
@@ -514,7 +519,7 @@ class CompositionalPCESurrogate(
         """
         values = checked_inputs(self, X)
         compositions = self._fitted.policies_at(values)
-        return compositions[:, 0] if self._fitted.scalar else compositions
+        return compositions[:, 0] if self._is_scalar else compositions
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Predict the log-ratio coordinates.
@@ -599,8 +604,99 @@ class CompositionalPCESurrogate(
         names = zip(steps, layout.part_names, strict=True)
         return make_frame(names, predicted.T, like=X, levels=("step", "part"))
 
+    def sobol_frame(
+        self,
+        level: str = "step",
+        *,
+        coordinates: str | None = None,
+        reference: int | None = None,
+        ci: float | None = None,
+        input_features: Sequence[str] | None = None,
+    ) -> Any:
+        """Return the indices as a tidy table, with the unexplained share.
+
+        Parameters
+        ----------
+        level : {"step", "action", "coordinate", "trajectory"}, default="step"
+            One row per step and input, per coordinate and input, or per input. The
+            coordinates of ``"action"`` are clr, one per possible action, those of
+            ``"coordinate"`` the kind of ``log_ratio``.
+        coordinates, reference : str and int, or None, default=None
+            Another kind for these two levels, as in :meth:`sobol_indices`.
+        ci : float or None, default=None
+            Confidence level, such as 0.9, of bootstrap intervals from
+            ``sobol_interval``. None gives none.
+        input_features : sequence of str or None, default=None
+            Names of the inputs, for example ``pipeline[:-1].get_feature_names_out()``.
+
+        Returns
+        -------
+        frame : data frame of pandas or polars
+            Columns ``step``, ``coordinate`` (for actions and coordinates), ``input``,
+            ``first_order``, ``total_order``, ``shapley`` (shares of the variance of
+            the expansion), ``first_order_share``, ``total_order_share`` (shares of
+            the total variance: times the leave-one-out Q² of the step or of the
+            trajectory, at least 0), ``unexplained_share``; with intervals ``low``
+            and ``high`` of the total index, ``first_low`` and ``first_high``.
+
+        Raises
+        ------
+        ValueError
+            For an unknown level or coordinates, or coordinates at another level.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.special import softmax
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.random.default_rng(0).normal(size=(60, 2))
+        >>> y = softmax(np.c_[X[:, 0], X[:, 1], 0 * X[:, 0]], axis=1)
+        >>> surrogate = CompositionalPCESurrogate(1).fit(X, y)
+        >>> frame = surrogate.sobol_frame("action", coordinates="alr")
+        >>> frame[["coordinate", "input", "total_order"]].round(2)
+          coordinate input  total_order
+        0  step0:0/2    x0          1.0
+        1  step0:0/2    x1          0.0
+        2  step0:1/2    x0          0.0
+        3  step0:1/2    x1          1.0
+        """
+        check_is_fitted(self)
+        check_option("sobol_frame", "level", level, indices.FRAME_LEVELS)
+        fitted = self._fitted
+        names = chosen_names(input_features, fitted.input_names)
+        if level == "action":
+            coordinates = "clr" if coordinates is None else coordinates
+            level = "coordinate"
+        kind: Any = {"coordinates": coordinates, "reference": reference}
+        rows = indices.index_level(fitted, "sobol_frame", level, **kind)
+        found = indices.indices_at(fitted, rows)
+        first, total = found.first_order.ravel(), found.total_order.ravel()
+        unexplained = indices.unexplained_share(fitted, rows.steps)
+        unexplained = np.repeat(unexplained, len(names))
+        layout = fitted.geometry.layout
+        step_names = np.array([*layout.step_names, "trajectory"], dtype=object)
+        columns = {"step": np.repeat(step_names[rows.steps], len(names))}
+        if level == "coordinate":
+            labels = np.array(rows.names, dtype=object)
+            columns["coordinate"] = np.repeat(labels, len(names))
+        columns |= {
+            "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
+            "first_order": first,
+            "total_order": total,
+            "shapley": found.shapley.ravel(),
+            "first_order_share": first * (1.0 - unexplained),
+            "total_order_share": total * (1.0 - unexplained),
+            "unexplained_share": unexplained,
+        }
+        if ci is not None:
+            interval = self.sobol_interval(level, ci, **kind)
+            pairs = (("", interval.total_order), ("first_", interval.first_order))
+            for prefix, (low, high) in pairs:
+                columns[f"{prefix}low"] = low.ravel()
+                columns[f"{prefix}high"] = high.ravel()
+        return make_frame(columns, columns.values(), of=self.expansion_)
+
     # What the fit gives, when it is read or called.
-    expansion_: Fitted[Expansion] = Fitted("_fitted", lambda f: f.expansion)
     basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)
     geometry_: Fitted[LogRatioGeometry] = Fitted("_fitted", lambda f: f.geometry)
     multi_indices_: Fitted[IndexArray] = Fitted(
@@ -656,12 +752,11 @@ class CompositionalPCESurrogate(
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
     _predictive = property(predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
-    sobol_indices = method_of("_now", indices.sobol_indices)
-    shapley_effects = method_of("_now", indices.shapley_effects)
-    sobol_interval = method_of("_now", indices.sobol_interval)
-    sobol_frame = method_of("_now", indices.sobol_frame)
+    sobol_indices = method_of("_fitted", indices.sobol_indices)
+    shapley_effects = method_of("_fitted", indices.shapley_effects)
+    sobol_interval = method_of("_fitted", indices.sobol_interval)
     probability_sobol_indices = method_of(
-        "_now", probability_indices.probability_sobol_indices
+        "_fitted", probability_indices.probability_sobol_indices
     )
     sample = method_of("_predictive", sample)
     predict_interval = method_of("_predictive", predict_interval)

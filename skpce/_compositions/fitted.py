@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -38,7 +38,6 @@ from .._expansion.problem import (
     map_rows,
     spread_of_targets,
 )
-from .._learned.kernel_basis import Basis
 from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
@@ -180,66 +179,61 @@ def solver_of(
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
-@dataclass(frozen=True, eq=False)
-class FittedCompositions:
-    """An expansion of log-ratios, the data behind it, and its coordinates.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedCompositions(FittedProblem):
+    """A fit whose targets are coordinates of log-ratios, and how results are given.
 
     Indices, draws, intervals and modes are functions of it.
     """
 
-    expansion: Expansion  # of the centred log-ratios, grouped by step
-    problem: FittedProblem  # in the coordinates of the solver
     geometry: LogRatioGeometry  # coordinates of the results
-    fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
-    owner: str = "CompositionalPCESurrogate"  # for messages
-    random_state: RandomState = None
-    scalar: bool = False  # whether y was one-dimensional
+    fitted_geometry: LogRatioGeometry  # coordinates of the targets
+    input_names: Sequence[str]
 
-    @property
-    def basis(self) -> Basis:
-        """Distributions of the inputs and index set."""
-        return self.expansion.basis
+    remedy = "It was fitted by partial_fit: use fit, which keeps the members."
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """Centred log-ratios, grouped by step."""
+        return Expansion(
+            self.basis,
+            map_rows(self.fitted_geometry.from_coordinates, self.coefficients),
+            self.input_names,
+            self.geometry.active_names,
+            groups=self.geometry.step_of_active,
+            group_names=self.geometry.layout.step_names,
+            q2=q2_from_sums(*self.press_and_spread),
+        )
 
     @property
     def from_models(self) -> bool:
         """Whether models of the inputs predict in place of the expansion."""
-        return isinstance(self.problem.fit, InputModelFit)
-
-    @property
-    def samples(self) -> Samples:
-        """Inputs, fitted coordinates and frequencies of the members."""
-        if self.problem.samples is None:
-            raise ValueError(
-                f"{self.owner} was fitted by partial_fit, which keeps sums over the "
-                "members and not these; expected a surrogate after fit, for whatever "
-                "needs residuals, resamples or the members themselves."
-            )
-        return self.problem.samples
+        return isinstance(self.fit, InputModelFit)
 
     @property
     def inputs(self) -> FloatArray:
         """Inputs of the members; shape (n_members, n_features)."""
-        return self.samples.inputs
+        return self.require_samples("The surrogate").inputs
 
     @property
     def weights(self) -> FloatArray:
         """Frequency of each member; shape (n_members,)."""
-        return self.samples.weights
+        return self.require_samples("The surrogate").weights
 
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
-        return self.fitted_geometry.from_coordinates(self.samples.targets)
+        samples = self.require_samples("The surrogate")
+        return self.fitted_geometry.from_coordinates(samples.targets)
 
     def clr_at(
         self,
         X: FloatArray,  # shape: (n_members, n_features), checked
     ) -> FloatArray:  # shape: (n_members, n_active)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        fit = self.problem.fit
-        if not isinstance(fit, InputModelFit):
+        if not isinstance(self.fit, InputModelFit):
             return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(fit.predict(X))
+        return self.fitted_geometry.from_coordinates(self.fit.predict(X))
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
@@ -247,53 +241,38 @@ class FittedCompositions:
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
-        if self.samples.lacks_targets:
-            residuals = np.where(np.isnan(self.samples.targets), 0.0, residuals)
+        if self.lacks_targets:
+            targets = self.require_samples("The surrogate").targets
+            residuals = np.where(np.isnan(targets), 0.0, residuals)
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
         return sum_by_step(self.weights @ squares, self.fitted_geometry)
 
     @cached_property
     def step_weights(self) -> FloatArray:
         """Number of members that have each step; shape (n_steps,)."""
-        weights = np.full(self.geometry.layout.n_steps, self.problem.total_weight)
-        own = self.problem.weight_of_targets
-        weights[self.fitted_geometry.step_of_coordinate] = own
+        weights = np.full(self.geometry.layout.n_steps, self.total_weight)
+        weights[self.fitted_geometry.step_of_coordinate] = self.weight_of_targets
         return weights
 
-    @cached_property
-    def parts(self) -> tuple[tuple[FittedCompositions, IndexArray], ...]:
-        """Fits of steps that the same members have, with these steps."""
-        every = np.arange(self.geometry.layout.n_steps)
-        if not self.problem.lacks_targets:
-            return ((self, every),)
-        found = []
-        step_of = self.fitted_geometry.step_of_coordinate
-        rest = every[~self.geometry.has_choice]  # belong to the first part
-        for problem, targets in self.problem.parts:
-            steps = np.union1d(step_of[targets], rest)
-            found.append((self._of_steps(steps, problem, targets), steps))
-            rest = rest[:0]
-        return tuple(found)
+    def steps_of(self, targets: IndexArray) -> IndexArray:
+        """Return the steps of some coordinates, and those without a choice."""
+        steps = self.fitted_geometry.step_of_coordinate[targets]
+        return np.union1d(steps, np.flatnonzero(~self.geometry.has_choice))
 
-    def _of_steps(
-        self, steps: IndexArray, problem: FittedProblem, targets: IndexArray
-    ) -> FittedCompositions:
-        """Select steps, and the members and coordinates of their fit."""
+    def _of_part(self, rows: IndexArray, targets: IndexArray) -> Self:
+        steps, solver = self.steps_of(targets), self.solver
         fitted_geometry = self.fitted_geometry.of_steps(steps)
         groups = np.arange(len(targets))
         if self._is_pooled:
             groups = fitted_geometry.step_of_coordinate
-        solver = problem.solver
         if isinstance(solver, LearnedRidgeSolver):
-            solver = solver.renumbered(problem.groups, groups)
-        return fitted_compositions(
-            replace(problem, groups=groups, solver=solver),
-            self.step_spread[steps],
-            self.geometry.of_steps(steps),
-            fitted_geometry,
-            self.expansion.input_names,
-            self.owner,
-            self.random_state,
+            solver = solver.renumbered(self.groups[targets], groups)
+        return replace(
+            super()._of_part(rows, targets),
+            solver=solver,
+            groups=groups,
+            geometry=self.geometry.of_steps(steps),
+            fitted_geometry=fitted_geometry,
         )
 
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
@@ -301,7 +280,7 @@ class FittedCompositions:
 
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
-        if self.problem.samples is None:
+        if self.samples is None:
             return self.step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
@@ -312,85 +291,52 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        problem, spread = self.problem, self.step_spread
-        if problem.samples is not None:
-            share = self.step_weights / problem.total_weight
-            return self.step_press(problem.fit.loo_residuals) / share, spread / share
+        spread = self.step_spread
+        if self.samples is not None:
+            share = self.step_weights / self.total_weight
+            return self.step_press(self.fit.loo_residuals) / share, spread / share
         # Of sums over the members, by generalised cross-validation.
-        criterion = problem.fit.criterion * problem.total_weight
-        press: Any = np.bincount(problem.groups, criterion, len(spread))
+        criterion = self.fit.criterion * self.total_weight
+        press: Any = np.bincount(self.groups, criterion, len(spread))
         return press, spread
 
     @property
     def step_spread(self) -> FloatArray:
         """Squares about the mean, 0 for rounding, NaN without choice; (n_steps,)."""
         spread = np.full(self.geometry.layout.n_steps, np.nan)
-        spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
-        if self.problem.samples is None:
-            rounding = np.square(LOG_RATIO_FLOOR) * self.problem.total_weight
+        spread[self.fitted_geometry.step_of_coordinate] = self.spread
+        if self.samples is None:
+            rounding = np.square(LOG_RATIO_FLOOR) * self.total_weight
             spread[spread <= rounding] = 0.0
         return spread
 
     @property
     def alpha(self) -> FloatArray:
         """Penalty of each step, or of each fitted coordinate without pooling."""
-        alpha = self.problem.fit.alpha
         if not self._is_pooled:
-            return alpha
+            return self.fit.alpha
         by_step = np.full(self.geometry.layout.n_steps, np.nan)
-        by_step[self.problem.groups] = alpha
+        by_step[self.groups] = self.fit.alpha
         return by_step
 
     @property
     def _is_pooled(self) -> bool:
         """Whether the coordinates of a step share a penalty."""
-        steps = self.fitted_geometry.step_of_coordinate
-        return np.array_equal(self.problem.groups, steps)
+        return np.array_equal(self.groups, self.fitted_geometry.step_of_coordinate)
 
     @cached_property
     def fidelity(self) -> FloatArray:
         """Q² of the expansion as a copy of the predictions; shape (n_steps,)."""
-        solver, geometry = self.problem.solver, self.fitted_geometry
+        solver, geometry = self.solver, self.fitted_geometry
         if not isinstance(solver, InputModelSolver):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
         inputs = solver.held_out
         predicted = self.clr_at(inputs)
-        coefficients = self.problem.fit.coefficients
-        clr = map_rows(geometry.from_coordinates, coefficients)
-        expanded = self.basis.combine(inputs, clr)
+        expanded = self.basis.combine(inputs, self.expansion.coefficients)
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
         return np.where(geometry.has_choice, q2, np.nan)
-
-    def generator(self, random_state: RandomState = None) -> np.random.Generator:
-        """Return a generator; None takes the parameter of the estimator."""
-        given = self.random_state if random_state is None else random_state
-        return make_generator(given)
-
-
-def fitted_compositions(
-    problem: FittedProblem,
-    spread: FloatArray,  # shape: (n_steps,), squares about the mean
-    geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,  # of the problem
-    names: Sequence[str],  # of the inputs
-    owner: str,
-    random_state: RandomState,
-) -> FittedCompositions:
-    """Expand centred log-ratios by the coefficients of the coordinates."""
-    problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
-    expansion = Expansion(
-        problem.basis,
-        map_rows(coordinates.from_coordinates, problem.coefficients),
-        names,
-        geometry.active_names,
-        groups=geometry.step_of_active,
-        group_names=geometry.layout.step_names,
-    )
-    known = problem, geometry, coordinates, owner, random_state
-    q2 = q2_from_sums(*FittedCompositions(expansion, *known).press_and_spread)
-    return FittedCompositions(replace(expansion, q2=q2), *known)
 
 
 def read_members(

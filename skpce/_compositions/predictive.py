@@ -88,26 +88,21 @@ def _widened(bounds: FloatArray, sign: int) -> FloatArray:
     return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
 
 
-def predictive_of(fitted: FittedCompositions) -> Predictive:
+def predictive_of(
+    fitted: FittedCompositions, owner: str = "CompositionalPCESurrogate"
+) -> Predictive:
     """Return the predictive distribution of fitted compositions."""
-    return Predictive(
-        fitted.problem,
-        fitted.expansion.input_names,
-        SimplexSpace(
-            fitted.geometry.mask.size, fitted.geometry, fitted.fitted_geometry
-        ),
-        fitted.clr_at,
-        fitted.owner,
-        fitted.random_state,
-    )
+    geometry = fitted.geometry
+    space = SimplexSpace(geometry.mask.size, geometry, fitted.fitted_geometry)
+    return Predictive(fitted, fitted.input_names, space, fitted.clr_at, owner)
 
 
 def predictive_of_surrogate(surrogate: Any) -> Predictive:
     """Return the predictive distribution of a surrogate, which can be fitted again."""
-    fitted = surrogate._now
+    fitted = surrogate._fitted
     step_of, parts = fitted.geometry.layout.step_of_part, []
-    for part, steps in fitted.parts:
-        columns = np.flatnonzero(np.isin(step_of, steps))
+    for part, targets in fitted.parts:
+        columns = np.flatnonzero(np.isin(step_of, fitted.steps_of(targets)))
         parts.append((_of_part(surrogate, part, columns), columns))
     if len(parts) == 1:
         return parts[0][0]
@@ -118,7 +113,8 @@ def _of_part(
     surrogate: Any, fitted: FittedCompositions, columns: IndexArray
 ) -> Predictive:
     """Return that of steps that the same members have, in some columns of y."""
-    geometry, samples = fitted.geometry, fitted.samples
+    owner, geometry = type(surrogate).__name__, fitted.geometry
+    samples = fitted.require_samples(owner)
 
     def refit(rows: IndexArray) -> Predictive:
         # The layout and the mask are those of all members.
@@ -143,4 +139,4 @@ def _of_part(
         )
         return inputs, positive
 
-    return replace(predictive_of(fitted), refit=refit, read=read)
+    return replace(predictive_of(fitted, owner), refit=refit, read=read)

@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,6 @@ from .problem import (
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
 # measured by ``benchmarks.pce.learned_coverage``.
 _REACH = 1.2
-
-# Resamples between reports of progress.
-_REPORTED = 64
 
 #: How an interval is made.
 INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
@@ -262,7 +259,6 @@ def bounds_of_shares(
     confidence_level: float,
     generator: np.random.Generator,
     rows: RowSums = EACH_TARGET,
-    done: Callable[[FloatArray], None] | None = None,  # told of resamples
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
     draws = n_resamples, confidence_level, generator, rows
@@ -271,7 +267,7 @@ def bounds_of_shares(
     linear = problem.linear
     with one_thread_if_small(linear.design.size):
         if method == "bootstrap":
-            return bootstrap_bounds(problem, linear, *draws, done)
+            return bootstrap_bounds(problem, linear, *draws)
         return residual_bounds(problem, linear, *draws)
 
 
@@ -301,16 +297,13 @@ def bootstrap_bounds(
     confidence_level: float,
     generator: np.random.Generator,
     rows: RowSums,
-    done: Callable[[FloatArray], None] | None,
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return percentiles of shares over resamples; 0 where there is no variance."""
     laws, shares = problem.learned_laws(), []
     counts = resample_counts(linear.weights, n_resamples, generator)
     step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
-    bounds_of_laws: np.random.Generator | None = generator
-    if done is not None:  # of a surrogate, whose laws end at the resample
-        bounds_of_laws = None
-        step = min(step, _REPORTED if problem.solver.resamples_together else 1)
+    # Of a surrogate distributions end at the resample.
+    bounds_of_laws = generator if rows is EACH_TARGET else None
     masks = index_masks(laws.multi_indices)[1:]
     for start in range(0, n_resamples, step):
         some = counts[start : start + step]
@@ -318,8 +311,6 @@ def bootstrap_bounds(
         squares = rows.squares(drawn, problem.spread)[..., 1:]
         variance = squares.sum(axis=-1, keepdims=True)
         shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-        if done is not None:
-            done(shares[-1])
     return percentile_bounds(np.concatenate(shares), confidence_level)
 
 

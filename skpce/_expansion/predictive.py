@@ -135,7 +135,6 @@ class Predictive:
     space: OutputSpace
     centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
     owner: str  # for messages
-    random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
     noise: NoiseScale | None = None  # None where the spread is constant
     # The same for a fit to some of the members; checked inputs and values of others.
@@ -148,11 +147,6 @@ class Predictive:
     def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.problem.basis
-
-    def generator(self, random_state: RandomState = None) -> np.random.Generator:
-        """Return a generator; None takes the parameter of the estimator."""
-        given = self.random_state if random_state is None else random_state
-        return make_generator(given)
 
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
@@ -712,7 +706,7 @@ def sample(
         )
     sampler = predictive.input_sampler(owner, inputs)
     predictive = predictive.with_noise(noise, owner)
-    generator = predictive.generator(random_state)
+    generator = make_generator(random_state)
     rows = predictive.residual_law(owner).draw(n_samples, residual, generator)
     if X is None:
         image = predictive.draw_around(rows, sampler(n_samples, generator))
@@ -885,7 +879,7 @@ def predict_interval(
     wanted = confidence_level, joint
 
     def bounds_of(part: Predictive) -> FloatArray:  # shape: (2, n_inputs, n_values)
-        generator = part.generator(random_state)
+        generator = make_generator(random_state)
         if method == "conformal":
             assert given is not None  # see above
             at = part.checked(given)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,9 @@ class FittedProblem:
     samples: Samples | None  # None for a fit from sums over them
     sums: DesignMoments | None = None
     on_inputs: bool = False  # whether the solver is given the inputs, not the basis
+
+    # How to have the samples where only sums over them are kept.
+    remedy = "Fit with criterion='loo' to keep the samples."
 
     __getstate__ = state_of_fields
 
@@ -173,7 +176,7 @@ class FittedProblem:
         return self.samples is not None and self.samples.lacks_targets
 
     @cached_property
-    def parts(self) -> tuple[tuple[FittedProblem, IndexArray], ...]:
+    def parts(self) -> tuple[tuple[Self, IndexArray], ...]:
         """Problems of targets that the same samples have, with these targets.
 
         A sample that lacks a target (NaN) takes part in the others.
@@ -186,7 +189,7 @@ class FittedProblem:
             for rows, targets in complete_parts(self.samples.targets)
         )
 
-    def _of_part(self, rows: IndexArray, targets: IndexArray) -> FittedProblem:
+    def _of_part(self, rows: IndexArray, targets: IndexArray) -> Self:
         """Select samples and targets."""
         assert self.samples is not None  # which lack some targets
         return replace(
@@ -265,7 +268,7 @@ class FittedProblem:
     def require_samples(self, owner: str) -> Samples:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
-            remedy = "Fit with criterion='loo' to keep the samples."
+            remedy = self.remedy
             if isinstance(self.solver, LearnedRidgeSolver):
                 remedy = "Fit a part of the samples: where they are fewer, they stay."
             raise ValueError(

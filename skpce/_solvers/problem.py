@@ -256,9 +256,6 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
 
-    #: Whether a resample takes so little time that many are made between reports.
-    resamples_together: ClassVar[bool] = True
-
     #: Whether few of the terms are chosen, so that there may be more than samples.
     chooses_terms: ClassVar[bool] = False
 

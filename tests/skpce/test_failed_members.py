@@ -129,7 +129,8 @@ def test_intervals_of_unknown_inputs_and_of_other_members(data):
 
 def test_drawn_indices_are_those_of_the_step(data):
     found, one = whole(data), alone(data, "second")  # the first step to be drawn
-    assert found._fitted.parts[0][1].tolist() == [1, 3]
+    fitted = found._fitted
+    assert fitted.steps_of(fitted.parts[0][1]).tolist() == [1, 3]
     own = {"step": [1], "coordinate": np.flatnonzero(found.coordinate_steps_ == 1)}
     for level, method in product(own, ("bootstrap", "residual")):
         if (level, method) == ("coordinate", "residual"):
