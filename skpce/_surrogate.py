@@ -45,7 +45,6 @@ from ._checks import (
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
-    state_of_fields,
     unchanged_on_failure,
 )
 from ._compositions import indices, probability_indices
@@ -58,7 +57,6 @@ from ._compositions.amalgamation import (
 )
 from ._compositions.fitted import (
     FittedCompositions,
-    InputModelSolver,
     adds_members,
     isometric,
     read_members,
@@ -67,12 +65,10 @@ from ._compositions.fitted import (
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
-    check_parameters_of,
     get_feature_names_out,
     inverse_transform,
     learn_geometry,
     log_ratios_of,
-    sum_by_step,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
@@ -85,7 +81,6 @@ from ._expansion.problem import (
     FittedProblem,
     solve_samples,
     solve_sums,
-    spread_of_targets,
     sum_blocks,
 )
 from ._input_laws.scores import SurrogateDiagnostics
@@ -93,7 +88,6 @@ from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
-from ._solvers.problem import LOG_RATIO_FLOOR
 from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -322,7 +316,7 @@ class CompositionalPCESurrogate(
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
-        check_parameters_of(self)
+        transformer_of(self).check_parameters(owner)
         check_amalgamate(owner, self.amalgamate)
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
@@ -358,11 +352,8 @@ class CompositionalPCESurrogate(
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         has_choice = samples.targets.shape[1] > 0  # else there is nothing to search
         chosen = solver if has_choice else LeastSquaresSolver()
-        on_inputs = isinstance(chosen, InputModelSolver)
-        problem = solve_samples(chosen, basis, samples, groups, on_inputs)
-        spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
-        by_step = sum_by_step(spread, geometry)
-        self._store(problem, by_step, geometry, coordinates, n_dimensions == 1)
+        problem = solve_samples(chosen, basis, samples, groups)
+        self._store(problem, geometry, coordinates, n_dimensions == 1)
         remember_frames(self.expansion_, X, y)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=self.expansion_.q2,
@@ -435,7 +426,7 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, criterion="gcv")
-        check_parameters_of(self)
+        transformer_of(self).check_parameters(owner)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step
@@ -477,28 +468,20 @@ class CompositionalPCESurrogate(
                 sums = before.sums + sums
             groups = coordinates.step_of_coordinate
             problem = solve_sums(solver, basis, sums, groups)
-            n_steps = geometry.layout.n_steps
-            spread: Any = np.bincount(groups, problem.spread, n_steps)
-            self._store(problem, spread, geometry, coordinates, n_dimensions == 1)
+            self._store(problem, geometry, coordinates, n_dimensions == 1)
             self.__dict__.pop("diagnostics_", None)  # of members before
         return self
 
     def _store(
         self,
         problem: FittedProblem,
-        spread: FloatArray,  # shape: (n_steps,)
         geometry: LogRatioGeometry,
         coordinates: LogRatioGeometry,
         scalar: bool,
     ) -> None:
         """Set what a fit has found."""
-        problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
-        self._fitted: FittedCompositions = FittedCompositions(
-            **state_of_fields(problem),
-            geometry=geometry,
-            fitted_geometry=coordinates,
-            input_names=input_names(self),
-        )
+        known = geometry, coordinates, input_names(self)
+        self._fitted: FittedCompositions = FittedCompositions.of(problem, *known)
         self.expansion_: Expansion = self._fitted.expansion
         self._is_scalar = scalar
         self._n_features_out = geometry.n_coordinates

@@ -29,7 +29,6 @@ from .._checks import (
 from .._solvers.problem import sum_rows
 from .log_ratio import (
     LogRatioGeometry,
-    check_parameters_of,
     read_geometry,
     transformer_of,
 )
@@ -101,12 +100,12 @@ def learn_amalgamation(
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given)
     how = transformer_of(estimator)
-    closed = close_compositions(values, given, how.closure)
+    closed = close_compositions(values, given)
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
     found = Amalgamation(given, possible, place)
-    check_parameters_of(estimator, found.layout)
+    how.check_parameters(owner, found.layout)
     mask = np.bincount(place, flags) > 0
     geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
     return found, found.of(closed), geometry

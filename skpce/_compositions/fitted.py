@@ -30,6 +30,7 @@ from .._checks import (
     finite_table,
     make_generator,
     refuse_class_labels,
+    state_of_fields,
     validated,
 )
 from .._expansion.expansion import Expansion
@@ -108,6 +109,8 @@ class InputModelSolver(ExternalSolver):
     several targets, one model serves all coordinates of a step. Residuals are those of
     five-fold cross-validation.
     """
+
+    sees_inputs = True
 
     def __init__(
         self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
@@ -191,6 +194,32 @@ class FittedCompositions(FittedProblem):
     input_names: Sequence[str]
 
     remedy = "It was fitted by partial_fit: use fit, which keeps the members."
+
+    @classmethod
+    def of(
+        cls,
+        problem: FittedProblem,
+        geometry: LogRatioGeometry,
+        fitted_geometry: LogRatioGeometry,
+        input_names: Sequence[str],
+    ) -> Self:
+        """Return a fit whose targets vary where the log-ratios of their step do."""
+        spread: Any
+        if problem.samples is None:
+            spread = np.bincount(problem.groups, problem.spread)[problem.groups]
+        else:
+            clr = fitted_geometry.from_coordinates(problem.samples.targets)
+            weights = problem.samples.weights
+            by_part = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
+            by_step = sum_by_step(by_part, fitted_geometry)
+            spread = by_step[fitted_geometry.step_of_coordinate]
+        known = state_of_fields(replace(problem, spread=spread))
+        return cls(
+            **known,
+            geometry=geometry,
+            fitted_geometry=fitted_geometry,
+            input_names=input_names,
+        )
 
     @cached_property
     def expansion(self) -> Expansion:

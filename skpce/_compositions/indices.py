@@ -39,8 +39,7 @@ from .._solvers.problem import q2_from_sums, without_slopes
 from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
-    LogRatioGeometry,
-    check_log_ratio_parameters,
+    LogRatioTransformer,
 )
 
 #: Levels at which indices are given.
@@ -53,22 +52,19 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 ALL_STEPS = -1
 
 
-@dataclass(frozen=True)
-class IndexLevel:
-    """How clr coefficients make up the rows of a level."""
+@dataclass(frozen=True, kw_only=True)
+class IndexLevel(RowSums):
+    """How fitted coordinates make up the rows of a level."""
 
-    geometry: LogRatioGeometry  # of the targets
-    spread: FloatArray  # shape: (n_targets,), sum of squares; 0 where it is rounding
-    groups: IndexArray  # shape: (n_targets,), row for which a target counts
+    groups: IndexArray  # shape: (n_images,), row for which an image counts
+    spread: FloatArray  # shape: (n_images,), sum of squares; 0 where it is rounding
     steps: IndexArray  # shape: (n_rows,); -1 for all steps
     names: tuple[str, ...]  # one per row
 
     def expansion(self, fitted: FittedCompositions) -> Expansion:
-        """Expand the targets, without slopes where there is no spread."""
-        whole = fitted.expansion
-        values = map_rows(self.geometry.to_coordinates, whole.coefficients)
-        slopes = without_slopes(values, self.spread)
-        given = whole.basis, slopes, whole.input_names
+        """Expand the images, without slopes where there is no spread."""
+        values = map_rows(self.image, fitted.coefficients)
+        given = fitted.basis, without_slopes(values, self.spread), fitted.input_names
         return Expansion(*given, groups=self.groups, group_names=self.names)
 
 
@@ -86,29 +82,45 @@ def index_level(
         wanted = geometry.log_ratio if coordinates is None else coordinates
         part = geometry.reference if reference is None else reference
         check_option(owner, "coordinates", wanted, LOG_RATIOS)
-        check_log_ratio_parameters(
-            owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
-        )
+        how = LogRatioTransformer(wanted, reference=part)
+        how.check_parameters(owner, geometry.layout)
         geometry = replace(geometry, log_ratio=wanted, reference=int(part))
         steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
-        spread, rows = fitted.spread_in(geometry), np.arange(len(steps))
-        return IndexLevel(geometry, spread, rows, steps, names)
-    given = {"coordinates": coordinates, "reference": reference}
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be left out unless "
-                f"level='coordinate'. Got {value!r} with level={level!r}, whose "
-                "indices do not depend on coordinates."
-            )
-    geometry = replace(geometry, log_ratio="clr")
-    groups = geometry.step_of_coordinate
-    spread = fitted.step_spread[groups]
-    steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+        groups, spread = np.arange(len(steps)), fitted.spread_in(geometry)
+    else:
+        given = {"coordinates": coordinates, "reference": reference}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} must be left out unless "
+                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                    "indices do not depend on coordinates."
+                )
+        geometry = replace(geometry, log_ratio="clr")
+        groups = geometry.step_of_coordinate
+        spread = fitted.step_spread[groups]
+        steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+    own = fitted.fitted_geometry
+    row_of_target = np.searchsorted(steps, own.step_of_coordinate)
     if level == "trajectory":
-        groups, steps = np.zeros_like(groups), np.array([ALL_STEPS])
-        names = ("trajectory",)
-    return IndexLevel(geometry, spread, groups, steps, names)
+        groups, row_of_target = np.zeros_like(groups), np.zeros_like(row_of_target)
+        steps, names = np.array([ALL_STEPS]), ("trajectory",)
+
+    def image(values: FloatArray) -> FloatArray:
+        return geometry.to_coordinates(own.from_coordinates(values))
+
+    return IndexLevel(
+        image=image,
+        groups=groups,
+        row_of_target=row_of_target,
+        n_rows=len(steps),
+        varies=spread > 0,
+        # Variances of additive log-ratios are not those of the step.
+        adds_variances=own.log_ratio != "alr",
+        spread=spread,
+        steps=steps,
+        names=names,
+    )
 
 
 def sobol_indices(
@@ -307,9 +319,10 @@ def sobol_interval(
     draws = n_resamples, confidence_level, generator
     bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
     for part, targets in fitted.parts:  # of the same members
-        sums = _row_sums(part, index_level(part, *chosen))
         own = np.isin(rows.steps, [*fitted.steps_of(targets), ALL_STEPS])
-        bounds[:, own] = bounds_of_shares(part, method, *draws, sums)
+        bounds[:, own] = bounds_of_shares(
+            part, method, *draws, index_level(part, *chosen)
+        )
     return ordered_interval(bounds, float(confidence_level), method)
 
 
@@ -334,19 +347,3 @@ def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
     return coefficients_of_terms(rows.expansion(fitted))
-
-
-def _row_sums(fitted: FittedCompositions, level: IndexLevel) -> RowSums:
-    """Add fitted coordinates up to the rows of a level."""
-    own, steps = fitted.fitted_geometry, level.steps
-
-    def image(values: FloatArray) -> FloatArray:
-        return level.geometry.to_coordinates(own.from_coordinates(values))
-
-    rows = np.searchsorted(steps, own.step_of_coordinate)
-    if ALL_STEPS in steps:
-        rows = np.zeros_like(rows)
-    # Variances of additive log-ratios are not those of the step.
-    adds = own.log_ratio != "alr"
-    varies = level.spread > 0
-    return RowSums(image, level.groups, rows, len(steps), varies, adds)

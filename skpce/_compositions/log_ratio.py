@@ -39,7 +39,6 @@ from .._checks import (
 )
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
-    CLOSURES,
     StepLayout,
     close_compositions,
     refuse_lost_steps,
@@ -50,36 +49,6 @@ from .steps import (
 )
 
 LOG_RATIOS = ("alr", "clr", "ilr")
-
-
-def check_log_ratio_parameters(
-    owner: str,
-    *,
-    zero_replacement: Any,
-    log_ratio: Any = "clr",
-    reference: Any = -1,
-    closure: Any = "renormalize",
-    layout: StepLayout | None = None,
-) -> None:
-    """Raise ``ValueError`` for a bad parameter of the log-ratio transform."""
-    check_option(owner, "log_ratio", log_ratio, LOG_RATIOS)
-    check_option(owner, "closure", closure, CLOSURES)
-    is_integer = isinstance(reference, (int, np.integer))
-    if not is_integer or isinstance(reference, bool):
-        expected = "an int: the position of the reference part in each step"
-        raise fail(owner, "reference", expected, reference)
-    check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
-    if layout is None:
-        return
-    narrowest, widest = min(layout.widths), max(layout.widths)
-    if not -narrowest <= reference < narrowest:
-        expected = f"in [-{narrowest}, {narrowest}), a part of the narrowest step"
-        raise fail(owner, "reference", expected, reference)
-    if zero_replacement * widest >= 1:
-        expected = (
-            f"below 1/{widest}, so that a step with zeros retains a positive part"
-        )
-        raise fail(owner, "zero_replacement", expected, zero_replacement)
 
 
 def transformer_of(estimator: Any) -> LogRatioTransformer:
@@ -98,16 +67,6 @@ def transformer_of(estimator: Any) -> LogRatioTransformer:
     return given
 
 
-def check_parameters_of(
-    estimator: BaseEstimator, layout: StepLayout | None = None
-) -> None:
-    """Check the parameters of an estimator that takes log-ratios."""
-    names = ("log_ratio", "reference", "zero_replacement", "closure")
-    how = transformer_of(estimator)
-    given = {name: getattr(how, name) for name in names}
-    check_log_ratio_parameters(type(estimator).__name__, **given, layout=layout)
-
-
 def learn_geometry(
     estimator: Any,
     y: Any,  # may have names of columns
@@ -118,7 +77,7 @@ def learn_geometry(
     owner, how = type(estimator).__name__, transformer_of(estimator)
     given = y, values, estimator.steps, estimator.mask, owner, name
     geometry = read_geometry(*given, how.log_ratio, how.reference)
-    check_parameters_of(estimator, geometry.layout)
+    how.check_parameters(owner, geometry.layout)
     return geometry
 
 
@@ -223,10 +182,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         cross-validation) or by underflow.
     zero_replacement : float, default=1e-12
         Probability put in place of a zero of a possible part.
-    closure : {"renormalize", "strict"}, default="renormalize"
-        Divide each row of each step by its sum (with a :class:`ClosureWarning`
-        above 1e-3; a row of zeros becomes uniform), or refuse rows further than
-        1e-6 from one.
 
     Attributes
     ----------
@@ -279,14 +234,33 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         reference: int = -1,
         mask: Mask = "infer",
         zero_replacement: float = 1e-12,
-        closure: str = "renormalize",
     ) -> None:
         self.log_ratio = log_ratio
         self.steps = steps
         self.reference = reference
         self.mask = mask
         self.zero_replacement = zero_replacement
-        self.closure = closure
+
+    def check_parameters(self, owner: str, layout: StepLayout | None = None) -> None:
+        """Raise ``ValueError`` for a bad parameter, of ``owner`` in words."""
+        check_option(owner, "log_ratio", self.log_ratio, LOG_RATIOS)
+        reference = self.reference
+        is_integer = isinstance(reference, (int, np.integer))
+        if not is_integer or isinstance(reference, bool):
+            expected = "an int: the position of the reference part in each step"
+            raise fail(owner, "reference", expected, reference)
+        check_real(owner, "zero_replacement", self.zero_replacement, low=0, high=1)
+        if layout is None:
+            return
+        narrowest, widest = min(layout.widths), max(layout.widths)
+        if not -narrowest <= reference < narrowest:
+            expected = f"in [-{narrowest}, {narrowest}), a part of the narrowest step"
+            raise fail(owner, "reference", expected, reference)
+        if self.zero_replacement * widest >= 1:
+            expected = (
+                f"below 1/{widest}, so that a step with zeros retains a positive part"
+            )
+            raise fail(owner, "zero_replacement", expected, self.zero_replacement)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -313,12 +287,12 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        check_parameters_of(self)
+        self.check_parameters(type(self).__name__)
         X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
         layout, mask = geometry.layout, geometry.mask
-        close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
+        close_compositions(values, layout, "X", zero_rows_to=mask)
         refuse_masked(values, mask, layout, "X")
         self.geometry_: LogRatioGeometry = geometry
         self._n_features_out = geometry.n_coordinates
@@ -367,12 +341,11 @@ def log_ratios_of(
     zero_rows_to: BoolArray | None = None,
 ) -> FloatArray:  # shape: (n_members, n_active)
     """Close, refuse masked parts, replace zeros, and take centred log-ratios."""
-    closed = close_compositions(
-        values, geometry.layout, how.closure, name, zero_rows_to=zero_rows_to
-    )
-    refuse_masked(closed, geometry.mask, geometry.layout, name)
-    known = geometry.mask, geometry.layout, how.zero_replacement
-    return geometry.clr(replace_zeros(closed, *known))
+    layout = geometry.layout
+    closed = close_compositions(values, layout, name, zero_rows_to=zero_rows_to)
+    refuse_masked(closed, geometry.mask, layout, name)
+    positive = replace_zeros(closed, geometry.mask, layout, how.zero_replacement)
+    return geometry.clr(positive)
 
 
 def composition_geometry(

@@ -16,7 +16,6 @@ from .._checks import (
     refuse_nan,
     refuse_other_items,
 )
-from .log_ratio import transformer_of
 from .steps import (
     StepLayout,
     close_compositions,
@@ -60,19 +59,18 @@ def checked_policies(
         )
     if np.isinf(values).any():
         raise ValueError(f"{name} has infinite entries; expected probabilities.")
-    closure = transformer_of(surrogate).closure
     is_given = amalgamation is not None and values.shape[1] == widths[0]
     seen = surrogate._labels_of_y
     if is_given:
         given = amalgamation.given
         _refuse_other_columns(y, given, seen, name)
         refuse_masked(values, amalgamation.possible, given, name)
-        closed = close_compositions(values, given, closure, name)
+        closed = close_compositions(values, given, name)
         values = amalgamation.of(closed)
     else:
         _refuse_other_columns(y, layout, seen if amalgamation is None else (), name)
     refuse_masked(values, mask, layout, name)
-    return close_compositions(values, layout, closure, name)
+    return close_compositions(values, layout, name)
 
 
 def _refuse_other_columns(

@@ -32,12 +32,8 @@ from .._checks import (
 
 _SEPARATOR = "__"
 
-CLOSURES = ("renormalize", "strict")
-
 # Rows further than this from one are renormalised with a warning.
 _WARNING_TOLERANCE = 1e-3
-# Rows further than this from one are refused by closure="strict".
-_STRICT_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -324,7 +320,6 @@ class ClosureWarning(UserWarning):
 def close_compositions(
     values: FloatArray,  # shape: (n_members, n_parts)
     layout: StepLayout,
-    closure: str,
     name: str = "y",
     *,
     zero_rows_to: BoolArray | None = None,  # shape: (n_parts,)
@@ -332,8 +327,7 @@ def close_compositions(
     """Return the table with every step of every row summing to one.
 
     A row of zeros is refused; with ``zero_rows_to`` it becomes uniform over the
-    possible parts instead. ``closure="strict"`` refuses a row further than 1e-6 from
-    one, ``"renormalize"`` warns of one further than 1e-3.
+    possible parts instead. Warns of a row further than 1e-3 from one.
     """
     refuse_negative(values, layout, name)
     missing = np.isnan(values)
@@ -357,7 +351,7 @@ def close_compositions(
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
             _refuse_one_class(block, where)
             block = np.ones_like(block)
-        elif zero_rows_to is not None and closure == "renormalize":
+        elif zero_rows_to is not None:
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
         elif np.any(total == 0):
             raise ValueError(
@@ -381,7 +375,16 @@ def close_compositions(
             f"{list(layout.widths)} are in another order than the columns; expected "
             "those of the columns, side by side."
         )
-    _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
+    if abs(distance) > _WARNING_TOLERANCE:
+        only = (
+            " Its only part is 1 for every member: if these are class labels, give the "
+            "predict_proba of each member in place of its predict."
+        )
+        warn_outside_folds(
+            f"Row {row} of {where} sums to {1.0 + distance:.6g}, not to 1; rows were "
+            f"divided by their sum.{only if layout.widths[step] == 1 else ''}",
+            ClosureWarning,
+        )
     if some_failed:
         closed[missing] = np.nan
     return closed
@@ -455,29 +458,6 @@ def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
         " If these are logits, take the softmax of each step; if log-ratio "
         "coordinates, LogRatioTransformer.inverse_transform gives probabilities."
     )
-
-
-def _judge_closure(
-    total: float, row: int, where: str, closure: str, width: int
-) -> None:
-    """Refuse or warn of the row that is furthest from one."""
-    distance = abs(total - 1.0)
-    if closure == "strict" and distance > _STRICT_TOLERANCE:
-        raise ValueError(
-            f"Row {row} of {where} sums to {total:.9g}; closure='strict' expects 1, up "
-            f"to {_STRICT_TOLERANCE:g}. closure='renormalize' divides each row by its "
-            "sum."
-        )
-    if distance > _WARNING_TOLERANCE:
-        only = (
-            " Its only part is 1 for every member: if these are class labels, give the "
-            "predict_proba of each member in place of its predict."
-        )
-        warn_outside_folds(
-            f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
-            f"by their sum.{only if width == 1 else ''}",
-            ClosureWarning,
-        )
 
 
 def resolve_mask(

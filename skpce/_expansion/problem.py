@@ -88,7 +88,6 @@ class FittedProblem:
     groups: IndexArray  # shape: (n_targets,), the targets that share one choice
     samples: Samples | None  # None for a fit from sums over them
     sums: DesignMoments | None = None
-    on_inputs: bool = False  # whether the solver is given the inputs, not the basis
 
     # How to have the samples where only sums over them are kept.
     remedy = "Fit with criterion='loo' to keep the samples."
@@ -240,7 +239,7 @@ class FittedProblem:
         The design is made again each time: it is large beside the rest.
         """
         assert self.samples is not None  # see ``require_samples``
-        return linear_problem(self.basis, self.samples, self.groups, self.on_inputs)
+        return linear_problem(self.solver, self.basis, self.samples, self.groups)
 
     @property
     def gram(self) -> FloatArray:
@@ -279,13 +278,12 @@ class FittedProblem:
 
 
 def linear_problem(
-    basis: Basis,
-    samples: Samples,
-    groups: IndexArray,
-    on_inputs: bool = False,
+    solver: CoefficientSolver, basis: Basis, samples: Samples, groups: IndexArray
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
-    design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
+    design = samples.inputs
+    if not solver.sees_inputs:
+        design = basis.evaluate(samples.inputs)
     return LinearProblem(design, samples.targets, samples.weights, groups)
 
 
@@ -294,7 +292,6 @@ def solve_samples(
     basis: Basis,
     samples: Samples,
     groups: IndexArray | None = None,
-    on_inputs: bool = False,
 ) -> FittedProblem:
     """Fit each target to the samples that have it.
 
@@ -306,15 +303,15 @@ def solve_samples(
         fits, parts = [], complete_parts(samples.targets)
         for rows, targets in parts:
             some = samples.of(rows, targets)
-            part = solve_samples(solver, basis, some, groups[targets], on_inputs)
+            part = solve_samples(solver, basis, some, groups[targets])
             fits.append(part.fit.among(rows, len(samples.inputs)))
         fit = join_fits(fits, [targets for _, targets in parts])
     else:
-        problem = linear_problem(basis, samples, groups, on_inputs)
+        problem = linear_problem(solver, basis, samples, groups)
         with one_thread_if_small(problem.design.size):
             fit = solver.fit(problem)
     spread = spread_of_targets(samples.targets, samples.weights)
-    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
+    return FittedProblem(basis, solver, fit, spread, groups, samples)
 
 
 def spread_of_targets(

@@ -256,6 +256,9 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
 
+    #: Whether its design is the inputs themselves, not the basis at them.
+    sees_inputs: ClassVar[bool] = False
+
     #: Whether few of the terms are chosen, so that there may be more than samples.
     chooses_terms: ClassVar[bool] = False
 

@@ -56,7 +56,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "log_ratio": (
             *("ilr", "alr", "clr"),
             skpce.LogRatioTransformer("alr", reference=0, zero_replacement=1e-3),
-            skpce.LogRatioTransformer(closure="strict", zero_replacement=1e-100),
+            skpce.LogRatioTransformer(zero_replacement=1e-100),
         ),
         "solver": SOLVERS,
         "regressor": (None, None, None, None, None, Ridge(), KNeighborsRegressor(1)),
@@ -67,7 +67,6 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "reference": (-1, 0),
         "mask": ("infer",),
         "zero_replacement": (1e-12, 1e-3, 1e-300),
-        "closure": ("renormalize", "strict"),
     },
     "NatafTransformer": {
         "distribution": LAWS,

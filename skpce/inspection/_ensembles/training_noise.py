@@ -484,7 +484,7 @@ def _sums_of(
     if outputs.real is not None or outputs.geometry is None:
         return (squares,)
     layout = outputs.geometry.layout
-    closed = close_compositions(y, layout, "renormalize", name)
+    closed = close_compositions(y, layout, name)
     is_of_step = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
     sums = is_of_step.astype(np.float64)
     return (
