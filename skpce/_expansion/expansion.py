@@ -50,13 +50,10 @@ from .._checks import (
     check_boolean,
     check_integer,
     codes_by_level,
-    fail,
-    finite_floats,
     finite_table,
     listed,
     make_frame,
     position_of,
-    refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
     remember_frames,
@@ -66,10 +63,9 @@ from .._input_laws.columns import warn_outside
 from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
-from .._result import Result, Shown
+from .._result import Result, Shown, with_number
 from .._solvers.problem import q2_from_sums, sum_rows
 from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
-from .moments import main_effects as input_effects
 
 # Targets of an expansion: their names and groups, constant ones and missing ones.
 
@@ -560,32 +556,11 @@ def variances_of(
 
     Of each group of outputs; the first three have an axis of inputs.
     """
-    basis = expansion.basis
+    basis, groups = expansion.basis, expansion.groups
     if isinstance(basis, KernelBasis):
-        return basis.partial_variances(expansion.coefficients, *_groups(expansion))
+        own = np.arange(expansion.n_outputs) if groups is None else groups
+        return basis.partial_variances(expansion.coefficients, own, expansion.n_groups)
     return partial_variances(expansion.term_norms, expansion.multi_indices)
-
-
-def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray:
-    """Return the share of the terms of a set of inputs; shape (n_groups,).
-
-    Those of exactly the set, those that lie in it, or those that meet it.
-    """
-    basis = expansion.basis
-    if not isinstance(basis, KernelBasis):
-        terms = expansion.multi_indices
-        return index_of_set(kind, expansion.term_norms, terms, chosen)
-    groups = _groups(expansion)
-    part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
-    variance = expansion.sobol_indices().total_variance
-    return np.asarray(part / np.where(variance > 0, variance, 1.0))
-
-
-def _groups(expansion: Any) -> tuple[IndexArray, int]:
-    """Return the group of each output, and the number of groups."""
-    groups = expansion.groups
-    own = np.arange(expansion.n_outputs) if groups is None else groups
-    return own, expansion.n_groups
 
 
 def sensitivity_frame(
@@ -939,51 +914,6 @@ class Expansion:
             loo_error=self.loo_error,
         )
 
-    def mapped(
-        self,
-        matrix: ArrayLike,
-        output_names: Sequence[str] | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        group_names: Sequence[str] | None = None,
-    ) -> Expansion:
-        """Return the expansion of linear combinations of the outputs.
-
-        Parameters
-        ----------
-        matrix : array-like of shape (n_new_outputs, n_outputs)
-            Weights of the combinations.
-        output_names, groups, group_names
-            Of the combinations, as in :class:`Expansion`.
-
-        Returns
-        -------
-        expansion : Expansion
-            In the same basis.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> pce = PolynomialChaosRegressor(1, solver="ols", distribution="normal")
-        >>> expansion = pce.fit(X, X).expansion_
-        >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
-        array([[1.]])
-        """
-        expected = f"finite numbers of shape (n_new_outputs, {self.n_outputs})"
-        combined = finite_floats("mapped", "matrix", matrix, expected)
-        if combined.ndim != 2 or combined.shape[1] != self.n_outputs:
-            raise fail("mapped", "matrix", expected, matrix)
-        refuse_extremes(combined, "matrix")
-        return self._with(
-            coefficients=combined @ self.coefficients,
-            output_names=output_names,
-            groups=groups,
-            group_names=group_names,
-            scalar=False,
-        )
-
     def marginal(self, features: Any) -> Expansion:
         """Return the expansion in some of the inputs alone.
 
@@ -1165,8 +1095,18 @@ class Expansion:
         array([[6., 2.]])
         """
         inputs = self.checked_inputs(X)
-        values = input_effects(self.basis, self.coefficients, inputs)
+        each = range(self.n_inputs)
+        values = np.stack([self.effect_of(i, inputs[:, [i]]) for i in each], axis=1)
         return values[..., 0] if self.scalar else values
+
+    def effect_of(
+        self,
+        feature: int,
+        column: FloatArray,  # shape: (n_samples, 1)
+    ) -> FloatArray:  # shape: (n_samples, n_outputs)
+        """Evaluate the effect of one input alone, checked before."""
+        basis, rows = basis_of_inputs(self.basis, [feature])
+        return basis.combine(column, self.coefficients[:, rows]) - self.mean
 
     def moments(self) -> ExpansionMoments:
         r"""Return mean, variance, skewness and kurtosis of the expansion.
@@ -1242,8 +1182,7 @@ class Expansion:
         >>> pce.sobol_index([0, 1]).round(1)
         array([0.4])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "exact", chosen)
+        return self._share_of_set("exact", features)
 
     def closed_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains without the others.
@@ -1276,8 +1215,7 @@ class Expansion:
         >>> pce.closed_sobol_index([0, 1]).round(1)
         array([0.8])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "closed", chosen)
+        return self._share_of_set("closed", features)
 
     def total_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains alone or with others.
@@ -1306,8 +1244,19 @@ class Expansion:
         >>> pce.total_sobol_index([0]).round(1)
         array([1.])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "total", chosen)
+        return self._share_of_set("total", features)
+
+    def _share_of_set(self, kind: str, features: Any) -> FloatArray:
+        """Return the share of the terms that a set of inputs has; (n_groups,)."""
+        chosen, basis = checked_features(features, self.input_names), self.basis
+        if not isinstance(basis, KernelBasis):
+            return index_of_set(kind, self.term_norms, self.multi_indices, chosen)
+        groups = np.arange(self.n_outputs) if self.groups is None else self.groups
+        known = self.coefficients, groups, self.n_groups
+        part = basis.variance_of_set(kind, chosen, *known)
+        return np.asarray(
+            part / np.where(self.total_variance > 0, self.total_variance, 1)
+        )
 
     def interaction_indices(self, max_order: int = 2) -> InteractionIndices:
         r"""Return the Sobol indices of all small sets of inputs.
@@ -1557,9 +1506,9 @@ class Expansion:
 
     def __str__(self) -> str:
         lines = [
-            f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: "
-            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
+            f"Expansion of {with_number(self.n_outputs, 'output')} in "
+            f"{with_number(self.n_inputs, 'input')}: "
+            f"{with_number(self.basis.n_terms, 'term')} of degree up to "
             f"{self.basis.total_degree}."
         ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
@@ -1641,10 +1590,6 @@ class Expansion:
         reach = None if reach is None else reach[:, own]
         warn_outside([laws[i] for i in own], chosen, names, reach)
         return chosen
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def coefficients_of_terms(expansion: Expansion) -> FloatArray:

@@ -372,7 +372,6 @@ def _methods_of_expansion(fitted: Any, rng: Generator) -> list[Method]:
     """Return calls of what makes other expansions, and of weights of targets."""
     expansion = fitted.expansion_
     n_outputs = expansion.n_outputs
-    matrix = rng.normal(size=(int(rng.integers(1, 4)), n_outputs))
     groups = np.sort(rng.integers(0, 2, size=n_outputs))
     weights = rng.uniform(0, 2, size=len(expansion.group_names))
 
@@ -381,7 +380,6 @@ def _methods_of_expansion(fitted: Any, rng: Generator) -> list[Method]:
 
     return [
         _call(fitted, "aggregated_sobol_indices", _shares, weights=weights),
-        _call(expansion, "mapped", shares, matrix=matrix),
         _call(expansion, "grouped", shares, groups=groups),
         _call(expansion, "to_frame", true.nothing),
     ]
