@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
-    check_design_fits,
     checked_inputs,
     warn_of_terms,
 )
@@ -41,6 +40,7 @@ from ._checks import (
     make_frame,
     method_of,
     one_table,
+    refuse_class_labels,
     refuse_nan,
     refuse_other_rows,
     refuse_swapped,
@@ -59,7 +59,6 @@ from ._compositions.fitted import (
     FittedCompositions,
     adds_members,
     isometric,
-    read_members,
     solver_of,
 )
 from ._compositions.log_ratio import (
@@ -79,9 +78,9 @@ from ._expansion.expansion import Expansion, warn_of_failed
 from ._expansion.predictive import predict_interval, sample
 from ._expansion.problem import (
     FittedProblem,
+    read_samples,
     solve_samples,
     solve_sums,
-    sum_blocks,
 )
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
@@ -321,7 +320,8 @@ class CompositionalPCESurrogate(
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
-        members, n_dimensions = read_members(self, X, y, sample_weight)
+        members, n_dimensions = read_samples(self, X, y, sample_weight)
+        refuse_class_labels(members.targets)
         inputs, values, weights = members.inputs, members.targets, members.weights
         parameters = BasisParameters.of(self)
         parameters.check(input_names(self))
@@ -434,20 +434,17 @@ class CompositionalPCESurrogate(
         if before is not None and before.sums is None:
             before = None  # after ``fit`` the members come anew
         with unchanged_on_failure(self):
-            members, n_dimensions = read_members(
+            members, n_dimensions = read_samples(
                 self, X, y, sample_weight, reset=before is None
             )
             values = members.targets
+            refuse_class_labels(values)
             parameters, names = BasisParameters.of(self), input_names(self)
             basis: Any
             if before is None:
-                parameters.check(names)
+                known = members.inputs, members.weights, names
+                basis = parameters.learn(*known, in_blocks=True)
                 geometry = learn_geometry(self, y, values, "y")
-                basis = parameters.learn(
-                    members.inputs, members.weights, names, in_blocks=True
-                )
-                n_terms = len(basis.multi_indices)
-                check_design_fits(owner, n_terms, n_terms, "a fit from sums")
                 unnamed = isinstance(y, ItemTable)
                 self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
                 self._amalgamation = None
@@ -462,12 +459,10 @@ class CompositionalPCESurrogate(
                     )
             clr = log_ratios_of(values, geometry, transformer_of(self), "y")
             coordinates = isometric(geometry)
-            targets = coordinates.to_coordinates(clr)
-            sums = sum_blocks(basis, replace(members, targets=targets))
-            if before is not None and before.sums is not None:
-                sums = before.sums + sums
+            members = replace(members, targets=coordinates.to_coordinates(clr))
             groups = coordinates.step_of_coordinate
-            problem = solve_sums(solver, basis, sums, groups)
+            sums = None if before is None else before.sums
+            problem = solve_sums(owner, solver, basis, members, groups, sums)
             self._store(problem, geometry, coordinates, n_dimensions == 1)
             self.__dict__.pop("diagnostics_", None)  # of members before
         return self

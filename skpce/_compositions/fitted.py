@@ -26,16 +26,13 @@ from .._checks import (
     IndexArray,
     RandomState,
     Samples,
-    checked_sample_weight,
-    finite_table,
     make_generator,
-    refuse_class_labels,
     state_of_fields,
-    validated,
 )
 from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
+    are_stated,
     map_rows,
     spread_of_targets,
 )
@@ -368,23 +365,6 @@ class FittedCompositions(FittedProblem):
         return np.where(geometry.has_choice, q2, np.nan)
 
 
-def read_members(
-    surrogate: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-) -> tuple[Samples, int]:  # with probabilities as targets, NaN where a member failed
-    """Return the members of a fit that have a weight, and the dimensions of y."""
-    finite, lost = finite_table(y)
-    inputs, targets = validated(
-        surrogate, X, finite, reset=reset, multi_output=True, y_numeric=True
-    )
-    values = targets.reshape(targets.shape[0], -1).astype(np.float64)
-    if lost is not None:
-        values += lost.reshape(values.shape)
-    weights = checked_sample_weight(sample_weight, inputs)
-    used = weights > 0
-    refuse_class_labels(values[used])
-    return Samples(inputs[used], values[used], weights[used]), targets.ndim
-
-
 def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
     """Return isometric coordinates of the same steps."""
     if geometry.log_ratio == "ilr":
@@ -394,12 +374,10 @@ def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
 
 def adds_members(surrogate: Any) -> bool:
     """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
-    laws = surrogate.distribution
-    listed = laws if isinstance(laws, (list, tuple, np.ndarray)) else [laws]
     exact = (
         surrogate.regressor is None
         and surrogate.solver in FROM_MOMENTS
-        and not any(isinstance(law, str) for law in listed)
+        and are_stated(surrogate.distribution)
         and not isinstance(surrogate.mask, str)
         and surrogate.amalgamate is None
     )

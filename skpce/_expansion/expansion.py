@@ -32,7 +32,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._basis.basis import (
     lines_along,
@@ -50,7 +50,6 @@ from .._checks import (
     check_boolean,
     check_integer,
     codes_by_level,
-    finite_table,
     listed,
     make_frame,
     position_of,
@@ -76,23 +75,6 @@ class ConstantTargetWarning(UserWarning):
 
 class FailedSamplesWarning(UserWarning):
     """Some samples lack a target (NaN) and count in the others only."""
-
-
-def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return targets with zeros in place of NaN, and where these were."""
-    if y is None:
-        raise ValueError("This fit requires y to be passed, but the target y is None.")
-    finite, lost = finite_table(y)
-    if lost is None or not np.isnan(lost).any():
-        return y, None
-    missing = np.isnan(lost)
-    count = np.ravel((~missing).sum(axis=0))
-    if count.min() < 2:
-        raise ValueError(
-            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
-            "expected two or more."
-        )
-    return np.where(missing, 0.0, finite + lost), missing
 
 
 def warn_of_targets(expansion: Any, problem: Any) -> None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._basis.basis import (
     PolynomialBasis,
+    check_design_fits,
     evaluate_within,
     index_masks,
     lines_along,
@@ -32,8 +33,11 @@ from .._checks import (
     FloatArray,
     IndexArray,
     Samples,
+    checked_sample_weight,
+    finite_table,
     one_thread_if_small,
     state_of_fields,
+    validated,
 )
 from .._input_laws.families import InputLaw, positive_scale
 from .._input_laws.tabulated import LevelsLaw
@@ -277,6 +281,42 @@ class FittedProblem:
         return self.samples
 
 
+def read_samples(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    reset: bool = True,
+    varying: str = "",
+) -> tuple[Samples, int]:
+    """Return the samples that have a weight, and the number of dimensions of y.
+
+    Their targets are NaN or infinite where y is.
+    """
+    if y is None:
+        raise ValueError("This fit requires y to be passed, but the target y is None.")
+    finite, lost = finite_table(y)
+    options: Any = {"multi_output": True, "y_numeric": True, "varying": varying}
+    inputs, values = validated(estimator, X, finite, reset=reset, **options)
+    targets = values.reshape(len(values), -1).astype(np.float64, copy=False)
+    if lost is not None:
+        targets = targets + lost.reshape(targets.shape)
+    weights = checked_sample_weight(sample_weight, inputs)
+    used = weights > 0
+    return Samples(inputs[used], targets[used], weights[used]), values.ndim
+
+
+def are_stated(distribution: Any) -> bool:
+    """Return whether distributions of inputs are stated, and none is learned."""
+    laws = distribution
+    if isinstance(laws, Mapping):
+        laws = list(laws.values())
+    elif not isinstance(laws, (list, tuple, np.ndarray)):
+        laws = [laws]
+    return not any(isinstance(law, str) for law in laws)
+
+
 def linear_problem(
     solver: CoefficientSolver, basis: Basis, samples: Samples, groups: IndexArray
 ) -> LinearProblem:
@@ -334,11 +374,6 @@ def complete_parts(
 ) -> list[tuple[IndexArray, IndexArray]]:
     """Return the samples that have some targets, and these: (rows, targets)."""
     has = ~np.isnan(targets)
-    if not has.any(axis=0).all():
-        raise ValueError(
-            f"y is NaN in column {int(has.any(axis=0).argmin())} for all samples whose "
-            "sample_weight is above 0; expected a value."
-        )
     patterns, part = np.unique(has, axis=1, return_inverse=True)
     return [
         (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))
@@ -347,33 +382,31 @@ def complete_parts(
 
 
 def solve_sums(
+    owner: str,
     solver: Any,
     basis: PolynomialBasis,
-    sums: DesignMoments,
+    samples: Samples,
     groups: IndexArray | None = None,
+    before: DesignMoments | None = None,  # sums over samples that came before
 ) -> FittedProblem:
     """Fit from sums over the samples; each target chooses alone without ``groups``."""
-    spread = sums.target_spread
-    groups = np.arange(len(spread)) if groups is None else groups
-    with one_thread_if_small(len(basis.multi_indices) ** 2):
-        fit = solver.fit_moments(sums, groups)
-    return FittedProblem(basis, solver, fit, spread, groups, None, sums)
-
-
-def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
-    """Add up the moments of the design, block by block."""
     n_terms, n_targets = len(basis.multi_indices), samples.targets.shape[1]
+    check_design_fits(owner, n_terms, n_terms, "a fit from sums")
     # Rows whose design and targets stay in the cache; of many terms enough for their
     # product to cost more than adding it, in 32 MiB.
     enough = min(2 * n_terms, 2**22 // n_terms)
     n_rows = max(2**18 // (n_terms + n_targets), enough, 64)
+    blocks = basis.blocks(samples.inputs, max_entries=n_rows * n_terms)
     with one_thread_if_small(samples.targets.size + n_terms**2):
-        return sum_moments(
+        sums = sum_moments(
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])
-            for rows, design in basis.blocks(
-                samples.inputs, max_entries=n_rows * n_terms
-            )
+            for rows, design in blocks
         )
+    sums = sums if before is None else before + sums
+    groups = np.arange(n_targets) if groups is None else groups
+    with one_thread_if_small(n_terms**2):
+        fit = solver.fit_moments(sums, groups)
+    return FittedProblem(basis, solver, fit, sums.target_spread, groups, None, sums)
 
 
 def resample_counts(
