@@ -45,8 +45,7 @@ from ._checks import (
 from ._expansion.expansion import (
     Expansion,
     coefficients_of_terms,
-    columns_of_outputs,
-    group_numbers,
+    groups_of_columns,
     names_of_columns,
     output_labels,
     sensitivity_frame,
@@ -382,7 +381,9 @@ class PolynomialChaosRegressor(
             groups = None
             basis: Basis
             if solver is None:
-                groups = group_numbers(self._labels_of_y, samples.targets.shape[1])
+                groups, _ = groups_of_columns(self._labels_of_y)
+                if groups is None:
+                    groups = np.arange(samples.targets.shape[1])
                 parameters, names = BasisParameters.of(self), input_names(self)
                 penalty = self.alphas, self.criterion
                 basis, solver = learn_from(parameters, names, samples, groups, *penalty)
@@ -405,18 +406,18 @@ class PolynomialChaosRegressor(
         name = "learned" if self.solver is None else self.solver
         name = name if self.regressor is None else type(self.regressor).__name__
         self.solver_: NDArray[np.str_] = np.array([name] * len(problem.spread))
-        expansion = Expansion(
+        groups, group_names = groups_of_columns(self._labels_of_y)
+        self.expansion_: Expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
             names_of_columns(self._labels_of_y),
-            q2=problem.q2,
+            groups=groups,
+            group_names=group_names,
             scalar=self._is_scalar,
             target_variance=problem.target_variance,
             loo_error=problem.loo_error,
         )
-        groups = columns_of_outputs(self._labels_of_y)
-        self.expansion_ = expansion if groups is None else expansion.grouped(groups)
 
     def _make_solver(self) -> CoefficientSolver | None:
         """Return the solver; None for one that is learned."""

@@ -29,8 +29,7 @@ from .._checks import (
     refuse_unsplit,
     warn_outside_folds,
 )
-
-_SEPARATOR = "__"
+from .._expansion.expansion import group_and_column
 
 # Rows further than this from one are renormalised with a warning.
 _WARNING_TOLERANCE = 1e-3
@@ -192,7 +191,7 @@ def _noun(parameter: str) -> str:
 
 def label_text(label: tuple[str, str]) -> str:
     """Return a label of :func:`column_labels` as one name."""
-    return _SEPARATOR.join(label) if label[0] else label[1]
+    return "__".join(label) if label[0] else label[1]
 
 
 def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
@@ -200,15 +199,7 @@ def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     columns = getattr(y, "columns", None)
     if columns is None:
         return []
-    labels: list[tuple[str, str]] = []
-    for column in columns:
-        if isinstance(column, tuple) and len(column) == 2:
-            labels.append((str(column[0]), str(column[1])))
-        elif isinstance(column, str) and _SEPARATOR in column:
-            step, part = column.split(_SEPARATOR, 1)
-            labels.append((step, part))
-        else:
-            labels.append(("", str(column)))
+    labels = [group_and_column(column) for column in columns]
     return labels if len(labels) == n_columns else []
 
 

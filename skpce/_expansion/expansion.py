@@ -123,32 +123,36 @@ def warn_of_failed(
         )
 
 
+def group_and_column(name: Any) -> tuple[str, str]:
+    """Read names such as ``logits__3``, or of two levels; others have no group."""
+    if isinstance(name, tuple):
+        group, column = str(name[0]), ":".join(map(str, name[1:]))
+    else:
+        group, _, column = str(name).partition("__")
+    if group and column:
+        return group, column
+    return "", group or column or str(name)
+
+
 def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     """Return (output, column) of each column of y; empty where it has no names.
 
-    Columns with two levels of names, or names such as ``logits__3``, belong to an
-    output; any other column is an output of its own, with its name twice.
+    A column of no group is an output of its own, with its name twice.
     """
     columns = getattr(y, "columns", None)
     if columns is None:  # a series has one name
         name = getattr(y, "name", None) if hasattr(y, "dtype") else None
         columns = [name] if n_columns == 1 and isinstance(name, str) else []
     columns = list(columns)
-    if len(columns) != n_columns:
+    are_names = all(isinstance(column, (str, tuple)) for column in columns)
+    if len(columns) != n_columns or not are_names:
         return []
-    if not all(isinstance(column, (str, tuple)) for column in columns):
-        return []
-    return [_output_label(column, i) for i, column in enumerate(columns)]
-
-
-def _output_label(column: Any, position: int) -> tuple[str, str]:
-    if isinstance(column, tuple):
-        output, part = str(column[0]), ":".join(map(str, column[1:]))
-    else:
-        output, _, part = column.partition("__")
-        output, part = (output, part) if output and part else (column, "")
-    output = output if output.strip() else f"y{position}"
-    return output, part or output
+    labels = []
+    for position, name in enumerate(columns):
+        group, column = group_and_column(name)
+        column = column if column.strip() else f"y{position}"
+        labels.append((group or column, column))
+    return labels
 
 
 def names_of_columns(
@@ -163,16 +167,15 @@ def names_of_columns(
     ]
 
 
-def columns_of_outputs(
+def groups_of_columns(
     labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> dict[str, list[int]] | None:
-    """Return the columns of each output; None where each has one."""
+) -> tuple[IndexArray | None, list[str] | None]:
+    """Return the outputs that columns belong to, and their names; None for one each."""
     if all(output == column for output, column in labels):
-        return None
-    columns: dict[str, list[int]] = {}
-    for position, (output, _) in enumerate(labels):
-        columns.setdefault(output, []).append(position)
-    return columns
+        return None, None
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(output, len(numbers)) for output, _ in labels]
+    return np.array(groups), list(numbers)
 
 
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
@@ -332,20 +335,6 @@ def q2_of_groups(
         for part in (error, target_variance)
     )
     return q2_from_sums(press, spread)
-
-
-def group_numbers(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-    n_columns: int,
-) -> IndexArray:  # shape: (n_columns,)
-    """Number the outputs that the columns belong to, in their order."""
-    columns = columns_of_outputs(labels)
-    if columns is None:
-        return np.arange(n_columns)
-    numbers = np.empty(n_columns, dtype=np.int64)
-    for number, of_output in enumerate(columns.values()):
-        numbers[of_output] = number
-    return numbers
 
 
 # Sensitivity indices from the coefficients: Sobol and Shapley.
