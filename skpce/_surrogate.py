@@ -368,7 +368,7 @@ class CompositionalPCESurrogate(
         warn_of_zeros(values, geometry, how.zero_replacement)
         counts = self._fitted.step_weights, self._fitted.total_weight
         steps = geometry.layout.step_names
-        warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
+        warn_of_failed(steps, *counts, "member", "step")
         return self
 
     @available_if(adds_members)

@@ -71,26 +71,6 @@ class InputModelFit(LinearFit):
         """Return fitted coordinates of shape (n_members, n_fitted)."""
         return _predict(self.models, X, len(self.coefficients))
 
-    def of_targets(self, columns: IndexArray) -> InputModelFit:
-        """Select targets, all or none of those of a model."""
-        models = [
-            (np.searchsorted(columns, own), model)
-            for own, model in self.models
-            if np.isin(own, columns).all()
-        ]
-        some: Any = super().of_targets(columns)
-        return replace(some, models=tuple(models))
-
-    def joined_models(
-        self, parts: Sequence[Any], positions: Sequence[IndexArray]
-    ) -> dict[str, Any]:
-        models = [
-            (targets[columns], model)
-            for part, targets in zip(parts, positions, strict=True)
-            for columns, model in part.models
-        ]
-        return {"models": tuple(models)}
-
 
 def _predict(models: Models, X: FloatArray, n_fitted: int) -> FloatArray:
     values = np.empty((len(X), n_fitted))
@@ -176,6 +156,12 @@ def solver_of(
     trial = clone(regressor).fit(samples.inputs[has], target[has])
     if hasattr(trial, "coef_"):
         return solver
+    if not has.all() or samples.lacks_targets:
+        raise ValueError(
+            f"y has NaN, and regressor={regressor!r} has no coefficients: its models "
+            "are of members that have every step. Expected a solver or a linear "
+            "regressor; or leave the members that failed out."
+        )
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 

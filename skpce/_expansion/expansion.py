@@ -23,7 +23,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -50,6 +49,8 @@ from .._checks import (
     check_boolean,
     check_integer,
     codes_by_level,
+    fail,
+    finite_floats,
     listed,
     make_frame,
     position_of,
@@ -57,6 +58,7 @@ from .._checks import (
     refuse_other_names,
     remember_frames,
     state_of_fields,
+    warn_outside_folds,
 )
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import InputLaw
@@ -78,25 +80,18 @@ class FailedSamplesWarning(UserWarning):
 
 
 def warn_of_targets(expansion: Any, problem: Any) -> None:
-    """Warn of constant targets and of missing ones, from two calls up."""
+    """Warn of constant targets and of missing ones."""
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
         named = [expansion.output_names[i] for i in constant]
         shown = constant if named == [f"y{i}" for i in constant] else named
         which = "y has" if expansion.scalar else f"The targets {shown} of y have"
-        warnings.warn(
+        warn_outside_folds(
             f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
-            stacklevel=3,
         )
-    warn_of_failed(
-        expansion.output_names,
-        problem.weight_of_targets,
-        problem.total_weight,
-        "sample",
-        "target",
-        stacklevel=4,
-    )
+    counts = problem.weight_of_targets, problem.total_weight
+    warn_of_failed(expansion.output_names, *counts, "sample", "target")
 
 
 def warn_of_failed(
@@ -105,7 +100,6 @@ def warn_of_failed(
     total: float,
     sample: str,
     target: str,
-    stacklevel: int,
 ) -> None:
     """Warn of targets that some samples lack."""
     lacking = [
@@ -115,11 +109,10 @@ def warn_of_failed(
     ]
     if lacking:
         listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warnings.warn(
+        warn_outside_folds(
             f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
             f"{target} counts in the others.",
             FailedSamplesWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -1333,19 +1326,14 @@ class Expansion:
         array([0.9, 0.1])
         """
         n_groups = len(self.group_names)
-        try:
-            given = (
-                np.ones(n_groups) if weights is None else as_floats(weights, "weights")
-            )
-        except (TypeError, ValueError):
-            given = np.full(1, np.nan)  # refused with the others
-        if given.shape != (n_groups,) or not np.all(
-            (given <= LARGEST_NUMBER) & (given >= 0)
-        ):
-            raise ValueError(
-                f"weights must be {n_groups} finite numbers of 0 or more, one per "
-                f"target. Got {weights!r}."
-            )
+        given = np.ones(n_groups)
+        if weights is not None:
+            expected = f"{n_groups} finite numbers of 0 or more, one per target"
+            owner = "aggregated_sobol_indices"
+            given = finite_floats(owner, "weights", weights, expected)
+            in_range = given.min() >= 0 and given.max() <= LARGEST_NUMBER
+            if given.shape != (n_groups,) or not in_range:
+                raise fail(owner, "weights", expected, weights)
         first, total, shapley, variance = (given @ part for part in variances_of(self))
         found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)

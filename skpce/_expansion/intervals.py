@@ -33,7 +33,6 @@ import numpy as np
 from .._basis.basis import index_masks
 from .._checks import (
     FloatArray,
-    IndexArray,
     RandomState,
     check_draws,
     check_option,
@@ -485,10 +484,14 @@ def _left_out(
     design, removed = problem.design, np.minimum(problem.weights, 1.0)
     change = removed[:, np.newaxis] * np.nan_to_num(fit.loo_residuals)
     every = np.column_stack(masks)
-    groups = [
-        ((design * influence) @ every, targets)
-        for influence, targets in _influences(design, fit)
-    ]
+    groups = []  # of targets with one penalty: leverages of each mask
+    for factor, mine, penalties, which in fit.leverage.groups():
+        inside = factor.scaled(design) @ factor.right.T
+        for position, penalty in enumerate(penalties):
+            influence = np.zeros_like(design)  # G psi_k of each sample
+            shrunk = inside / (factor.singular_values**2 + penalty)
+            influence[:, factor.used] = (shrunk @ factor.right) * factor.scale
+            groups.append(((design * influence) @ every, mine[which == position]))
     for number, mask in enumerate(masks):
         used = np.flatnonzero(mask)
         part = design[:, used] * mask[used]
@@ -496,19 +499,6 @@ def _left_out(
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
-
-
-def _influences(
-    design: FloatArray, fit: LinearFit
-) -> Iterator[tuple[FloatArray, IndexArray]]:
-    """Yield ``G psi_k`` for each sample, once for all targets that share it."""
-    for factor, mine, penalties, which in fit.leverage.groups():
-        inside = factor.scaled(design) @ factor.right.T
-        for position, penalty in enumerate(penalties):
-            influence = np.zeros_like(design)
-            shrunk = inside / (factor.singular_values**2 + penalty)
-            influence[:, factor.used] = (shrunk @ factor.right) * factor.scale
-            yield influence, mine[which == position]
 
 
 def _of_folds(

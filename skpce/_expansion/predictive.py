@@ -414,9 +414,6 @@ class HeldOut:
             for group in np.unique(groups := space.groups(joint)):
                 parts = groups == group
                 found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
-        if len(self.folds) == 1:
-            width = unit[0] * order_statistic(found, weights, confidence_level)
-            return np.stack([centre[0] - width, centre[0] + width])
         bounds = np.empty((2, *centre.shape[1:]))
         size = max(1, CHUNK_ENTRIES // max(found.size, 1))
         for start in range(0, len(X), size):
@@ -445,10 +442,6 @@ def order_statistic(
     rank = _rank(weights, confidence_level)
     if rank > weights.sum():
         return np.full(values.shape[1:], np.inf)
-    if np.all(weights == 1.0):
-        place = math.ceil(rank) - 1
-        found: FloatArray = np.partition(values, place, axis=0)[place]
-        return found
     order = np.argsort(values, axis=0, kind="stable")
     reached = np.cumsum(weights[order], axis=0) >= rank
     first = np.argmax(reached, axis=0)[np.newaxis]

@@ -206,12 +206,6 @@ class LinearFit:
             placed[name][rows] = values
         return replace(self, **placed)
 
-    def joined_models(
-        self, parts: Sequence[LinearFit], positions: Sequence[IndexArray]
-    ) -> dict[str, Any]:
-        """Return what else the fits of groups of targets have, joined."""
-        return {}
-
     def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
         """Return the mean squared leave-one-out residual, NaN where it is undefined.
 
@@ -249,7 +243,6 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
         numbers.append(part.leverage.factor_of_target + len(factors))
         factors.extend(part.leverage.factors)
     leverage = Leverage(tuple(factors), np.concatenate(numbers)[order], joined["alpha"])
-    joined |= parts[0].joined_models(parts, positions)
     return replace(parts[0], leverage=leverage, **joined)
 
 
