@@ -13,6 +13,7 @@ from sklearn.base import (
     MultiOutputMixin,
     RegressorMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -46,6 +47,7 @@ from ._checks import (
     refuse_swapped,
     remember_frames,
     unchanged_on_failure,
+    validated,
 )
 from ._compositions import indices, probability_indices
 from ._compositions.amalgamation import (
@@ -71,11 +73,10 @@ from ._compositions.log_ratio import (
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
-from ._compositions.predictive import predictive_of_surrogate
 from ._compositions.scoring import checked_policies, d2_kl_deviance
-from ._compositions.steps import column_labels
+from ._compositions.steps import column_labels, replace_zeros
 from ._expansion.expansion import Expansion, warn_of_failed
-from ._expansion.predictive import predict_interval, sample
+from ._expansion.predictive import Predictive, predict_interval, sample
 from ._expansion.problem import (
     FittedProblem,
     read_samples,
@@ -481,6 +482,35 @@ class CompositionalPCESurrogate(
         self._is_scalar = scalar
         self._n_features_out = geometry.n_coordinates
 
+    @property
+    def _predictive(self) -> Predictive:
+        """The predictive distribution, which can be fitted again."""
+        owner, how = type(self).__name__, transformer_of(self)
+
+        def refit(fitted: FittedCompositions, rows: IndexArray) -> Predictive:
+            # The layout and the mask are those of all members.
+            geometry = fitted.geometry
+            alone = clone(self).set_params(
+                steps=geometry.layout.widths, mask=geometry.mask, amalgamate=None
+            )
+            samples = fitted.require_samples(owner).of(rows)
+            values = geometry.compositions(fitted.clr[rows])
+            found: Predictive = alone.fit(
+                samples.inputs, values, samples.weights
+            )._predictive
+            return found
+
+        def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+            refuse_other_rows(X=X, y=y)
+            inputs = validated(self, X, reset=False)
+            closed = checked_policies(y, self, len(inputs), "y of calibration")
+            known = self.mask_, self.geometry_.layout, how.zero_replacement
+            return inputs, replace_zeros(closed, *known)
+
+        fitted = self._fitted
+        known = fitted, fitted.input_names, owner
+        return Predictive(*known, refit=refit, read=read)
+
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.
 
@@ -513,7 +543,7 @@ class CompositionalPCESurrogate(
             In the kind of ``log_ratio``, the steps side by side.
         """
         values = checked_inputs(self, X)
-        return self.geometry_.to_coordinates(self._fitted.clr_at(values))
+        return self.geometry_.to_coordinates(self._fitted.predicted(values))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -728,7 +758,6 @@ class CompositionalPCESurrogate(
     )
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
-    _predictive = property(predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
     sobol_indices = method_of("_fitted", indices.sobol_indices)
     shapley_effects = method_of("_fitted", indices.shapley_effects)

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -51,6 +52,9 @@ from .log_ratio import (
     LogRatioGeometry,
     sum_by_step,
 )
+
+# Smallest probability that has a logit; the largest is one rounding below 1.
+_SMALLEST = 1e-300
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -165,6 +169,16 @@ def solver_of(
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
+def _logit(p: FloatArray) -> FloatArray:
+    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _widened(bounds: FloatArray, sign: int) -> FloatArray:
+    """Move by the rounding of logit and back, so that an edge is inside."""
+    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedCompositions(FittedProblem):
     """A fit whose targets are coordinates of log-ratios, and how results are given.
@@ -238,10 +252,7 @@ class FittedCompositions(FittedProblem):
         samples = self.require_samples("The surrogate")
         return self.fitted_geometry.from_coordinates(samples.targets)
 
-    def clr_at(
-        self,
-        X: FloatArray,  # shape: (n_members, n_features), checked
-    ) -> FloatArray:  # shape: (n_members, n_active)
+    def predicted(self, X: FloatArray) -> FloatArray:
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
         if not isinstance(self.fit, InputModelFit):
             return self.basis.combine(X, self.expansion.coefficients)
@@ -249,7 +260,7 @@ class FittedCompositions(FittedProblem):
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
-        return self.geometry.compositions(self.clr_at(X))
+        return self.values(self.predicted(X))
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
@@ -265,6 +276,59 @@ class FittedCompositions(FittedProblem):
         weights = np.full(self.geometry.layout.n_steps, self.total_weight)
         weights[self.fitted_geometry.step_of_coordinate] = self.weight_of_targets
         return weights
+
+    # Compositions; the scores are logits of the active parts.
+
+    joint = ("step", "trajectory")
+    what_is_lacking = "steps"
+
+    @property
+    def n_values(self) -> int:
+        return self.geometry.mask.size
+
+    def columns_of(self, targets: IndexArray) -> IndexArray:
+        step_of_part = self.geometry.layout.step_of_part
+        return np.flatnonzero(np.isin(step_of_part, self.steps_of(targets)))
+
+    @property
+    def noise_groups(self) -> IndexArray:
+        return self.fitted_geometry.step_of_coordinate
+
+    def image(self, targets: FloatArray) -> FloatArray:
+        return self.fitted_geometry.from_coordinates(targets)
+
+    def values(self, image: FloatArray) -> FloatArray:
+        return self.geometry.compositions(image)
+
+    def scores(self, values: FloatArray) -> FloatArray:
+        return _logit(values[..., self.geometry.active_parts])
+
+    def bounds(
+        self, lower: FloatArray, upper: FloatArray, like: FloatArray
+    ) -> FloatArray:
+        bounds = np.stack([like, like])  # parts that do not vary
+        bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
+        bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
+        return bounds
+
+    def score_scale(self, scale: FloatArray) -> FloatArray:
+        """Return the root mean square over the coordinates of the step of each part."""
+        steps = self.fitted_geometry.step_of_coordinate
+        same = steps[:, np.newaxis] == self.geometry.step_of_active
+        return np.sqrt(np.square(scale) @ (same / same.sum(axis=0)))
+
+    def score_deviation(self) -> FloatArray:
+        samples = self.require_samples("The surrogate")
+        observed, predicted = (
+            self.scores(self.values(self.image(one)))
+            for one in (samples.targets, samples.targets - self.fit.loo_residuals)
+        )
+        squares = np.square(observed - predicted)
+        return np.sqrt(np.average(squares, axis=0, weights=samples.weights))
+
+    def score_groups(self, joint: str) -> IndexArray:
+        steps = self.geometry.step_of_active
+        return np.zeros_like(steps) if joint == "trajectory" else steps
 
     def steps_of(self, targets: IndexArray) -> IndexArray:
         """Return the steps of some coordinates, and those without a choice."""
@@ -343,7 +407,7 @@ class FittedCompositions(FittedProblem):
         if not isinstance(solver, InputModelSolver):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
         inputs = solver.held_out
-        predicted = self.clr_at(inputs)
+        predicted = self.predicted(inputs)
         expanded = self.basis.combine(inputs, self.expansion.coefficients)
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)

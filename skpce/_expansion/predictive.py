@@ -1,8 +1,8 @@
 r"""The predictive distribution of a fit: predictions, residuals, and what y can be.
 
 A member of an ensemble is the prediction at its inputs plus a residual. What y can be
-(any real value, or probabilities that sum to one) is an ``OutputSpace``: the rest is
-the same for all of them.
+(any real value, or probabilities that sum to one) is said by what was fitted: the rest
+is the same for all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,80 +73,31 @@ InputSampler = Callable[[int, np.random.Generator], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class OutputSpace:
-    """What y can be, and how it follows from the targets that were fitted.
-
-    The targets of the fit have a linear *image*, in which residuals are added to
-    predictions. *Values* are what y shows; *scores* are those that vary, on a scale
-    without bounds, on which distances are measured. Of real targets all three are the
-    same: they are fitted as they are, and have no bounds.
-    """
-
-    n_values: int  # number of columns of y
-
-    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
-    columns: ClassVar[str] = "targets"  # what samples may lack, in words
-
-    @property
-    def noise_groups(self) -> IndexArray:
-        """Fitted targets whose residuals share a scale; shape (n_fitted,)."""
-        return np.arange(self.n_values)
-
-    def image(self, fitted: FloatArray) -> FloatArray:
-        """Map targets of the fit, (..., n_fitted) -> (..., n_image)."""
-        return fitted
-
-    def values(self, image: FloatArray) -> FloatArray:
-        """Map (..., n_image) -> (..., n_values)."""
-        return image
-
-    def scores(self, values: FloatArray) -> FloatArray:
-        """Map (..., n_values) -> (..., n_scores)."""
-        return values
-
-    def bounds(
-        self,
-        lower: FloatArray,  # shape: (n_members, n_scores)
-        upper: FloatArray,
-        like: FloatArray,  # shape: (n_members, n_values), for what does not vary
-    ) -> FloatArray:  # shape: (2, n_members, n_values)
-        """Map bounds of scores to those of values."""
-        return np.stack([lower, upper])
-
-    def score_scale(self, scale: FloatArray) -> FloatArray:
-        """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
-        return scale
-
-    def deviation(self, problem: FittedProblem) -> FloatArray:
-        """Return the spread of the residuals of each score; shape (n_scores,)."""
-        return np.sqrt(problem.fit.residual_variance) * problem.optimism
-
-    def groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
-        """Return which scores lie in a band together."""
-        return np.zeros(self.n_values, dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
 class Predictive:
     """Predictions of a fit and the distribution around them."""
 
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
-    space: OutputSpace
-    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
     owner: str  # for messages
     scalar: bool = False  # whether y was one-dimensional
     noise: NoiseScale | None = None  # None where the spread is constant
+    columns: Any = None  # of y, that a part predicts
     # The same for a fit to some of the members; checked inputs and values of others.
-    refit: Callable[[IndexArray], Predictive] | None = None
+    refit: Callable[[Any, IndexArray], Predictive] | None = None
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
-    # Of targets that the same samples have, where some lack a target.
-    parts: tuple[tuple[Predictive, IndexArray], ...] = ()
 
     @property
     def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.problem.basis
+
+    @property
+    def parts(self) -> list[Predictive]:
+        """Those of targets that the same samples have."""
+        return [
+            replace(self, problem=part, columns=self.problem.columns_of(targets))
+            for part, targets in self.problem.parts
+        ]
 
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
@@ -159,8 +110,7 @@ class Predictive:
         """Learn how the spread changes with the inputs, where it does."""
         if noise == "constant":
             return self
-        groups = self.space.noise_groups
-        return replace(self, noise=learn_noise_scale(self.problem, groups, owner))
+        return replace(self, noise=learn_noise_scale(self.problem, owner))
 
     def residual_law(self, owner: str) -> ResidualLaw:
         """Return the distribution of what the expansion does not explain."""
@@ -179,10 +129,10 @@ class Predictive:
         self, X: FloatArray, joint: str | None
     ) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the units of distances of scores, which only the fit decides."""
-        unit = self.space.score_scale(self.scale_at(X))
+        unit = self.problem.score_scale(self.scale_at(X))
         if joint is None:
             return unit
-        deviation = self.space.deviation(self.problem)
+        deviation = self.problem.score_deviation()
         refuse_undefined(deviation)
         return unit * np.where(deviation > 0, deviation, 1.0)
 
@@ -192,16 +142,17 @@ class Predictive:
         X: FloatArray,  # shape: (n_inputs, n_features)
     ) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_image)
         """Add a row of residuals, or each of them, to the prediction at each input."""
-        return self.space.image(rows * self.scale_at(X)) + self.centre(X)
+        problem = self.problem
+        return problem.image(rows * self.scale_at(X)) + problem.predicted(X)
 
     def scores_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the scores of the predictions."""
-        return self.space.scores(self.space.values(self.centre(X)))
+        return self.problem.scores(self.problem.values(self.problem.predicted(X)))
 
     def observed(self, owner: str) -> FloatArray:  # shape: (n_members, n_values)
         """Return the values of the members of the fit."""
         targets = self.problem.require_samples(owner).targets
-        return self.space.values(self.space.image(targets))
+        return self.problem.values(self.problem.image(targets))
 
     def input_sampler(self, owner: str, inputs: Any) -> InputSampler:
         """Return what draws the inputs: distributions of the fit, others, or rows."""
@@ -253,17 +204,15 @@ class Predictive:
         joint: str | None,
     ) -> FloatArray:  # shape: (2, n_inputs, n_values)
         """Return marginal bounds, or joint bands, of the draws at each input."""
-        values, space = self.space.values(draws), self.space
+        values, problem = self.problem.values(draws), self.problem
         if joint is None:
             levels = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
-            values = np.sort(
-                values, axis=0
-            )  # which selecting few of them is faster for
+            values = np.sort(values, axis=0)  # in which quantiles are found faster
             options: Any = {"method": QUANTILE, "overwrite_input": True}
             return np.asarray(np.quantile(values, levels, axis=0, **options))
-        scores, groups = space.scores(values), space.groups(joint)
+        scores, groups = problem.scores(values), problem.score_groups(joint)
         bands = simultaneous_bands(scores, groups, confidence_level)
-        return space.bounds(*bands, values[0])
+        return problem.bounds(*bands, values[0])
 
     def members_held_out(
         self,
@@ -284,7 +233,7 @@ class Predictive:
         assert self.refit is not None  # every estimator gives it
         samples = self.problem.require_samples(owner)
         folds = [
-            (self.refit(training).with_noise(noise, owner), test)
+            (self.refit(self.problem, training).with_noise(noise, owner), test)
             for training, test in _folds(samples.inputs, cv, owner, generator)
         ]
         return HeldOut(samples.inputs, self.observed(owner), samples.weights, folds)
@@ -298,6 +247,7 @@ class Predictive:
             raise fail(owner, "calibration", expected, calibration)
         assert self.read is not None  # every estimator gives it
         inputs, values = self.read(*calibration)
+        values = values[:, self.columns]
         samples, known = self.problem.samples, set()
         if samples is not None:
             fitted = np.hstack([samples.inputs, self.observed(owner)])
@@ -400,8 +350,8 @@ class HeldOut:
         joint: str | None,
     ) -> FloatArray:  # shape: (2, n_inputs, n_scores)
         """Return bounds of scores from distances of the members from their fits."""
-        space, weights = self.folds[0][0].space, self.weights
-        scores = space.scores(self.values)
+        problem, weights = self.folds[0][0].problem, self.weights
+        scores = problem.scores(self.values)
         found, fold = np.empty_like(scores), np.empty(len(scores), dtype=np.int64)
         centre = np.empty((len(self.folds), len(X), scores.shape[1]))
         unit = np.empty_like(centre)
@@ -411,7 +361,7 @@ class HeldOut:
             fold[rows] = k
             centre[k], unit[k] = fitted.scores_at(X), fitted.unit_at(X, joint)
         if joint is not None:  # each score has the largest distance of its band
-            for group in np.unique(groups := space.groups(joint)):
+            for group in np.unique(groups := problem.score_groups(joint)):
                 parts = groups == group
                 found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
         bounds = np.empty((2, *centre.shape[1:]))
@@ -558,39 +508,16 @@ class PredictionInterval(NamedTuple):
 
 def predictive_of(estimator: Any) -> Predictive:
     """Return the predictive distribution of a fitted regressor."""
-    problem = estimator._problem
-    parts = [
-        (_predictive_of_part(estimator, part, targets), targets)
-        for part, targets in problem.parts
-    ]
-    whole = parts[0][0]
-    if len(parts) == 1:
-        return whole
-    space = OutputSpace(estimator.expansion_.n_outputs)
-    return replace(whole, problem=problem, space=space, parts=tuple(parts))
-
-
-def _predictive_of_part(
-    estimator: Any, problem: FittedProblem, chosen: IndexArray
-) -> Predictive:
-    """Return that of targets which the same samples have."""
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray) -> FloatArray:
-        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
-
-    def refit(rows: IndexArray) -> Predictive:
-        samples = problem.require_samples(f"{owner}.predict_interval")
-        targets = samples.targets[rows]
+    def refit(problem: FittedProblem, rows: IndexArray) -> Predictive:
+        samples = problem.require_samples(f"{owner}.predict_interval").of(rows)
+        targets = samples.targets[:, 0] if scalar else samples.targets
         with warnings.catch_warnings():  # the fit to all members has warned
             warnings.simplefilter("ignore")
-            fitted = clone(estimator).fit(
-                samples.inputs[rows],
-                targets[:, 0] if scalar else targets,
-                sample_weight=samples.weights[rows],
-            )
-        return predictive_of(fitted)
+            alone = clone(estimator).fit(samples.inputs, targets, samples.weights)
+        return predictive_of(alone)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         refuse_other_rows(X=X, y=y)
@@ -605,19 +532,10 @@ def _predictive_of_part(
                 f"y of calibration has shape {values.shape}; expected {expected}: the "
                 "members of X and the targets seen in fit."
             )
-        return inputs, values[:, chosen]
+        return inputs, values
 
-    space = OutputSpace(len(chosen))
-    return Predictive(
-        problem,
-        expansion.input_names,
-        space,
-        centre,
-        owner,
-        scalar=scalar,
-        refit=refit,
-        read=read,
-    )
+    known = estimator._problem, expansion.input_names, owner, scalar
+    return Predictive(*known, refit=refit, read=read)
 
 
 def sample(
@@ -691,11 +609,12 @@ def sample(
     """
     owner = f"{predictive.owner}.sample"
     _check_draws(owner, n_samples, residual, X, inputs, noise)
-    if predictive.parts:
+    predictive, *others = predictive.parts
+    if others:
+        lacking = predictive.problem.what_is_lacking
         raise ValueError(
-            f"{owner} has no joint residuals of {predictive.space.columns} that "
-            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
-            "apart, or leave the failed samples out."
+            f"{owner} has no joint residuals of {lacking} that different samples have "
+            f"(NaN in y). Fit these {lacking} apart, or leave the failed samples out."
         )
     sampler = predictive.input_sampler(owner, inputs)
     predictive = predictive.with_noise(noise, owner)
@@ -705,7 +624,7 @@ def sample(
         image = predictive.draw_around(rows, sampler(n_samples, generator))
     else:
         image = predictive.draw_around(rows[:, np.newaxis], predictive.checked(X))
-    drawn = predictive.space.values(image)
+    drawn = predictive.problem.values(image)
     return drawn[..., 0] if predictive.scalar else drawn
 
 
@@ -849,19 +768,19 @@ def predict_interval(
     >>> lower.shape
     (100,)
     """
-    owner, space = f"{predictive.owner}.predict_interval", predictive.space
+    owner, whole = f"{predictive.owner}.predict_interval", predictive.problem
     _check_draws(owner, n_samples, residual, X, inputs, noise)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
-    check_option(owner, "joint", joint, space.joint, none_allowed=True)
-    if predictive.parts and joint not in (None, "step"):
+    check_option(owner, "joint", joint, whole.joint, none_allowed=True)
+    if len(whole.parts) > 1 and joint not in (None, "step"):
         raise ValueError(
-            f"{owner} has no joint residuals of {space.columns} that different samples "
-            f"have (NaN in y); expected joint=None. Got joint={joint!r}."
+            f"{owner} has no joint residuals of {whole.what_is_lacking} that different "
+            f"samples have (NaN in y); expected joint=None. Got joint={joint!r}."
         )
     given = None if X is None else as_floats(X, "X")
     if given is None:
-        check_draws(owner, "n_samples", n_samples, each=space.n_values)
+        check_draws(owner, "n_samples", n_samples, each=whole.n_values)
         if method == "conformal":
             raise ValueError(f"{owner} needs X with method='conformal'.")
     if calibration is not None and method != "conformal":
@@ -878,9 +797,9 @@ def predict_interval(
             at = part.checked(given)
             held_out = part.members_held_out(calibration, cv, noise, owner, generator)
             _warn_of_few(held_out.weights, confidence_level, owner)
-            like = part.space.values(part.centre(at))
+            like = part.problem.values(part.problem.predicted(at))
             lower, upper = held_out.bounds(at, *wanted)
-            return part.space.bounds(lower, upper, like)
+            return part.problem.bounds(lower, upper, like)
         sampler = part.input_sampler(owner, inputs)
         part = part.with_noise(noise, owner)
         law = part.residual_law(owner)
@@ -890,16 +809,14 @@ def predict_interval(
             return part.sampled_bounds(drawn[:, np.newaxis], *wanted)
         at = part.checked(given)
         rows = law.atoms(n_samples, residual, generator)[:, np.newaxis]
-        size = max(1, CHUNK_ENTRIES // (len(rows) * part.space.n_values))
+        size = max(1, CHUNK_ENTRIES // (len(rows) * part.problem.n_values))
         blocks = [at[start : start + size] for start in range(0, len(at), size)]
         found = [
             part.sampled_bounds(part.draw_around(rows, x), *wanted) for x in blocks
         ]
         return np.concatenate(found, axis=1)
 
-    # Of targets that the same samples have, side by side.
-    every = np.arange(space.n_values)
-    found = np.empty((2, 1 if given is None else len(given), space.n_values))
-    for part, columns in predictive.parts or [(predictive, every)]:
-        found[..., columns] = bounds_of(part)
+    found = np.empty((2, 1 if given is None else len(given), whole.n_values))
+    for part in predictive.parts:
+        found[..., part.columns] = bounds_of(part)
     return PredictionInterval(*(found[..., 0] if predictive.scalar else found))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -255,6 +255,66 @@ class FittedProblem:
         assert self.sums is not None  # a fit retains its samples or their sums
         mean = self.sums.mean
         return self.sums.gram + self.sums.total_weight * np.outer(mean, mean)
+
+    # What y can be, and how it follows from the targets that were fitted.
+    #
+    # Targets have a linear *image*, in which residuals are added to predictions.
+    # *Values* are what y shows; *scores* are those that vary, on a scale without
+    # bounds, on which distances are measured. Of real targets all three are the same.
+
+    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
+    what_is_lacking: ClassVar[str] = "targets"  # where samples have NaN, in words
+
+    @property
+    def n_values(self) -> int:
+        """Number of columns of y."""
+        return len(self.spread)
+
+    @property
+    def noise_groups(self) -> IndexArray:
+        """Targets whose residuals share a scale; shape (n_targets,)."""
+        return np.arange(len(self.spread))
+
+    def columns_of(self, targets: IndexArray) -> IndexArray:
+        """Return the columns of y that some targets give."""
+        return targets
+
+    def predicted(self, X: FloatArray) -> FloatArray:
+        """Evaluate the image of the predictions; shape (n_inputs, n_image)."""
+        return self.basis.combine(X, self.coefficients)
+
+    def image(self, targets: FloatArray) -> FloatArray:
+        """Map (..., n_targets) -> (..., n_image)."""
+        return targets
+
+    def values(self, image: FloatArray) -> FloatArray:
+        """Map (..., n_image) -> (..., n_values)."""
+        return image
+
+    def scores(self, values: FloatArray) -> FloatArray:
+        """Map (..., n_values) -> (..., n_scores)."""
+        return values
+
+    def bounds(
+        self,
+        lower: FloatArray,  # shape: (n_inputs, n_scores)
+        upper: FloatArray,
+        like: FloatArray,  # shape: (n_inputs, n_values), for what does not vary
+    ) -> FloatArray:  # shape: (2, n_inputs, n_values)
+        """Map bounds of scores to those of values."""
+        return np.stack([lower, upper])
+
+    def score_scale(self, scale: FloatArray) -> FloatArray:
+        """Map scales of targets, (n_inputs, n_targets) -> (n_inputs, n_scores)."""
+        return scale
+
+    def score_deviation(self) -> FloatArray:
+        """Return the spread of the residuals of each score; shape (n_scores,)."""
+        return np.sqrt(self.fit.residual_variance) * self.optimism
+
+    def score_groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
+        """Return which scores lie in a band together."""
+        return np.zeros(self.n_values, dtype=np.int64)
 
     def learned_laws(self, *, whole: bool = False) -> LearnedLaws:
         """Return the distributions of the inputs, which resamples learn anew.

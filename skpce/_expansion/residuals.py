@@ -132,16 +132,12 @@ class NoiseScale:
         return scale[:, self.group_of_target]
 
 
-def learn_noise_scale(
-    problem: FittedProblem,
-    groups: IndexArray,  # shape: (n_fitted,), the targets that share a scale
-    owner: str,
-) -> NoiseScale:
+def learn_noise_scale(problem: FittedProblem, owner: str) -> NoiseScale:
     """Regress the spread of the residuals on the inputs."""
     samples = problem.require_samples(owner)
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
-    labels, group_of_target = np.unique(groups, return_inverse=True)
+    labels, group_of_target = np.unique(problem.noise_groups, return_inverse=True)
     # Sums of squares over the targets of a group.
     member = group_of_target[:, np.newaxis] == np.arange(len(labels))
     responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))

@@ -26,7 +26,7 @@ def by_draws(surrogate, X, confidence_level):
     """Quantiles over a table of all draws at all inputs."""
     predictive = surrogate._predictive
     rows = predictive.residual_law("").residuals
-    values = predictive.space.values(predictive.draw_around(rows[:, None], X))
+    values = predictive.problem.values(predictive.draw_around(rows[:, None], X))
     tails = [(1 - confidence_level) / 2, (1 + confidence_level) / 2]
     return np.quantile(values, tails, axis=0, method=METHOD)
 
