@@ -1005,6 +1005,17 @@ def one_table(y: Any, name: str = "y") -> Any:
     return y
 
 
+def group_and_column(name: Any) -> tuple[str, str]:
+    """Read names such as ``logits__3``, or of two levels; others have no group."""
+    if isinstance(name, tuple):
+        group, column = str(name[0]), ":".join(map(str, name[1:]))
+    else:
+        group, _, column = str(name).partition("__")
+    if group and column:
+        return group, column
+    return "", group or column or str(name)
+
+
 def refuse_nan(y: Any, name: str = "y") -> None:
     """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
     values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)

@@ -503,9 +503,9 @@ class PolynomialChaosRegressor(
 
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
-        is_exact = self.solver is not None and self.criterion == "gcv"
-        stated = are_stated(self.distribution)
-        return is_exact and stated and self._may_fit_from_sums()
+        if self.solver is None or self.criterion != "gcv":
+            return False
+        return self._may_fit_from_sums() and are_stated(self.distribution)
 
     def predict(
         self, X: ArrayLike, return_std: bool = False

@@ -24,12 +24,12 @@ from .._checks import (
     Steps,
     as_floats,
     fail,
+    group_and_column,
     listed,
     refuse_other_items,
     refuse_unsplit,
     warn_outside_folds,
 )
-from .._expansion.expansion import group_and_column
 
 # Rows further than this from one are renormalised with a warning.
 _WARNING_TOLERANCE = 1e-3

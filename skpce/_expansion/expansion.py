@@ -51,6 +51,7 @@ from .._checks import (
     codes_by_level,
     fail,
     finite_floats,
+    group_and_column,
     listed,
     make_frame,
     position_of,
@@ -116,17 +117,6 @@ def warn_of_failed(
         )
 
 
-def group_and_column(name: Any) -> tuple[str, str]:
-    """Read names such as ``logits__3``, or of two levels; others have no group."""
-    if isinstance(name, tuple):
-        group, column = str(name[0]), ":".join(map(str, name[1:]))
-    else:
-        group, _, column = str(name).partition("__")
-    if group and column:
-        return group, column
-    return "", group or column or str(name)
-
-
 def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     """Return (output, column) of each column of y; empty where it has no names.
 
@@ -137,8 +127,9 @@ def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
         name = getattr(y, "name", None) if hasattr(y, "dtype") else None
         columns = [name] if n_columns == 1 and isinstance(name, str) else []
     columns = list(columns)
-    are_names = all(isinstance(column, (str, tuple)) for column in columns)
-    if len(columns) != n_columns or not are_names:
+    if len(columns) != n_columns:
+        return []
+    if not all(isinstance(column, (str, tuple)) for column in columns):
         return []
     labels = []
     for position, name in enumerate(columns):
@@ -320,13 +311,10 @@ def q2_of_groups(
     """Return Q² of groups, whose errors and variances are added up."""
     if loo_error is None or target_variance is None:
         return np.full(n_groups, np.nan)
-    varies = target_variance > 0
-    error = np.where(varies, loo_error, 0.0)
+    error = np.where(target_variance > 0, loo_error, 0.0)
     places = np.arange(n_groups) if groups is None else groups
-    press, spread = (
-        np.bincount(places, part, n_groups).astype(np.float64)
-        for part in (error, target_variance)
-    )
+    press: Any = np.bincount(places, error, n_groups)
+    spread: Any = np.bincount(places, target_variance, n_groups)
     return q2_from_sums(press, spread)
 
 
