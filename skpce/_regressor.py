@@ -304,7 +304,30 @@ class PolynomialChaosRegressor(
             When terms outnumber rows and the solver does not choose few of them, or
             when rows repeat few settings: left-out errors are not those of new ones.
         """
-        self._fit_expansion(X, y, sample_weight)
+        solver = self._make_solver()
+        with unchanged_on_failure(self):
+            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
+            samples = replace(samples, weights=at_least_one_copy(samples.weights))
+            groups = None
+            basis: Basis
+            if solver is None:
+                groups, _ = groups_of_columns(self._labels_of_y)
+                if groups is None:
+                    groups = np.arange(samples.targets.shape[1])
+                parameters, names = BasisParameters.of(self), input_names(self)
+                penalty = self.alphas, self.criterion
+                basis, solver = learn_from(parameters, names, samples, groups, *penalty)
+            else:
+                basis = self._learn_basis(samples)
+            if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
+                samples, basis.n_terms
+            ):
+                owner = type(self).__name__
+                problem = solve_sums(owner, solver, basis, samples, groups)
+            else:
+                problem = solve_samples(solver, basis, samples, groups)
+            self._store(problem)
+            remember_frames(self.expansion_, X, y)
         warn_of_targets(self.expansion_, self._problem)
         warn_of_samples(self._problem, input_names(self))
         if self.regressor is None:
@@ -369,35 +392,6 @@ class PolynomialChaosRegressor(
             self._store(solve_sums(owner, solver, basis, samples, before=before))
             remember_frames(self.expansion_, X, y)
         return self
-
-    def _fit_expansion(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> None:
-        """Fit without a warning of constant targets."""
-        solver = self._make_solver()
-        with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
-            samples = replace(samples, weights=at_least_one_copy(samples.weights))
-            groups = None
-            basis: Basis
-            if solver is None:
-                groups, _ = groups_of_columns(self._labels_of_y)
-                if groups is None:
-                    groups = np.arange(samples.targets.shape[1])
-                parameters, names = BasisParameters.of(self), input_names(self)
-                penalty = self.alphas, self.criterion
-                basis, solver = learn_from(parameters, names, samples, groups, *penalty)
-            else:
-                basis = self._learn_basis(samples)
-            if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
-                samples, basis.n_terms
-            ):
-                owner = type(self).__name__
-                problem = solve_sums(owner, solver, basis, samples, groups)
-            else:
-                problem = solve_samples(solver, basis, samples, groups)
-            self._store(problem)
-            remember_frames(self.expansion_, X, y)
 
     def _store(self, problem: FittedProblem) -> None:
         """Set what a fit has found."""

@@ -677,7 +677,7 @@ class CompositionalPCESurrogate(
             level = "coordinate"
         kind: Any = {"coordinates": coordinates, "reference": reference}
         rows = indices.index_level(fitted, "sobol_frame", level, **kind)
-        found = indices.indices_at(fitted, rows)
+        found = rows.expansion(fitted).sobol_indices()
         first, total = found.first_order.ravel(), found.total_order.ravel()
         unexplained = indices.unexplained_share(fitted, rows.steps)
         unexplained = np.repeat(unexplained, len(names))

@@ -24,8 +24,6 @@ from .._expansion.expansion import (
     Expansion,
     SobolIndices,
     coefficients_of_terms,
-    shares,
-    variances_of,
 )
 from .._expansion.intervals import (
     SobolInterval,
@@ -174,7 +172,7 @@ def sobol_indices(
     (1, 2)
     """
     rows = index_level(fitted, "sobol_indices", level, coordinates, reference)
-    return indices_at(fitted, rows)
+    return rows.expansion(fitted).sobol_indices()
 
 
 def shapley_effects(
@@ -213,7 +211,7 @@ def shapley_effects(
     array([[0.5, 0.5]])
     """
     rows = index_level(fitted, "shapley_effects", level, coordinates, reference)
-    return indices_at(fitted, rows).shapley
+    return rows.expansion(fitted).shapley_effects()
 
 
 def sobol_interval(
@@ -336,11 +334,6 @@ def unexplained_share(
     defined = np.isfinite(by_step)
     whole = q2_from_sums(press[defined].sum(), spread[defined].sum())
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
-
-
-def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
-    """Return the indices of the rows of a level."""
-    return shares(*variances_of(level.expansion(fitted)))
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:

@@ -94,21 +94,6 @@ def _refuse_other_columns(
     )
 
 
-def mean_kl_divergence(
-    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
-    y_pred: FloatArray,  # shape: (n_members, n_parts)
-    weights: FloatArray,  # shape: (n_members,)
-) -> float:
-    """Return the weighted mean over members of ``KL(true || predicted)``, in nats.
-
-    It is summed over the steps; a prediction of 0 counts as the smallest positive
-    float.
-    """
-    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
-    divergence = rel_entr(y_true, np.maximum(y_pred, floor)).sum(axis=1)
-    return float(np.average(divergence, weights=weights))
-
-
 def d2_kl_deviance(
     y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
     y_pred: FloatArray,  # shape: (n_members, n_parts)
@@ -126,8 +111,13 @@ def d2_kl_deviance(
         y_true = np.where(has, y_true, 0.0)
         count = weights @ has
         mean = weights @ y_true / np.where(count > 0, count, 1.0)
-    baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)
-    deviance = mean_kl_divergence(y_true, y_pred, weights)
+    # In nats, over all steps; a prediction of 0 counts as the smallest positive float.
+    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
+    baseline, deviance = (
+        float(weights @ rel_entr(y_true, np.maximum(one, floor)).sum(axis=1))
+        for one in (mean, y_pred)
+    )
+    baseline, deviance = baseline / weights.sum(), deviance / weights.sum()
     rounding = 10 * np.finfo(np.float64).eps * y_true.shape[1]
     if baseline > rounding:
         return 1.0 - deviance / baseline

@@ -54,7 +54,9 @@ from .._checks import (
     group_and_column,
     listed,
     make_frame,
+    one_table,
     position_of,
+    refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
     remember_frames,
@@ -174,6 +176,54 @@ def refuse_other_outputs(y: Any, names: Sequence[str], what: str) -> None:
         raise ValueError(
             f"{what} has the outputs {found}; expected {expected}, in this order."
         )
+
+
+def read_numbers(y: Any, name: str = "y") -> FloatArray:
+    """Return a table, or one column, as floats; NaN stands for a failed member."""
+    given = np.asarray(one_table(y, name))
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
+            "where a member failed."
+        )
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has entries that are no numbers; expected real numbers, NaN where "
+            "a member failed."
+        ) from None
+    if values.ndim not in (1, 2):
+        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
+    if not values.size:
+        raise ValueError(f"{name} is empty; expected a value for each member.")
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise ValueError(
+            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
+            "member failed."
+        )
+    return values
+
+
+def checked_outputs(
+    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
+) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
+    """Check real outputs of members: numbers, in the columns that were fitted."""
+    values = read_numbers(y, what)
+    n_columns = 1 if values.ndim == 1 else values.shape[-1]
+    if n_columns != len(names):
+        raise ValueError(
+            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
+            "outputs that were fitted."
+        )
+    if n_members is not None and len(values) != n_members:
+        raise ValueError(
+            f"{what} has {len(values)} members; expected {n_members}, those of X."
+        )
+    refuse_other_outputs(y, names, what)
+    refuse_extremes(values, what)
+    return values.reshape(len(values), -1)
 
 
 _EXPECTED = (

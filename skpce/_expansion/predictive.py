@@ -33,11 +33,11 @@ from .._checks import (
     fail,
     finite_floats,
     make_generator,
+    refuse_nan,
     refuse_not_finite,
     refuse_other_names,
     refuse_other_rows,
     validated,
-    validated_array,
     warn_outside_folds,
 )
 from .._input_laws import check_distribution, learn_input_laws
@@ -46,7 +46,7 @@ from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import is_of_another_library
 from .._learned.kernel_basis import Basis
 from .._result import Result
-from .expansion import refuse_other_outputs
+from .expansion import checked_outputs
 from .problem import FittedProblem
 from .residuals import (
     NOISES,
@@ -522,16 +522,9 @@ def predictive_of(estimator: Any) -> Predictive:
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         refuse_other_rows(X=X, y=y)
         inputs = validated(estimator, X, reset=False)
-        values = validated_array(y, "y", ensure_2d=False)
-        refuse_other_outputs(y, expansion.output_names, "y of calibration")
-        if values.ndim == 1:
-            values = values[:, np.newaxis]
-        expected = len(inputs), expansion.n_outputs
-        if values.shape != expected:
-            raise ValueError(
-                f"y of calibration has shape {values.shape}; expected {expected}: the "
-                "members of X and the targets seen in fit."
-            )
+        name = "y of calibration"
+        values = checked_outputs(y, expansion.output_names, len(inputs), name)
+        refuse_nan(values, name)
         return inputs, values
 
     known = estimator._problem, expansion.input_names, owner, scalar

@@ -56,7 +56,6 @@ from .._solvers.problem import (
     LinearFit,
     LinearProblem,
     join_fits,
-    q2_from_sums,
     sum_moments,
     sum_rows,
     weighted_spread,
@@ -213,11 +212,6 @@ class FittedProblem:
             assert part.samples is not None  # see above
             error[targets] = part.fit.loo_error(part.samples.weights)
         return np.where(np.isnan(error), np.inf, error)
-
-    @property
-    def q2(self) -> FloatArray:
-        """Leave-one-out Q² of each target; shape (n_targets,)."""
-        return q2_from_sums(self.loo_error, self.target_variance)
 
     def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions and their standard deviations, each (n, n_targets)."""

@@ -21,8 +21,9 @@ from ..._checks import (
     check_real,
     remembers_frames,
 )
-from ..._compositions.outputs import Outputs, read_numbers, read_outputs
+from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
+from ..._expansion.expansion import read_numbers
 from ..._result import Result
 from ...drivers._design import numbers_of, sum_of
 from .members import labels_of
