@@ -11,11 +11,11 @@ from scipy.special import rel_entr
 from .._checks import (
     FloatArray,
     ItemTable,
-    as_floats,
     one_table,
     refuse_nan,
     refuse_other_items,
 )
+from .._expansion.expansion import read_numbers
 from .steps import (
     StepLayout,
     close_compositions,
@@ -35,30 +35,21 @@ def checked_policies(
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return policies to compare with a fitted surrogate, closed to one."""
     y = one_table(y, name)
-    if not may_fail:
-        refuse_nan(y, name)
-    values = np.atleast_1d(as_floats(y, name))
+    values = read_numbers(y, name)
     if not may_fail or np.isnan(values).all():
-        refuse_nan(values, name)  # (None has become NaN)
-    if values.ndim == 1:
-        values = values[:, np.newaxis]
+        refuse_nan(values, name)
+    values = values.reshape(len(values), -1)
     n_rows = len(values) if n_members is None else n_members
     layout, mask = surrogate.geometry_.layout, surrogate.mask_
     amalgamation, widths = surrogate._amalgamation, [layout.n_parts]
     if amalgamation is not None:
         widths = [amalgamation.given.n_parts, layout.n_parts]
-    if values.ndim != 2 or len(values) != n_rows or values.shape[1] not in widths:
+    if len(values) != n_rows or values.shape[1] not in widths:
         expected = " or ".join(str((n_rows, width)) for width in widths)
         raise ValueError(
             f"{name} has shape {np.shape(y)}; expected {expected}: "
             "the members of X, one or more, and the parts seen in fit."
         )
-    if not values.size:
-        raise ValueError(
-            f"{name} has shape {np.shape(y)}; expected one member of X or more."
-        )
-    if np.isinf(values).any():
-        raise ValueError(f"{name} has infinite entries; expected probabilities.")
     is_given = amalgamation is not None and values.shape[1] == widths[0]
     seen = surrogate._labels_of_y
     if is_given:
