@@ -287,15 +287,10 @@ def pack_steps(
         values = policies.values() if isinstance(policies, Mapping) else policies
         blocks = [as_floats(b, "policies") for b in listed(values, "policies")]
     shapes = [block.shape for block in blocks]
-    if not blocks or any(len(shape) != 2 for shape in shapes):
+    if {len(shape) for shape in shapes} != {2} or len({n for n, _ in shapes}) > 1:
         raise ValueError(
-            "policies must have a 2-D array (n_members, width) for each step. Got "
-            f"the shapes {shapes}."
-        )
-    if len({shape[0] for shape in shapes}) > 1:
-        raise ValueError(
-            "policies must have the same number of members in each step. Got the "
-            f"shapes {shapes}."
+            "policies must have a 2-D array (n_members, width) of the same members for "
+            f"each step. Got the shapes {shapes}."
         )
     widths = tuple(shape[1] for shape in shapes)
     if isinstance(policies, Mapping):

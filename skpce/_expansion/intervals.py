@@ -361,13 +361,18 @@ def residual_bounds(
     below = index_masks(laws.multi_indices)
     masks = below[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
-    components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    # Of held-out samples: of all terms, then of each mask.
+    every = [(np.arange(len(masks)) > 0).astype(np.float64), *masks.T]
+    if isinstance(fitted.solver, GeneralizedRidgeSolver):
+        components = _left_out(problem, fit, coefficients, every)
+    else:
+        components = _of_folds(fitted.solver, problem, fit, every)
     residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
-    price = rows.largest(search_price(problem, fit))
-    factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
+    price, factor = _errors_of_variance(problem, fit, n_resamples, generator)
+    price, factor = rows.largest(price), rows.largest(factor)
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
@@ -407,34 +412,27 @@ def residual_bounds(
     return bounds
 
 
-def search_price(
-    problem: LinearProblem, fit: LinearFit
-) -> FloatArray:  # shape: (n_targets,)
-    """Return the factor on squared residuals for a search of terms or penalties."""
+def _errors_of_variance(
+    problem: LinearProblem,
+    fit: LinearFit,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:  # (n_targets,) and (n_resamples, n_targets)
+    """Return factors on squared residuals, for a search and for their own error.
+
+    The first is for terms or penalties that were chosen. The second is drawn: degrees
+    of freedom over chi-squared, of which least squares leaves as many as samples exceed
+    terms, a penalty all of them.
+    """
     n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
     n_terms = fit.scales.shape[1] - 1
     sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
     choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
-    return np.array([correction(size, n_terms, n_copies) for size in choices])
-
-
-def _variance_factor(
-    fit: LinearFit,
-    weights: FloatArray,  # shape: (n_samples,)
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> FloatArray:  # shape: (n_resamples, n_targets)
-    """Draw the error of the residual variance: degrees of freedom over chi-squared.
-
-    Least squares leaves as many degrees of freedom as samples exceed terms, a penalty
-    all of them.
-    """
-    n_copies = max(float(weights.sum()), float(len(weights)))
-    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    price = np.array([correction(size, n_terms, n_copies) for size in choices])
     lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
     freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
     drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
-    return (freedom / drawn)[:, which]
+    return price, (freedom / drawn)[:, which]
 
 
 def regression_variance(
@@ -457,21 +455,6 @@ def regression_variance(
 
 
 Components = Iterator[tuple[FloatArray, FloatArray]]
-
-
-def _held_out(
-    solver: CoefficientSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
-    coefficients: FloatArray,
-    masks: FloatArray,
-) -> Components:
-    """Return components of held-out samples: of all terms, then of each mask."""
-    whole = (np.arange(len(masks)) > 0).astype(np.float64)
-    every = [whole, *masks.T]
-    if isinstance(solver, GeneralizedRidgeSolver):
-        return _left_out(problem, fit, coefficients, every)
-    return _of_folds(solver, problem, fit, every)
 
 
 def _left_out(

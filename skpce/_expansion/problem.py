@@ -221,14 +221,8 @@ class FittedProblem:
                 "terms as samples a least-squares fit passes through all of them. "
                 "Expected fewer terms (a lower degree) or solver='ridge'."
             )
-        coefficients = self.coefficients
-        values = np.empty((len(X), len(coefficients)))
-        deviation = np.empty_like(values)
-        scale = np.sqrt(self.fit.residual_variance) * self.optimism
-        for rows, design in self.basis.blocks(X):
-            values[rows] = design @ coefficients.T
-            deviation[rows] = scale * self.fit.prediction_scale(design)
-        return values, deviation
+        scale = self.fit.prediction_scale(self.basis.evaluate(X))
+        return self.predicted(X), scale * self.score_deviation()
 
     @property
     def linear(self) -> LinearProblem:
