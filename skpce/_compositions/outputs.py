@@ -143,20 +143,21 @@ class Outputs:
         """Return the coordinates of y, NaN where a member failed in the group."""
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         found = self.coordinates(values)
+        found[~self._complete(values)[:, self.group_of_coordinate]] = np.nan
+        return found
+
+    def _complete(self, values: FloatArray) -> BoolArray:
+        """Return which members have which groups; shape (n_members, n_groups)."""
         missing = np.isnan(values)
         lost = [missing[:, own].any(axis=1) for own in self.layout.slices]
-        found[np.stack(lost, axis=1)[:, self.group_of_coordinate]] = np.nan
-        return found
+        return ~np.stack(lost, axis=1)
 
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).
 
         A member that failed in a column (NaN) does not count in its group.
         """
-        values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        missing = np.isnan(values)
-        groups = self.layout.slices
-        has = np.stack([~missing[:, own].any(axis=1) for own in groups], axis=1)
+        has = self._complete(np.asarray(y, dtype=np.float64).reshape(len(y), -1))
         # A step without choice is judged beside the first group that has one.
         has[:, ~self.has_choice] = has[:, [self.has_choice.argmax()]]
         patterns, block = np.unique(has, axis=1, return_inverse=True)

@@ -640,11 +640,6 @@ def refuse_categories(expansion: Expansion) -> None:
 
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
     """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
-    if not law.is_polynomial:
-        raise ValueError(
-            "An input with distribution='categorical' has no derivative; the "
-            "derivative-based measure needs inputs that are numbers."
-        )
     nodes, weights = law.quadrature(degree + 1)
     slopes = law.differentiate(nodes, degree)
     return (slopes * weights) @ law.evaluate(nodes, degree).T

@@ -138,12 +138,11 @@ class FittedProblem:
             return one
         listed = self.basis.multi_indices if self.solver.given else None
         order = len(self.solver.priors[0].order_weights)
-        every = np.arange(len(one))
         fold = np.arange(len(samples.inputs)) % _N_FOLDS
         errors = np.zeros(len(one))
         for number in range(_N_FOLDS):
-            fitted = samples.of(np.flatnonzero(fold != number), every)
-            left = samples.of(np.flatnonzero(fold == number), every)
+            fitted = samples.of(np.flatnonzero(fold != number))
+            left = samples.of(np.flatnonzero(fold == number))
             if np.isnan(fitted.targets).all(axis=0).any():
                 return one
             # All but the distributions is learned anew.
@@ -156,21 +155,18 @@ class FittedProblem:
             errors += left.weights @ np.square(misses)
         assert self.samples is not None
         own = np.nan_to_num(np.asarray(self.fit.loo_residuals))
-        known = self.samples.weights @ np.square(own)
-        groups = self.groups
-        whole, left_out = (
-            np.bincount(groups, part)[groups] for part in (errors, known)
-        )
+        known, groups = self.samples.weights @ np.square(own), self.groups
+        whole, left_out = np.bincount(groups, errors), np.bincount(groups, known)
+        whole, left_out = whole[groups], left_out[groups]
         ratio = np.divide(whole, left_out, out=one.copy(), where=left_out > 0)
         return np.sqrt(np.maximum(ratio, 1.0))
 
     @property
     def weight_of_targets(self) -> FloatArray:
         """Number of samples that have each target; shape (n_targets,)."""
-        weight = np.empty(len(self.spread))
-        for part, targets in self.parts:
-            weight[targets] = part.total_weight
-        return weight
+        if self.samples is None or not self.lacks_targets:
+            return np.full(len(self.spread), self.total_weight)
+        return self.samples.weights @ ~np.isnan(self.samples.targets)
 
     @property
     def lacks_targets(self) -> bool:
@@ -408,13 +404,14 @@ def spread_of_targets(
     floor: float = 0.0,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return sums of squares about the mean of the samples that have each target."""
-    if not np.isnan(targets).any():
+    has = ~np.isnan(targets)
+    if has.all():
         return weighted_spread(targets, weights, floor)
-    spread = np.empty(targets.shape[1])
-    for rows, columns in complete_parts(targets):
-        some = targets[np.ix_(rows, columns)]
-        spread[columns] = weighted_spread(some, weights[rows], floor)
-    return spread
+    own = [
+        weighted_spread(targets[rows, k, np.newaxis], weights[rows], floor)
+        for k, rows in enumerate(has.T)
+    ]
+    return np.concatenate(own)
 
 
 def complete_parts(
