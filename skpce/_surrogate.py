@@ -53,7 +53,6 @@ from ._compositions import indices, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
     amalgamate_parts,
-    check_amalgamate,
     learn_amalgamation,
     members_of_rest,
 )
@@ -317,7 +316,6 @@ class CompositionalPCESurrogate(
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
         transformer_of(self).check_parameters(owner)
-        check_amalgamate(owner, self.amalgamate)
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)

@@ -75,12 +75,6 @@ class Amalgamation:
         return np.ascontiguousarray(sums.T)
 
 
-def check_amalgamate(owner: str, threshold: Any) -> None:
-    """Raise ``ValueError`` for a bad threshold."""
-    if threshold is not None:
-        check_real(owner, "amalgamate", threshold, low=0, high=1)
-
-
 def learn_amalgamation(
     estimator: Any,
     y: Any,  # may have names of columns
@@ -91,7 +85,7 @@ def learn_amalgamation(
 ) -> tuple[Amalgamation, FloatArray, LogRatioGeometry]:
     """Add up what no member uses above the threshold; also return coordinates."""
     owner = type(estimator).__name__
-    check_amalgamate(owner, estimator.amalgamate)
+    check_real(owner, "amalgamate", estimator.amalgamate, low=0, high=1)
     steps = estimator.steps if steps is None else steps
     given_mask = estimator.mask if mask is None else mask
     read = read_geometry(y, values, steps, given_mask, owner, "y")

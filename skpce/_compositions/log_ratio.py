@@ -291,9 +291,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
-        layout, mask = geometry.layout, geometry.mask
-        close_compositions(values, layout, "X", zero_rows_to=mask)
-        refuse_masked(values, mask, layout, "X")
+        log_ratios_of(values, geometry, self, "X", zero_rows_to=geometry.mask)
         self.geometry_: LogRatioGeometry = geometry
         self._n_features_out = geometry.n_coordinates
         return self

@@ -169,15 +169,6 @@ def numbered_outputs(n_columns: int) -> tuple[str, ...]:
     return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
 
 
-def refuse_other_outputs(y: Any, names: Sequence[str], what: str) -> None:
-    """Raise ``ValueError`` for columns with other names than those that were fitted."""
-    found, expected = names_of_columns(output_labels(y, len(names))), list(names)
-    if found not in (None, expected) and expected != list(numbered_outputs(len(names))):
-        raise ValueError(
-            f"{what} has the outputs {found}; expected {expected}, in this order."
-        )
-
-
 def read_numbers(y: Any, name: str = "y") -> FloatArray:
     """Return a table, or one column, as floats; NaN stands for a failed member."""
     given = np.asarray(one_table(y, name))
@@ -221,7 +212,12 @@ def checked_outputs(
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
-    refuse_other_outputs(y, names, what)
+    found, expected = names_of_columns(output_labels(y, n_columns)), list(names)
+    are_named = expected != list(numbered_outputs(n_columns))
+    if are_named and found not in (None, expected):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
     refuse_extremes(values, what)
     return values.reshape(len(values), -1)
 
