@@ -27,9 +27,8 @@ from .._expansion.expansion import (
 )
 from .._expansion.intervals import (
     SobolInterval,
-    bounds_of_shares,
     checked_method,
-    ordered_interval,
+    interval_of_parts,
 )
 from .._expansion.problem import RowSums, map_rows
 from .._learned.kernel_basis import KernelBasis
@@ -306,7 +305,6 @@ def sobol_interval(
             f"{owner} has level='trajectory' for steps of the same members: y has NaN, "
             "and other members lack other steps. Expected level='step' or 'coordinate'."
         )
-    generator = make_generator(random_state)
     if method != "bootstrap":
         check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
     if method == "residual" and not has_terms:
@@ -314,14 +312,13 @@ def sobol_interval(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    draws = n_resamples, confidence_level, generator
-    bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
-    for part, targets in fitted.parts:  # of the same members
-        own = np.isin(rows.steps, [*fitted.steps_of(targets), ALL_STEPS])
-        bounds[:, own] = bounds_of_shares(
-            part, method, *draws, index_level(part, *chosen)
-        )
-    return ordered_interval(bounds, float(confidence_level), method)
+    parts = []  # of the same members
+    for part, targets in fitted.parts:
+        places = np.isin(rows.steps, [*fitted.steps_of(targets), ALL_STEPS])
+        parts.append((part, index_level(part, *chosen), places))
+    shape = len(rows.steps), len(fitted.basis.laws)
+    draws = n_resamples, confidence_level, make_generator(random_state)
+    return interval_of_parts(parts, shape, method, *draws)
 
 
 def unexplained_share(

@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,45 +229,37 @@ def sobol_interval(
     method = checked_method(owner, method, problem.solver, "residual")
     check_draws(owner, "n_resamples", n_resamples, each=len(problem.basis.laws))
     problem.require_samples(owner)
-    generator = make_generator(random_state)
-    draws = method, n_resamples, confidence_level
-    bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
-    for part, targets in problem.parts:
-        bounds[:, targets] = bounds_of_shares(part, *draws, generator)
-    return ordered_interval(bounds, confidence_level, method)
+    parts = [(part, EACH_TARGET, targets) for part, targets in problem.parts]
+    shape = len(problem.spread), len(problem.basis.laws)
+    draws = n_resamples, confidence_level, make_generator(random_state)
+    return interval_of_parts(parts, shape, method, *draws)
 
 
-def ordered_interval(
-    bounds: FloatArray,  # shape: (2, n_rows, 3 * n_features)
-    confidence_level: float,
+def interval_of_parts(
+    parts: Iterable[tuple[FittedProblem, RowSums, Any]],  # and their places in the rows
+    shape: tuple[int, int],  # (n_rows, n_features)
     method: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
 ) -> SobolInterval:
-    """Return bounds of first-order, total and Shapley shares as an interval."""
+    """Return an interval of the rows of parts, each of complete targets."""
+    bounds = np.empty((2, shape[0], 3 * shape[1]))  # of first, total, Shapley shares
+    draws = n_resamples, confidence_level, generator
+    for problem, rows, places in parts:
+        if method == "posterior":
+            bounds[:, places] = posterior_bounds(problem, *draws, rows)
+            continue
+        linear = problem.linear
+        bounds_by = bootstrap_bounds if method == "bootstrap" else residual_bounds
+        with one_thread_if_small(linear.design.size):
+            bounds[:, places] = bounds_by(problem, linear, *draws, rows)
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
     low = np.maximum.accumulate([first[0], shapley[0], total[0]])
     high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
     first, shapley, total = np.stack([low, high], axis=1)
-    return SobolInterval(first, total, shapley, confidence_level, method)
-
-
-def bounds_of_shares(
-    problem: FittedProblem,
-    method: str,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return bounds of first-order, total and Shapley shares of complete targets."""
-    draws = n_resamples, confidence_level, generator, rows
-    if method == "posterior":
-        return posterior_bounds(problem, *draws)
-    linear = problem.linear
-    with one_thread_if_small(linear.design.size):
-        if method == "bootstrap":
-            return bootstrap_bounds(problem, linear, *draws)
-        return residual_bounds(problem, linear, *draws)
+    return SobolInterval(first, total, shapley, float(confidence_level), method)
 
 
 def checked_method(
