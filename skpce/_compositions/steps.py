@@ -317,41 +317,36 @@ def close_compositions(
     """
     refuse_negative(values, layout, name)
     missing = np.isnan(values)
-    some_failed = bool(missing.any())
-    if some_failed:  # nothing below refuses equal parts, which become NaN in the end
+    if missing.any():  # nothing below refuses equal parts, which become NaN in the end
         refuse_failed_in_part(values, layout, name)
         equal = 1.0 / np.array(layout.widths)[layout.step_of_part]
         values = np.where(missing, equal, values)
-    closed = np.empty_like(values)
-    worst = 0.0, 0, 0  # distance from one, its row and its step
+    closed, away = np.empty_like(values), []
     for step, columns in enumerate(layout.slices):
+        block, where = values[:, columns], f"step {layout.step_names[step]!r} of "
         with np.errstate(over="ignore"):
-            total = values[:, columns].sum(axis=1)
-        where = f"step {layout.step_names[step]!r} of {name}"
-        block = given = values[:, columns]
+            total = block.sum(axis=1)
         if np.isinf(total).any():
-            row = int(np.argmax(np.isinf(total)))
             raise ValueError(
-                f"Row {row} of {where} adds up to infinity; expected probabilities."
+                f"Row {int(np.argmax(np.isinf(total)))} of {where}{name} adds up to "
+                "infinity; expected probabilities."
             )
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
-            _refuse_one_class(block, where)
+            _refuse_one_class(block, f"{where}{name}")
             block = np.ones_like(block)
         elif zero_rows_to is not None:
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
         elif np.any(total == 0):
             raise ValueError(
-                f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
-                "be a composition with a positive sum."
+                f"Row {int(np.argmin(total))} of {where}{name} is all zero; each row "
+                "must be a composition with a positive sum."
             )
-        if some_failed:
-            given = given[~missing[:, columns.start]]
-        refuse_unsplit(given, name, f"step {layout.step_names[step]!r} of ")
-        row = int(np.argmax(np.abs(total - 1.0)))
-        if abs(total[row] - 1.0) > abs(worst[0]):
-            worst = float(total[row] - 1.0), row, step
+        refuse_unsplit(values[~missing[:, columns.start], columns], name, where)
+        away.append(total - 1.0)
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
-    distance, row, step = worst
+    furthest = int(np.argmax(np.abs(away)))
+    step, row = divmod(furthest, len(values))
+    distance = float(away[step][row])
     where = f"step {layout.step_names[step]!r} of {name}"
     beside = np.abs(values.sum(axis=1) - len(layout.widths)).max(initial=0.0)
     if abs(distance) > _WARNING_TOLERANCE > beside:
@@ -371,8 +366,7 @@ def close_compositions(
             f"divided by their sum.{only if layout.widths[step] == 1 else ''}",
             ClosureWarning,
         )
-    if some_failed:
-        closed[missing] = np.nan
+    closed[missing] = np.nan
     return closed
 
 
