@@ -1251,10 +1251,6 @@ class Samples:
             chosen = chosen[:, targets]
         return Samples(self.inputs[rows], chosen, self.weights[rows])
 
-    def copy(self) -> Samples:
-        """Return samples that no caller can change."""
-        return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
-
 
 def at_least_one_copy(weights: FloatArray) -> FloatArray:
     """Scale frequencies that were normalised so that a row counts once on average."""

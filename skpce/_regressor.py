@@ -319,9 +319,12 @@ class PolynomialChaosRegressor(
                 basis, solver = learn_from(parameters, names, samples, groups, *penalty)
             else:
                 basis = self._learn_basis(samples)
-            if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
-                samples, basis.n_terms
-            ):
+            # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
+            n_samples, n_terms = len(samples.inputs), basis.n_terms
+            large = n_samples > max(n_terms, LARGEST_WHOLE_DESIGN / n_terms)
+            in_sums = self._can_add_samples() or (large and self._may_fit_from_sums())
+            in_sums = in_sums and not samples.lacks_targets
+            if in_sums and isinstance(basis, PolynomialBasis):
                 owner = type(self).__name__
                 problem = solve_sums(owner, solver, basis, samples, groups)
             else:
@@ -486,14 +489,6 @@ class PolynomialChaosRegressor(
             and (self.solver is None or self.solver in FROM_MOMENTS)
             and self.criterion != "loo"
         )
-
-    def _fits_from_sums(self, samples: Samples, n_terms: int) -> bool:
-        if samples.lacks_targets or not self._may_fit_from_sums():
-            return False
-        n_samples = len(samples.inputs)
-        # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
-        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
-        return large or self._can_add_samples()
 
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""

@@ -148,9 +148,17 @@ def _widths_of(
     except TypeError:
         entries = []
     noun = _noun(parameter)
-    if entries and all(map(_is_width, entries)):
+    are_widths = [
+        isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
+        for entry in entries
+    ]
+    if entries and all(are_widths):
         return tuple(map(int, entries))
-    if not entries or not all(map(_are_columns, entries)):
+    are_columns = [
+        isinstance(entry, (list, tuple, range, np.ndarray)) and np.ndim(entry) == 1
+        for entry in entries
+    ]
+    if not entries or not all(are_columns):
         expected = (
             f"None, a sequence of positive ints (the width of each {noun}), of groups "
             "of columns, or a dict of names and either"
@@ -172,16 +180,6 @@ def _widths_of(
             f"order, those of one {noun} side by side."
         )
     return tuple(map(len, entries))
-
-
-def _is_width(entry: Any) -> bool:
-    return (
-        isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
-    )
-
-
-def _are_columns(entry: Any) -> bool:
-    return isinstance(entry, (list, tuple, range, np.ndarray)) and np.ndim(entry) == 1
 
 
 def _noun(parameter: str) -> str:
