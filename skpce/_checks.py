@@ -1005,6 +1005,17 @@ def one_table(y: Any, name: str = "y") -> Any:
     return y
 
 
+def group_and_column(name: Any) -> tuple[str, str]:
+    """Read names such as ``logits__3``, or of two levels; others have no group."""
+    if isinstance(name, tuple):
+        group, column = str(name[0]), ":".join(map(str, name[1:]))
+    else:
+        group, _, column = str(name).partition("__")
+    if group and column:
+        return group, column
+    return "", group or column or str(name)
+
+
 def refuse_nan(y: Any, name: str = "y") -> None:
     """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
     values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
@@ -1239,10 +1250,6 @@ class Samples:
         if targets is not None:
             chosen = chosen[:, targets]
         return Samples(self.inputs[rows], chosen, self.weights[rows])
-
-    def copy(self) -> Samples:
-        """Return samples that no caller can change."""
-        return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
 
 
 def at_least_one_copy(weights: FloatArray) -> FloatArray:
@@ -1558,7 +1565,8 @@ def method_of(
 
     The method has the name, the signature and the documentation of the function. The
     argument named ``inputs`` is first checked for the number and the names of its
-    features; what is missing or infinite in it is left to the function.
+    features; what is missing or infinite in it is left to the function. Without a
+    ``random_state`` that of the estimator is taken, where it has one.
     """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
@@ -1572,6 +1580,9 @@ def method_of(
         except TypeError as error:
             owner = f"{type(self).__name__}.{function.__name__}()"
             raise TypeError(f"{owner} {error}") from None
+        given = call.arguments.get("random_state")
+        if "random_state" in signature.parameters and given is None:
+            call.arguments["random_state"] = getattr(self, "random_state", None)
         if call.arguments.get(inputs) is not None:
             call.arguments[inputs] = validated(
                 self, call.arguments[inputs], reset=False, ensure_all_finite=False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    check_design_fits,
     checked_inputs,
     get_feature_names_out,
     transform,
@@ -34,7 +33,6 @@ from ._checks import (
     at_least_one_copy,
     check_integer,
     check_option,
-    checked_sample_weight,
     input_names,
     method_of,
     one_table,
@@ -43,22 +41,25 @@ from ._checks import (
     refuse_swapped,
     remember_frames,
     unchanged_on_failure,
-    validated,
 )
 from ._expansion.expansion import (
     Expansion,
     coefficients_of_terms,
-    columns_of_outputs,
-    group_numbers,
+    groups_of_columns,
     names_of_columns,
     output_labels,
     sensitivity_frame,
     warn_of_targets,
-    without_missing,
 )
 from ._expansion.intervals import sobol_interval
 from ._expansion.predictive import predict_interval, predictive_of, sample
-from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
+from ._expansion.problem import (
+    FittedProblem,
+    are_stated,
+    read_samples,
+    solve_samples,
+    solve_sums,
+)
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
@@ -303,7 +304,33 @@ class PolynomialChaosRegressor(
             When terms outnumber rows and the solver does not choose few of them, or
             when rows repeat few settings: left-out errors are not those of new ones.
         """
-        self._fit_expansion(X, y, sample_weight)
+        solver = self._make_solver()
+        with unchanged_on_failure(self):
+            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
+            samples = replace(samples, weights=at_least_one_copy(samples.weights))
+            groups = None
+            basis: Basis
+            if solver is None:
+                groups, _ = groups_of_columns(self._labels_of_y)
+                if groups is None:
+                    groups = np.arange(samples.targets.shape[1])
+                parameters, names = BasisParameters.of(self), input_names(self)
+                penalty = self.alphas, self.criterion
+                basis, solver = learn_from(parameters, names, samples, groups, *penalty)
+            else:
+                basis = self._learn_basis(samples)
+            # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
+            n_samples, n_terms = len(samples.inputs), basis.n_terms
+            large = n_samples > max(n_terms, LARGEST_WHOLE_DESIGN / n_terms)
+            in_sums = self._can_add_samples() or (large and self._may_fit_from_sums())
+            in_sums = in_sums and not samples.lacks_targets
+            if in_sums and isinstance(basis, PolynomialBasis):
+                owner = type(self).__name__
+                problem = solve_sums(owner, solver, basis, samples, groups)
+            else:
+                problem = solve_samples(solver, basis, samples, groups)
+            self._store(problem)
+            remember_frames(self.expansion_, X, y)
         warn_of_targets(self.expansion_, self._problem)
         warn_of_samples(self._problem, input_names(self))
         if self.regressor is None:
@@ -360,43 +387,14 @@ class PolynomialChaosRegressor(
                     f"of samples, {len(samples.weights)}: weights are frequencies. Got "
                     f"a sum of {samples.weights.sum():.3g}."
                 )
-            if first:
-                basis = self._learn_basis(samples)
-                sums = sum_blocks(basis, samples)
-            else:
-                basis = self.basis_.with_terms
+            basis: Any = self._learn_basis(samples) if first else self.basis_.with_terms
+            before = None if first else self._problem.sums
+            if not first:
                 BasisParameters.of(self).refuse_another(basis, input_names(self))
-                assert self._problem.sums is not None  # not the first samples
-                sums = self._problem.sums + sum_blocks(basis, samples)
-            self._store(solve_sums(solver, basis, sums))
+            owner = type(self).__name__
+            self._store(solve_sums(owner, solver, basis, samples, before=before))
             remember_frames(self.expansion_, X, y)
         return self
-
-    def _fit_expansion(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> None:
-        """Fit without a warning of constant targets."""
-        solver = self._make_solver()
-        with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
-            samples = replace(samples, weights=at_least_one_copy(samples.weights))
-            groups = None
-            basis: Basis
-            if solver is None:
-                groups = group_numbers(self._labels_of_y, samples.targets.shape[1])
-                parameters, names = BasisParameters.of(self), input_names(self)
-                penalty = self.alphas, self.criterion
-                basis, solver = learn_from(parameters, names, samples, groups, *penalty)
-            else:
-                basis = self._learn_basis(samples)
-            if isinstance(basis, PolynomialBasis) and self._fits_from_sums(
-                samples, basis.n_terms
-            ):
-                problem = solve_sums(solver, basis, sum_blocks(basis, samples), groups)
-            else:
-                problem = solve_samples(solver, basis, samples.copy(), groups)
-            self._store(problem)
-            remember_frames(self.expansion_, X, y)
 
     def _store(self, problem: FittedProblem) -> None:
         """Set what a fit has found."""
@@ -405,18 +403,18 @@ class PolynomialChaosRegressor(
         name = "learned" if self.solver is None else self.solver
         name = name if self.regressor is None else type(self.regressor).__name__
         self.solver_: NDArray[np.str_] = np.array([name] * len(problem.spread))
-        expansion = Expansion(
+        groups, group_names = groups_of_columns(self._labels_of_y)
+        self.expansion_: Expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
             names_of_columns(self._labels_of_y),
-            q2=problem.q2,
+            groups=groups,
+            group_names=group_names,
             scalar=self._is_scalar,
             target_variance=problem.target_variance,
             loo_error=problem.loo_error,
         )
-        groups = columns_of_outputs(self._labels_of_y)
-        self.expansion_ = expansion if groups is None else expansion.grouped(groups)
 
     def _make_solver(self) -> CoefficientSolver | None:
         """Return the solver; None for one that is learned."""
@@ -448,44 +446,42 @@ class PolynomialChaosRegressor(
         """Return the samples of positive weight."""
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
-        named = y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
+        y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")
-        y, missing = without_missing(y) if may_lack else (y, None)
-        inputs, values = validated(
-            self, X, y, varying="y", reset=reset, multi_output=True, y_numeric=True
-        )
-        targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
-        if missing is not None:
-            targets = np.where(missing.reshape(targets.shape), np.nan, targets)
-        elif np.isnan(targets).any():
-            raise ValueError("Input y contains NaN; partial_fit needs every target.")
-        weights = checked_sample_weight(sample_weight, inputs)
+        how: Any = {"reset": reset, "varying": "y"}
+        samples, n_dimensions = read_samples(self, X, y, sample_weight, **how)
+        n_targets = samples.targets.shape[1]
+        if np.isinf(samples.targets).any():
+            raise ValueError("Input y contains infinity; expected finite numbers.")
+        if samples.lacks_targets:
+            if not may_lack:
+                message = "Input y contains NaN; partial_fit needs every target."
+                raise ValueError(message)
+            count = (~np.isnan(samples.targets)).sum(axis=0)
+            if count.min() < 2:
+                raise ValueError(
+                    f"y has {count.min()} values that are no NaN in column "
+                    f"{count.argmin()}, in rows of positive weight; expected two or "
+                    "more."
+                )
         if reset:
-            self._is_scalar = values.ndim == 1
-            self._labels_of_y = tuple(output_labels(named, targets.shape[1]))
-        elif targets.shape[1] != self.expansion_.n_outputs:
+            self._is_scalar = n_dimensions == 1
+            self._labels_of_y = tuple(output_labels(y, n_targets))
+        elif n_targets != self.expansion_.n_outputs:
             raise ValueError(
-                f"y has {targets.shape[1]} targets; expected "
+                f"y has {n_targets} targets; expected "
                 f"{self.expansion_.n_outputs}, as in the samples before."
             )
-        used = weights > 0
-        if used.all():
-            return Samples(inputs, targets, weights)
-        return Samples(inputs[used], targets[used], weights[used])
+        return samples
 
     def _learn_basis(self, samples: Samples) -> PolynomialBasis:
         """Learn the distributions of the inputs and build the index set."""
-        basis = BasisParameters.of(self).learn(
+        return BasisParameters.of(self).learn(
             samples.inputs,
             samples.weights,
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
-        if self._can_add_samples():
-            n_terms = len(basis.multi_indices)
-            owner = type(self).__name__
-            check_design_fits(owner, n_terms, n_terms, "a fit from sums")
-        return basis
 
     def _may_fit_from_sums(self) -> bool:
         return (
@@ -494,25 +490,11 @@ class PolynomialChaosRegressor(
             and self.criterion != "loo"
         )
 
-    def _fits_from_sums(self, samples: Samples, n_terms: int) -> bool:
-        if samples.lacks_targets or not self._may_fit_from_sums():
-            return False
-        n_samples = len(samples.inputs)
-        # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
-        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
-        return large or self._can_add_samples()
-
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
         if self.solver is None or self.criterion != "gcv":
             return False
-        laws = self.distribution
-        if isinstance(laws, Mapping):
-            laws = list(laws.values())
-        elif not isinstance(laws, (list, tuple, np.ndarray)):
-            laws = [laws]
-        learned = any(isinstance(law, str) for law in laws)
-        return self._may_fit_from_sums() and not learned
+        return self._may_fit_from_sums() and are_stated(self.distribution)
 
     def predict(
         self, X: ArrayLike, return_std: bool = False

@@ -27,8 +27,9 @@ from ._checks import (
     refuse_other_rows,
 )
 from ._compositions.indices import sobol_interval
-from ._compositions.outputs import Outputs, checked_outputs
+from ._compositions.outputs import Outputs
 from ._compositions.scoring import checked_policies
+from ._expansion.expansion import checked_outputs
 from ._expansion.intervals import SobolInterval, checked_method
 from ._input_laws.columns import warn_outside
 from ._input_laws.families import InputOutsideSupportWarning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +13,14 @@ from sklearn.base import (
     MultiOutputMixin,
     RegressorMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
-    check_design_fits,
     checked_inputs,
     warn_of_terms,
 )
@@ -32,62 +34,59 @@ from ._checks import (
     RandomState,
     Samples,
     Steps,
+    check_option,
     checked_sample_weight,
+    chosen_names,
     input_names,
     make_frame,
     method_of,
     one_table,
+    refuse_class_labels,
     refuse_nan,
     refuse_other_rows,
     refuse_swapped,
     remember_frames,
     unchanged_on_failure,
+    validated,
 )
-from ._compositions import indices, predictive, probability_indices
+from ._compositions import indices, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
     amalgamate_parts,
-    check_amalgamate,
     learn_amalgamation,
     members_of_rest,
 )
 from ._compositions.fitted import (
     FittedCompositions,
-    InputModelSolver,
     adds_members,
-    fitted_compositions,
     isometric,
-    read_members,
     solver_of,
 )
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
-    check_parameters_of,
     get_feature_names_out,
     inverse_transform,
     learn_geometry,
     log_ratios_of,
-    sum_by_step,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
-from ._compositions.steps import column_labels
+from ._compositions.steps import column_labels, replace_zeros
 from ._expansion.expansion import Expansion, warn_of_failed
+from ._expansion.predictive import Predictive, predict_interval, sample
 from ._expansion.problem import (
     FittedProblem,
+    read_samples,
     solve_samples,
     solve_sums,
-    spread_of_targets,
-    sum_blocks,
 )
 from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
 from ._solvers import make_solver
-from ._solvers.problem import LOG_RATIO_FLOOR
 from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -316,12 +315,12 @@ class CompositionalPCESurrogate(
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
-        check_parameters_of(self)
-        check_amalgamate(owner, self.amalgamate)
+        transformer_of(self).check_parameters(owner)
         refuse_swapped(self, X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
-        members, n_dimensions = read_members(self, X, y, sample_weight)
+        members, n_dimensions = read_samples(self, X, y, sample_weight)
+        refuse_class_labels(members.targets)
         inputs, values, weights = members.inputs, members.targets, members.weights
         parameters = BasisParameters.of(self)
         parameters.check(input_names(self))
@@ -352,11 +351,8 @@ class CompositionalPCESurrogate(
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         has_choice = samples.targets.shape[1] > 0  # else there is nothing to search
         chosen = solver if has_choice else LeastSquaresSolver()
-        on_inputs = isinstance(chosen, InputModelSolver)
-        problem = solve_samples(chosen, basis, samples, groups, on_inputs)
-        spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
-        by_step = sum_by_step(spread, geometry)
-        self._store(problem, by_step, geometry, coordinates, n_dimensions == 1)
+        problem = solve_samples(chosen, basis, samples, groups)
+        self._store(problem, geometry, coordinates, n_dimensions == 1)
         remember_frames(self.expansion_, X, y)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=self.expansion_.q2,
@@ -365,13 +361,13 @@ class CompositionalPCESurrogate(
             inputs=inputs,
             basis=basis,
         )._named(geometry.layout.step_names)
-        warn_of_samples(self._fitted.problem, input_names(self))
+        warn_of_samples(self._fitted, input_names(self))
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, how.zero_replacement)
-        counts = self._fitted.step_weights, self._fitted.problem.total_weight
+        counts = self._fitted.step_weights, self._fitted.total_weight
         steps = geometry.layout.step_names
-        warn_of_failed(steps, *counts, "member", "step", stacklevel=3)
+        warn_of_failed(steps, *counts, "member", "step")
         return self
 
     @available_if(adds_members)
@@ -429,28 +425,25 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, criterion="gcv")
-        check_parameters_of(self)
+        transformer_of(self).check_parameters(owner)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step
         before: FittedCompositions | None = getattr(self, "_fitted", None)
-        if before is not None and before.problem.sums is None:
+        if before is not None and before.sums is None:
             before = None  # after ``fit`` the members come anew
         with unchanged_on_failure(self):
-            members, n_dimensions = read_members(
+            members, n_dimensions = read_samples(
                 self, X, y, sample_weight, reset=before is None
             )
             values = members.targets
+            refuse_class_labels(values)
             parameters, names = BasisParameters.of(self), input_names(self)
             basis: Any
             if before is None:
-                parameters.check(names)
+                known = members.inputs, members.weights, names
+                basis = parameters.learn(*known, in_blocks=True)
                 geometry = learn_geometry(self, y, values, "y")
-                basis = parameters.learn(
-                    members.inputs, members.weights, names, in_blocks=True
-                )
-                n_terms = len(basis.multi_indices)
-                check_design_fits(owner, n_terms, n_terms, "a fit from sums")
                 unnamed = isinstance(y, ItemTable)
                 self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
                 self._amalgamation = None
@@ -465,36 +458,56 @@ class CompositionalPCESurrogate(
                     )
             clr = log_ratios_of(values, geometry, transformer_of(self), "y")
             coordinates = isometric(geometry)
-            targets = coordinates.to_coordinates(clr)
-            sums = sum_blocks(basis, replace(members, targets=targets))
-            if before is not None and before.problem.sums is not None:
-                sums = before.problem.sums + sums
+            members = replace(members, targets=coordinates.to_coordinates(clr))
             groups = coordinates.step_of_coordinate
-            problem = solve_sums(solver, basis, sums, groups)
-            n_steps = geometry.layout.n_steps
-            spread: Any = np.bincount(groups, problem.spread, n_steps)
-            self._store(problem, spread, geometry, coordinates, n_dimensions == 1)
+            sums = None if before is None else before.sums
+            problem = solve_sums(owner, solver, basis, members, groups, sums)
+            self._store(problem, geometry, coordinates, n_dimensions == 1)
             self.__dict__.pop("diagnostics_", None)  # of members before
         return self
 
     def _store(
         self,
         problem: FittedProblem,
-        spread: FloatArray,  # shape: (n_steps,)
         geometry: LogRatioGeometry,
         coordinates: LogRatioGeometry,
         scalar: bool,
     ) -> None:
         """Set what a fit has found."""
-        known = geometry, coordinates, input_names(self), type(self).__name__
-        fitted = fitted_compositions(problem, spread, *known, self.random_state)
-        self._fitted: FittedCompositions = replace(fitted, scalar=scalar)
+        known = geometry, coordinates, input_names(self)
+        self._fitted: FittedCompositions = FittedCompositions.of(problem, *known)
+        self.expansion_: Expansion = self._fitted.expansion
+        self._is_scalar = scalar
         self._n_features_out = geometry.n_coordinates
 
     @property
-    def _now(self) -> FittedCompositions:
-        """What was fitted, with the randomness of today's parameters."""
-        return replace(self._fitted, random_state=self.random_state)
+    def _predictive(self) -> Predictive:
+        """The predictive distribution, which can be fitted again."""
+        owner, how = type(self).__name__, transformer_of(self)
+
+        def refit(fitted: FittedCompositions, rows: IndexArray) -> Predictive:
+            # The layout and the mask are those of all members.
+            geometry = fitted.geometry
+            alone = clone(self).set_params(
+                steps=geometry.layout.widths, mask=geometry.mask, amalgamate=None
+            )
+            samples = fitted.require_samples(owner).of(rows)
+            values = geometry.compositions(fitted.clr[rows])
+            found: Predictive = alone.fit(
+                samples.inputs, values, samples.weights
+            )._predictive
+            return found
+
+        def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+            refuse_other_rows(X=X, y=y)
+            inputs = validated(self, X, reset=False)
+            closed = checked_policies(y, self, len(inputs), "y of calibration")
+            known = self.mask_, self.geometry_.layout, how.zero_replacement
+            return inputs, replace_zeros(closed, *known)
+
+        fitted = self._fitted
+        known = fitted, fitted.input_names, owner
+        return Predictive(*known, refit=refit, read=read)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.
@@ -512,7 +525,7 @@ class CompositionalPCESurrogate(
         """
         values = checked_inputs(self, X)
         compositions = self._fitted.policies_at(values)
-        return compositions[:, 0] if self._fitted.scalar else compositions
+        return compositions[:, 0] if self._is_scalar else compositions
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Predict the log-ratio coordinates.
@@ -528,7 +541,7 @@ class CompositionalPCESurrogate(
             In the kind of ``log_ratio``, the steps side by side.
         """
         values = checked_inputs(self, X)
-        return self.geometry_.to_coordinates(self._fitted.clr_at(values))
+        return self.geometry_.to_coordinates(self._fitted.predicted(values))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -597,8 +610,99 @@ class CompositionalPCESurrogate(
         names = zip(steps, layout.part_names, strict=True)
         return make_frame(names, predicted.T, like=X, levels=("step", "part"))
 
+    def sobol_frame(
+        self,
+        level: str = "step",
+        *,
+        coordinates: str | None = None,
+        reference: int | None = None,
+        ci: float | None = None,
+        input_features: Sequence[str] | None = None,
+    ) -> Any:
+        """Return the indices as a tidy table, with the unexplained share.
+
+        Parameters
+        ----------
+        level : {"step", "action", "coordinate", "trajectory"}, default="step"
+            One row per step and input, per coordinate and input, or per input. The
+            coordinates of ``"action"`` are clr, one per possible action, those of
+            ``"coordinate"`` the kind of ``log_ratio``.
+        coordinates, reference : str and int, or None, default=None
+            Another kind for these two levels, as in :meth:`sobol_indices`.
+        ci : float or None, default=None
+            Confidence level, such as 0.9, of bootstrap intervals from
+            ``sobol_interval``. None gives none.
+        input_features : sequence of str or None, default=None
+            Names of the inputs, for example ``pipeline[:-1].get_feature_names_out()``.
+
+        Returns
+        -------
+        frame : data frame of pandas or polars
+            Columns ``step``, ``coordinate`` (for actions and coordinates), ``input``,
+            ``first_order``, ``total_order``, ``shapley`` (shares of the variance of
+            the expansion), ``first_order_share``, ``total_order_share`` (shares of
+            the total variance: times the leave-one-out Q² of the step or of the
+            trajectory, at least 0), ``unexplained_share``; with intervals ``low``
+            and ``high`` of the total index, ``first_low`` and ``first_high``.
+
+        Raises
+        ------
+        ValueError
+            For an unknown level or coordinates, or coordinates at another level.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.special import softmax
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.random.default_rng(0).normal(size=(60, 2))
+        >>> y = softmax(np.c_[X[:, 0], X[:, 1], 0 * X[:, 0]], axis=1)
+        >>> surrogate = CompositionalPCESurrogate(1).fit(X, y)
+        >>> frame = surrogate.sobol_frame("action", coordinates="alr")
+        >>> frame[["coordinate", "input", "total_order"]].round(2)
+          coordinate input  total_order
+        0  step0:0/2    x0          1.0
+        1  step0:0/2    x1          0.0
+        2  step0:1/2    x0          0.0
+        3  step0:1/2    x1          1.0
+        """
+        check_is_fitted(self)
+        check_option("sobol_frame", "level", level, indices.FRAME_LEVELS)
+        fitted = self._fitted
+        names = chosen_names(input_features, fitted.input_names)
+        if level == "action":
+            coordinates = "clr" if coordinates is None else coordinates
+            level = "coordinate"
+        kind: Any = {"coordinates": coordinates, "reference": reference}
+        rows = indices.index_level(fitted, "sobol_frame", level, **kind)
+        found = rows.expansion(fitted).sobol_indices()
+        first, total = found.first_order.ravel(), found.total_order.ravel()
+        unexplained = indices.unexplained_share(fitted, rows.steps)
+        unexplained = np.repeat(unexplained, len(names))
+        layout = fitted.geometry.layout
+        step_names = np.array([*layout.step_names, "trajectory"], dtype=object)
+        columns = {"step": np.repeat(step_names[rows.steps], len(names))}
+        if level == "coordinate":
+            labels = np.array(rows.names, dtype=object)
+            columns["coordinate"] = np.repeat(labels, len(names))
+        columns |= {
+            "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
+            "first_order": first,
+            "total_order": total,
+            "shapley": found.shapley.ravel(),
+            "first_order_share": first * (1.0 - unexplained),
+            "total_order_share": total * (1.0 - unexplained),
+            "unexplained_share": unexplained,
+        }
+        if ci is not None:
+            interval = self.sobol_interval(level, ci, **kind)
+            pairs = (("", interval.total_order), ("first_", interval.first_order))
+            for prefix, (low, high) in pairs:
+                columns[f"{prefix}low"] = low.ravel()
+                columns[f"{prefix}high"] = high.ravel()
+        return make_frame(columns, columns.values(), of=self.expansion_)
+
     # What the fit gives, when it is read or called.
-    expansion_: Fitted[Expansion] = Fitted("_fitted", lambda f: f.expansion)
     basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)
     geometry_: Fitted[LogRatioGeometry] = Fitted("_fitted", lambda f: f.geometry)
     multi_indices_: Fitted[IndexArray] = Fitted(
@@ -652,14 +756,12 @@ class CompositionalPCESurrogate(
     )
     _rest = property(members_of_rest)
     rest_: Fitted[dict[str, Any]] = Fitted("_rest", dict)
-    _predictive = property(predictive.predictive_of_surrogate)
     amalgamate_parts = amalgamate_parts
-    sobol_indices = method_of("_now", indices.sobol_indices)
-    shapley_effects = method_of("_now", indices.shapley_effects)
-    sobol_interval = method_of("_now", indices.sobol_interval)
-    sobol_frame = method_of("_now", indices.sobol_frame)
+    sobol_indices = method_of("_fitted", indices.sobol_indices)
+    shapley_effects = method_of("_fitted", indices.shapley_effects)
+    sobol_interval = method_of("_fitted", indices.sobol_interval)
     probability_sobol_indices = method_of(
-        "_now", probability_indices.probability_sobol_indices
+        "_fitted", probability_indices.probability_sobol_indices
     )
-    sample = method_of("_predictive", predictive.sample)
-    predict_interval = method_of("_predictive", predictive.predict_interval)
+    sample = method_of("_predictive", sample)
+    predict_interval = method_of("_predictive", predict_interval)

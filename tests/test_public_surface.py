@@ -94,7 +94,8 @@ CHANGED: set[str] = {
     "gflownet_envs.policy_relevant_features.sampled_outcome_laws",
     "NatafTransformer: law_",
     # other parameters, and numbers that nobody chose as constants
-    *of("skpce", "CompositionalPCESurrogate PolynomialChaosFeatures"),
+    *of("skpce", "CompositionalPCESurrogate LogRatioTransformer"),
+    *of("skpce", "PolynomialChaosFeatures"),
     *of("skpce", "PolynomialChaosRegressor SurrogateDiagnostics"),
     *of("skpce.decision", "InputBelief ThompsonPolicy"),
     *of("skpce.embedding", "NormalizingFlow"),

@@ -29,7 +29,6 @@ from .._checks import (
 from .._solvers.problem import sum_rows
 from .log_ratio import (
     LogRatioGeometry,
-    check_parameters_of,
     read_geometry,
     transformer_of,
 )
@@ -76,12 +75,6 @@ class Amalgamation:
         return np.ascontiguousarray(sums.T)
 
 
-def check_amalgamate(owner: str, threshold: Any) -> None:
-    """Raise ``ValueError`` for a bad threshold."""
-    if threshold is not None:
-        check_real(owner, "amalgamate", threshold, low=0, high=1)
-
-
 def learn_amalgamation(
     estimator: Any,
     y: Any,  # may have names of columns
@@ -92,7 +85,7 @@ def learn_amalgamation(
 ) -> tuple[Amalgamation, FloatArray, LogRatioGeometry]:
     """Add up what no member uses above the threshold; also return coordinates."""
     owner = type(estimator).__name__
-    check_amalgamate(owner, estimator.amalgamate)
+    check_real(owner, "amalgamate", estimator.amalgamate, low=0, high=1)
     steps = estimator.steps if steps is None else steps
     given_mask = estimator.mask if mask is None else mask
     read = read_geometry(y, values, steps, given_mask, owner, "y")
@@ -101,12 +94,12 @@ def learn_amalgamation(
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given)
     how = transformer_of(estimator)
-    closed = close_compositions(values, given, how.closure)
+    closed = close_compositions(values, given)
     place = _places(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
     found = Amalgamation(given, possible, place)
-    check_parameters_of(estimator, found.layout)
+    how.check_parameters(owner, found.layout)
     mask = np.bincount(place, flags) > 0
     geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
     return found, found.of(closed), geometry

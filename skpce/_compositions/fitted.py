@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -26,19 +27,16 @@ from .._checks import (
     IndexArray,
     RandomState,
     Samples,
-    checked_sample_weight,
-    finite_table,
     make_generator,
-    refuse_class_labels,
-    validated,
+    state_of_fields,
 )
 from .._expansion.expansion import Expansion
 from .._expansion.problem import (
     FittedProblem,
+    are_stated,
     map_rows,
     spread_of_targets,
 )
-from .._learned.kernel_basis import Basis
 from .._learned.ridge import LearnedRidgeSolver
 from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
@@ -54,6 +52,9 @@ from .log_ratio import (
     LogRatioGeometry,
     sum_by_step,
 )
+
+# Smallest probability that has a logit; the largest is one rounding below 1.
+_SMALLEST = 1e-300
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -74,26 +75,6 @@ class InputModelFit(LinearFit):
         """Return fitted coordinates of shape (n_members, n_fitted)."""
         return _predict(self.models, X, len(self.coefficients))
 
-    def of_targets(self, columns: IndexArray) -> InputModelFit:
-        """Select targets, all or none of those of a model."""
-        models = [
-            (np.searchsorted(columns, own), model)
-            for own, model in self.models
-            if np.isin(own, columns).all()
-        ]
-        some: Any = super().of_targets(columns)
-        return replace(some, models=tuple(models))
-
-    def joined_models(
-        self, parts: Sequence[Any], positions: Sequence[IndexArray]
-    ) -> dict[str, Any]:
-        models = [
-            (targets[columns], model)
-            for part, targets in zip(parts, positions, strict=True)
-            for columns, model in part.models
-        ]
-        return {"models": tuple(models)}
-
 
 def _predict(models: Models, X: FloatArray, n_fitted: int) -> FloatArray:
     values = np.empty((len(X), n_fitted))
@@ -109,6 +90,8 @@ class InputModelSolver(ExternalSolver):
     several targets, one model serves all coordinates of a step. Residuals are those of
     five-fold cross-validation.
     """
+
+    sees_inputs = True
 
     def __init__(
         self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
@@ -177,123 +160,195 @@ def solver_of(
     trial = clone(regressor).fit(samples.inputs[has], target[has])
     if hasattr(trial, "coef_"):
         return solver
+    if not has.all() or samples.lacks_targets:
+        raise ValueError(
+            f"y has NaN, and regressor={regressor!r} has no coefficients: its models "
+            "are of members that have every step. Expected a solver or a linear "
+            "regressor; or leave the members that failed out."
+        )
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
-@dataclass(frozen=True, eq=False)
-class FittedCompositions:
-    """An expansion of log-ratios, the data behind it, and its coordinates.
+def _logit(p: FloatArray) -> FloatArray:
+    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _widened(bounds: FloatArray, sign: int) -> FloatArray:
+    """Move by the rounding of logit and back, so that an edge is inside."""
+    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedCompositions(FittedProblem):
+    """A fit whose targets are coordinates of log-ratios, and how results are given.
 
     Indices, draws, intervals and modes are functions of it.
     """
 
-    expansion: Expansion  # of the centred log-ratios, grouped by step
-    problem: FittedProblem  # in the coordinates of the solver
     geometry: LogRatioGeometry  # coordinates of the results
-    fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
-    owner: str = "CompositionalPCESurrogate"  # for messages
-    random_state: RandomState = None
-    scalar: bool = False  # whether y was one-dimensional
+    fitted_geometry: LogRatioGeometry  # coordinates of the targets
+    input_names: Sequence[str]
 
-    @property
-    def basis(self) -> Basis:
-        """Distributions of the inputs and index set."""
-        return self.expansion.basis
+    remedy = "It was fitted by partial_fit: use fit, which keeps the members."
+
+    @classmethod
+    def of(
+        cls,
+        problem: FittedProblem,
+        geometry: LogRatioGeometry,
+        fitted_geometry: LogRatioGeometry,
+        input_names: Sequence[str],
+    ) -> Self:
+        """Return a fit whose targets vary where the log-ratios of their step do."""
+        spread: Any
+        if problem.samples is None:
+            spread = np.bincount(problem.groups, problem.spread)[problem.groups]
+        else:
+            clr = fitted_geometry.from_coordinates(problem.samples.targets)
+            weights = problem.samples.weights
+            by_part = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
+            by_step = sum_by_step(by_part, fitted_geometry)
+            spread = by_step[fitted_geometry.step_of_coordinate]
+        known = state_of_fields(replace(problem, spread=spread))
+        return cls(
+            **known,
+            geometry=geometry,
+            fitted_geometry=fitted_geometry,
+            input_names=input_names,
+        )
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """Centred log-ratios, grouped by step."""
+        return Expansion(
+            self.basis,
+            map_rows(self.fitted_geometry.from_coordinates, self.coefficients),
+            self.input_names,
+            self.geometry.active_names,
+            groups=self.geometry.step_of_active,
+            group_names=self.geometry.layout.step_names,
+            q2=q2_from_sums(*self.press_and_spread),
+        )
 
     @property
     def from_models(self) -> bool:
         """Whether models of the inputs predict in place of the expansion."""
-        return isinstance(self.problem.fit, InputModelFit)
-
-    @property
-    def samples(self) -> Samples:
-        """Inputs, fitted coordinates and frequencies of the members."""
-        if self.problem.samples is None:
-            raise ValueError(
-                f"{self.owner} was fitted by partial_fit, which keeps sums over the "
-                "members and not these; expected a surrogate after fit, for whatever "
-                "needs residuals, resamples or the members themselves."
-            )
-        return self.problem.samples
+        return isinstance(self.fit, InputModelFit)
 
     @property
     def inputs(self) -> FloatArray:
         """Inputs of the members; shape (n_members, n_features)."""
-        return self.samples.inputs
+        return self.require_samples("The surrogate").inputs
 
     @property
     def weights(self) -> FloatArray:
         """Frequency of each member; shape (n_members,)."""
-        return self.samples.weights
+        return self.require_samples("The surrogate").weights
 
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
-        return self.fitted_geometry.from_coordinates(self.samples.targets)
+        samples = self.require_samples("The surrogate")
+        return self.fitted_geometry.from_coordinates(samples.targets)
 
-    def clr_at(
-        self,
-        X: FloatArray,  # shape: (n_members, n_features), checked
-    ) -> FloatArray:  # shape: (n_members, n_active)
+    def predicted(self, X: FloatArray) -> FloatArray:
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        fit = self.problem.fit
-        if not isinstance(fit, InputModelFit):
+        if not isinstance(self.fit, InputModelFit):
             return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(fit.predict(X))
+        return self.fitted_geometry.from_coordinates(self.fit.predict(X))
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
-        return self.geometry.compositions(self.clr_at(X))
+        return self.values(self.predicted(X))
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
-        if self.samples.lacks_targets:
-            residuals = np.where(np.isnan(self.samples.targets), 0.0, residuals)
+        if self.lacks_targets:
+            targets = self.require_samples("The surrogate").targets
+            residuals = np.where(np.isnan(targets), 0.0, residuals)
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
         return sum_by_step(self.weights @ squares, self.fitted_geometry)
 
     @cached_property
     def step_weights(self) -> FloatArray:
         """Number of members that have each step; shape (n_steps,)."""
-        weights = np.full(self.geometry.layout.n_steps, self.problem.total_weight)
-        own = self.problem.weight_of_targets
-        weights[self.fitted_geometry.step_of_coordinate] = own
+        weights = np.full(self.geometry.layout.n_steps, self.total_weight)
+        weights[self.fitted_geometry.step_of_coordinate] = self.weight_of_targets
         return weights
 
-    @cached_property
-    def parts(self) -> tuple[tuple[FittedCompositions, IndexArray], ...]:
-        """Fits of steps that the same members have, with these steps."""
-        every = np.arange(self.geometry.layout.n_steps)
-        if not self.problem.lacks_targets:
-            return ((self, every),)
-        found = []
-        step_of = self.fitted_geometry.step_of_coordinate
-        rest = every[~self.geometry.has_choice]  # belong to the first part
-        for problem, targets in self.problem.parts:
-            steps = np.union1d(step_of[targets], rest)
-            found.append((self._of_steps(steps, problem, targets), steps))
-            rest = rest[:0]
-        return tuple(found)
+    # Compositions; the scores are logits of the active parts.
 
-    def _of_steps(
-        self, steps: IndexArray, problem: FittedProblem, targets: IndexArray
-    ) -> FittedCompositions:
-        """Select steps, and the members and coordinates of their fit."""
+    joint = ("step", "trajectory")
+    what_is_lacking = "steps"
+
+    @property
+    def n_values(self) -> int:
+        return self.geometry.mask.size
+
+    def columns_of(self, targets: IndexArray) -> IndexArray:
+        step_of_part = self.geometry.layout.step_of_part
+        return np.flatnonzero(np.isin(step_of_part, self.steps_of(targets)))
+
+    @property
+    def noise_groups(self) -> IndexArray:
+        return self.fitted_geometry.step_of_coordinate
+
+    def image(self, targets: FloatArray) -> FloatArray:
+        return self.fitted_geometry.from_coordinates(targets)
+
+    def values(self, image: FloatArray) -> FloatArray:
+        return self.geometry.compositions(image)
+
+    def scores(self, values: FloatArray) -> FloatArray:
+        return _logit(values[..., self.geometry.active_parts])
+
+    def bounds(
+        self, lower: FloatArray, upper: FloatArray, like: FloatArray
+    ) -> FloatArray:
+        bounds = np.stack([like, like])  # parts that do not vary
+        bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
+        bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
+        return bounds
+
+    def score_scale(self, scale: FloatArray) -> FloatArray:
+        """Return the root mean square over the coordinates of the step of each part."""
+        steps = self.fitted_geometry.step_of_coordinate
+        same = steps[:, np.newaxis] == self.geometry.step_of_active
+        return np.sqrt(np.square(scale) @ (same / same.sum(axis=0)))
+
+    def score_deviation(self) -> FloatArray:
+        samples = self.require_samples("The surrogate")
+        observed, predicted = (
+            self.scores(self.values(self.image(one)))
+            for one in (samples.targets, samples.targets - self.fit.loo_residuals)
+        )
+        squares = np.square(observed - predicted)
+        return np.sqrt(np.average(squares, axis=0, weights=samples.weights))
+
+    def score_groups(self, joint: str) -> IndexArray:
+        steps = self.geometry.step_of_active
+        return np.zeros_like(steps) if joint == "trajectory" else steps
+
+    def steps_of(self, targets: IndexArray) -> IndexArray:
+        """Return the steps of some coordinates, and those without a choice."""
+        steps = self.fitted_geometry.step_of_coordinate[targets]
+        return np.union1d(steps, np.flatnonzero(~self.geometry.has_choice))
+
+    def _of_part(self, rows: IndexArray, targets: IndexArray) -> Self:
+        steps, solver = self.steps_of(targets), self.solver
         fitted_geometry = self.fitted_geometry.of_steps(steps)
         groups = np.arange(len(targets))
         if self._is_pooled:
             groups = fitted_geometry.step_of_coordinate
-        solver = problem.solver
         if isinstance(solver, LearnedRidgeSolver):
-            solver = solver.renumbered(problem.groups, groups)
-        return fitted_compositions(
-            replace(problem, groups=groups, solver=solver),
-            self.step_spread[steps],
-            self.geometry.of_steps(steps),
-            fitted_geometry,
-            self.expansion.input_names,
-            self.owner,
-            self.random_state,
+            solver = solver.renumbered(self.groups[targets], groups)
+        return replace(
+            super()._of_part(rows, targets),
+            solver=solver,
+            groups=groups,
+            geometry=self.geometry.of_steps(steps),
+            fitted_geometry=fitted_geometry,
         )
 
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
@@ -301,7 +356,7 @@ class FittedCompositions:
 
         Where only sums are known, those of their steps: 0 where these do not vary.
         """
-        if self.problem.samples is None:
+        if self.samples is None:
             return self.step_spread[geometry.step_of_coordinate]
         values = geometry.to_coordinates(self.clr)
         return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
@@ -312,102 +367,52 @@ class FittedCompositions:
 
         Of steps that some members lack they stand for all members.
         """
-        problem, spread = self.problem, self.step_spread
-        if problem.samples is not None:
-            share = self.step_weights / problem.total_weight
-            return self.step_press(problem.fit.loo_residuals) / share, spread / share
+        spread = self.step_spread
+        if self.samples is not None:
+            share = self.step_weights / self.total_weight
+            return self.step_press(self.fit.loo_residuals) / share, spread / share
         # Of sums over the members, by generalised cross-validation.
-        criterion = problem.fit.criterion * problem.total_weight
-        press: Any = np.bincount(problem.groups, criterion, len(spread))
+        criterion = self.fit.criterion * self.total_weight
+        press: Any = np.bincount(self.groups, criterion, len(spread))
         return press, spread
 
     @property
     def step_spread(self) -> FloatArray:
         """Squares about the mean, 0 for rounding, NaN without choice; (n_steps,)."""
         spread = np.full(self.geometry.layout.n_steps, np.nan)
-        spread[self.fitted_geometry.step_of_coordinate] = self.problem.spread
-        if self.problem.samples is None:
-            rounding = np.square(LOG_RATIO_FLOOR) * self.problem.total_weight
+        spread[self.fitted_geometry.step_of_coordinate] = self.spread
+        if self.samples is None:
+            rounding = np.square(LOG_RATIO_FLOOR) * self.total_weight
             spread[spread <= rounding] = 0.0
         return spread
 
     @property
     def alpha(self) -> FloatArray:
         """Penalty of each step, or of each fitted coordinate without pooling."""
-        alpha = self.problem.fit.alpha
         if not self._is_pooled:
-            return alpha
+            return self.fit.alpha
         by_step = np.full(self.geometry.layout.n_steps, np.nan)
-        by_step[self.problem.groups] = alpha
+        by_step[self.groups] = self.fit.alpha
         return by_step
 
     @property
     def _is_pooled(self) -> bool:
         """Whether the coordinates of a step share a penalty."""
-        steps = self.fitted_geometry.step_of_coordinate
-        return np.array_equal(self.problem.groups, steps)
+        return np.array_equal(self.groups, self.fitted_geometry.step_of_coordinate)
 
     @cached_property
     def fidelity(self) -> FloatArray:
         """Q² of the expansion as a copy of the predictions; shape (n_steps,)."""
-        solver, geometry = self.problem.solver, self.fitted_geometry
+        solver, geometry = self.solver, self.fitted_geometry
         if not isinstance(solver, InputModelSolver):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
         inputs = solver.held_out
-        predicted = self.clr_at(inputs)
-        coefficients = self.problem.fit.coefficients
-        clr = map_rows(geometry.from_coordinates, coefficients)
-        expanded = self.basis.combine(inputs, clr)
+        predicted = self.predicted(inputs)
+        expanded = self.basis.combine(inputs, self.expansion.coefficients)
         spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
         press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
         return np.where(geometry.has_choice, q2, np.nan)
-
-    def generator(self, random_state: RandomState = None) -> np.random.Generator:
-        """Return a generator; None takes the parameter of the estimator."""
-        given = self.random_state if random_state is None else random_state
-        return make_generator(given)
-
-
-def fitted_compositions(
-    problem: FittedProblem,
-    spread: FloatArray,  # shape: (n_steps,), squares about the mean
-    geometry: LogRatioGeometry,
-    coordinates: LogRatioGeometry,  # of the problem
-    names: Sequence[str],  # of the inputs
-    owner: str,
-    random_state: RandomState,
-) -> FittedCompositions:
-    """Expand centred log-ratios by the coefficients of the coordinates."""
-    problem = replace(problem, spread=spread[coordinates.step_of_coordinate])
-    expansion = Expansion(
-        problem.basis,
-        map_rows(coordinates.from_coordinates, problem.coefficients),
-        names,
-        geometry.active_names,
-        groups=geometry.step_of_active,
-        group_names=geometry.layout.step_names,
-    )
-    known = problem, geometry, coordinates, owner, random_state
-    q2 = q2_from_sums(*FittedCompositions(expansion, *known).press_and_spread)
-    return FittedCompositions(replace(expansion, q2=q2), *known)
-
-
-def read_members(
-    surrogate: Any, X: Any, y: Any, sample_weight: Any, *, reset: bool = True
-) -> tuple[Samples, int]:  # with probabilities as targets, NaN where a member failed
-    """Return the members of a fit that have a weight, and the dimensions of y."""
-    finite, lost = finite_table(y)
-    inputs, targets = validated(
-        surrogate, X, finite, reset=reset, multi_output=True, y_numeric=True
-    )
-    values = targets.reshape(targets.shape[0], -1).astype(np.float64)
-    if lost is not None:
-        values += lost.reshape(values.shape)
-    weights = checked_sample_weight(sample_weight, inputs)
-    used = weights > 0
-    refuse_class_labels(values[used])
-    return Samples(inputs[used], values[used], weights[used]), targets.ndim
 
 
 def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
@@ -419,12 +424,10 @@ def isometric(geometry: LogRatioGeometry) -> LogRatioGeometry:
 
 def adds_members(surrogate: Any) -> bool:
     """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
-    laws = surrogate.distribution
-    listed = laws if isinstance(laws, (list, tuple, np.ndarray)) else [laws]
     exact = (
         surrogate.regressor is None
         and surrogate.solver in FROM_MOMENTS
-        and not any(isinstance(law, str) for law in listed)
+        and are_stated(surrogate.distribution)
         and not isinstance(surrogate.mask, str)
         and surrogate.amalgamate is None
     )

@@ -7,9 +7,7 @@ orthonormal basis of the log-ratios, free of a reference. The *trajectory* adds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,24 +17,18 @@ from .._checks import (
     RandomState,
     check_draws,
     check_option,
-    check_progress,
     check_real,
-    chosen_names,
-    counted,
-    make_frame,
+    make_generator,
 )
 from .._expansion.expansion import (
     Expansion,
     SobolIndices,
     coefficients_of_terms,
-    shares,
-    variances_of,
 )
 from .._expansion.intervals import (
     SobolInterval,
-    bounds_of_shares,
     checked_method,
-    ordered_interval,
+    interval_of_parts,
 )
 from .._expansion.problem import RowSums, map_rows
 from .._learned.kernel_basis import KernelBasis
@@ -44,8 +36,7 @@ from .._solvers.problem import q2_from_sums, without_slopes
 from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
-    LogRatioGeometry,
-    check_log_ratio_parameters,
+    LogRatioTransformer,
 )
 
 #: Levels at which indices are given.
@@ -58,22 +49,19 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 ALL_STEPS = -1
 
 
-@dataclass(frozen=True)
-class IndexLevel:
-    """How clr coefficients make up the rows of a level."""
+@dataclass(frozen=True, kw_only=True)
+class IndexLevel(RowSums):
+    """How fitted coordinates make up the rows of a level."""
 
-    geometry: LogRatioGeometry  # of the targets
-    spread: FloatArray  # shape: (n_targets,), sum of squares; 0 where it is rounding
-    groups: IndexArray  # shape: (n_targets,), row for which a target counts
+    groups: IndexArray  # shape: (n_images,), row for which an image counts
+    spread: FloatArray  # shape: (n_images,), sum of squares; 0 where it is rounding
     steps: IndexArray  # shape: (n_rows,); -1 for all steps
     names: tuple[str, ...]  # one per row
 
     def expansion(self, fitted: FittedCompositions) -> Expansion:
-        """Expand the targets, without slopes where there is no spread."""
-        whole = fitted.expansion
-        values = map_rows(self.geometry.to_coordinates, whole.coefficients)
-        slopes = without_slopes(values, self.spread)
-        given = whole.basis, slopes, whole.input_names
+        """Expand the images, without slopes where there is no spread."""
+        values = map_rows(self.image, fitted.coefficients)
+        given = fitted.basis, without_slopes(values, self.spread), fitted.input_names
         return Expansion(*given, groups=self.groups, group_names=self.names)
 
 
@@ -91,29 +79,45 @@ def index_level(
         wanted = geometry.log_ratio if coordinates is None else coordinates
         part = geometry.reference if reference is None else reference
         check_option(owner, "coordinates", wanted, LOG_RATIOS)
-        check_log_ratio_parameters(
-            owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
-        )
+        how = LogRatioTransformer(wanted, reference=part)
+        how.check_parameters(owner, geometry.layout)
         geometry = replace(geometry, log_ratio=wanted, reference=int(part))
         steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
-        spread, rows = fitted.spread_in(geometry), np.arange(len(steps))
-        return IndexLevel(geometry, spread, rows, steps, names)
-    given = {"coordinates": coordinates, "reference": reference}
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be left out unless "
-                f"level='coordinate'. Got {value!r} with level={level!r}, whose "
-                "indices do not depend on coordinates."
-            )
-    geometry = replace(geometry, log_ratio="clr")
-    groups = geometry.step_of_coordinate
-    spread = fitted.step_spread[groups]
-    steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+        groups, spread = np.arange(len(steps)), fitted.spread_in(geometry)
+    else:
+        given = {"coordinates": coordinates, "reference": reference}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} must be left out unless "
+                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                    "indices do not depend on coordinates."
+                )
+        geometry = replace(geometry, log_ratio="clr")
+        groups = geometry.step_of_coordinate
+        spread = fitted.step_spread[groups]
+        steps, names = np.arange(geometry.layout.n_steps), geometry.layout.step_names
+    own = fitted.fitted_geometry
+    row_of_target = np.searchsorted(steps, own.step_of_coordinate)
     if level == "trajectory":
-        groups, steps = np.zeros_like(groups), np.array([ALL_STEPS])
-        names = ("trajectory",)
-    return IndexLevel(geometry, spread, groups, steps, names)
+        groups, row_of_target = np.zeros_like(groups), np.zeros_like(row_of_target)
+        steps, names = np.array([ALL_STEPS]), ("trajectory",)
+
+    def image(values: FloatArray) -> FloatArray:
+        return geometry.to_coordinates(own.from_coordinates(values))
+
+    return IndexLevel(
+        image=image,
+        groups=groups,
+        row_of_target=row_of_target,
+        n_rows=len(steps),
+        varies=spread > 0,
+        # Variances of additive log-ratios are not those of the step.
+        adds_variances=own.log_ratio != "alr",
+        spread=spread,
+        steps=steps,
+        names=names,
+    )
 
 
 def sobol_indices(
@@ -167,7 +171,7 @@ def sobol_indices(
     (1, 2)
     """
     rows = index_level(fitted, "sobol_indices", level, coordinates, reference)
-    return indices_at(fitted, rows)
+    return rows.expansion(fitted).sobol_indices()
 
 
 def shapley_effects(
@@ -206,7 +210,7 @@ def shapley_effects(
     array([[0.5, 0.5]])
     """
     rows = index_level(fitted, "shapley_effects", level, coordinates, reference)
-    return indices_at(fitted, rows).shapley
+    return rows.expansion(fitted).shapley_effects()
 
 
 def sobol_interval(
@@ -219,7 +223,6 @@ def sobol_interval(
     reference: int | None = None,
     n_resamples: int = 200,
     random_state: RandomState = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> SobolInterval:
     """Return intervals of the indices, from resamples or from residuals.
 
@@ -249,8 +252,6 @@ def sobol_interval(
         Number of draws.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
-    progress : callable or None, default=None
-        Called as ``progress(done, total)`` after some resamples of the bootstrap.
 
     Returns
     -------
@@ -286,11 +287,11 @@ def sobol_interval(
     chosen = owner, level, coordinates, reference
     rows = index_level(fitted, *chosen)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    each = len(fitted.weights)
-    check_draws(owner, "n_resamples", n_resamples, each=each)
-    if len(fitted.weights) > 1 and fitted.weights.sum() < 2:
+    weights = fitted.require_samples(owner).weights
+    check_draws(owner, "n_resamples", n_resamples, each=len(weights))
+    if len(weights) > 1 and weights.sum() < 2:
         raise ValueError(
-            f"sample_weight of fit sums to {fitted.weights.sum():.3g} copies; with "
+            f"sample_weight of fit sums to {weights.sum():.3g} copies; with "
             f"n_resamples={n_resamples} {owner} needs at least 2. Weights are "
             "frequencies: multiply them up to the number of members."
         )
@@ -298,14 +299,12 @@ def sobol_interval(
     default = "residual" if has_terms else "bootstrap"
     if method is None and level == "coordinate":
         method = "bootstrap"
-    method = checked_method(owner, method, fitted.problem.solver, default)
-    check_progress(owner, progress)
+    method = checked_method(owner, method, fitted.solver, default)
     if level == "trajectory" and len(fitted.parts) > 1:
         raise ValueError(
             f"{owner} has level='trajectory' for steps of the same members: y has NaN, "
             "and other members lack other steps. Expected level='step' or 'coordinate'."
         )
-    generator = fitted.generator(random_state)
     if method != "bootstrap":
         check_option(f"{owner}(method={method!r})", "level", level, LEVELS[1:])
     if method == "residual" and not has_terms:
@@ -313,14 +312,13 @@ def sobol_interval(
             f"{owner} has method='residual' for fits with a coefficient for each term. "
             "This one has none: expected method='bootstrap'."
         )
-    draws = n_resamples, confidence_level, generator
-    bounds = np.empty((2, len(rows.steps), 3 * len(fitted.basis.laws)))
-    for part, steps in fitted.parts:  # of the same members
-        sums = _row_sums(part, index_level(part, *chosen))
-        done = counted(progress, n_resamples, len)
-        found = bounds_of_shares(part.problem, method, *draws, sums, done)
-        bounds[:, np.isin(rows.steps, [*steps, ALL_STEPS])] = found
-    return ordered_interval(bounds, float(confidence_level), method)
+    parts = []  # of the same members
+    for part, targets in fitted.parts:
+        places = np.isin(rows.steps, [*fitted.steps_of(targets), ALL_STEPS])
+        parts.append((part, index_level(part, *chosen), places))
+    shape = len(rows.steps), len(fitted.basis.laws)
+    draws = n_resamples, confidence_level, make_generator(random_state)
+    return interval_of_parts(parts, shape, method, *draws)
 
 
 def unexplained_share(
@@ -335,117 +333,7 @@ def unexplained_share(
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
 
 
-def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
-    """Return the indices of the rows of a level."""
-    return shares(*variances_of(level.expansion(fitted)))
-
-
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     """Return the coefficients of the coordinates; (n_coordinates, n_terms)."""
     rows = index_level(fitted, "coefficients_", "coordinate")
     return coefficients_of_terms(rows.expansion(fitted))
-
-
-def _row_sums(fitted: FittedCompositions, level: IndexLevel) -> RowSums:
-    """Add fitted coordinates up to the rows of a level."""
-    own, steps = fitted.fitted_geometry, level.steps
-
-    def image(values: FloatArray) -> FloatArray:
-        return level.geometry.to_coordinates(own.from_coordinates(values))
-
-    rows = np.searchsorted(steps, own.step_of_coordinate)
-    if ALL_STEPS in steps:
-        rows = np.zeros_like(rows)
-    # Variances of additive log-ratios are not those of the step.
-    adds = own.log_ratio != "alr"
-    varies = level.spread > 0
-    return RowSums(image, level.groups, rows, len(steps), varies, adds)
-
-
-def sobol_frame(
-    fitted: FittedCompositions,
-    level: str = "step",
-    *,
-    coordinates: str | None = None,
-    reference: int | None = None,
-    ci: float | None = None,
-    input_features: Sequence[str] | None = None,
-) -> Any:
-    """Return the indices as a tidy table, with the unexplained share.
-
-    Parameters
-    ----------
-    level : {"step", "action", "coordinate", "trajectory"}, default="step"
-        One row per step and input, per coordinate and input, or per input. The
-        coordinates of ``"action"`` are clr, one per possible action, those of
-        ``"coordinate"`` the kind of ``log_ratio``.
-    coordinates, reference : str and int, or None, default=None
-        Another kind for these two levels, as in :meth:`sobol_indices`.
-    ci : float or None, default=None
-        Confidence level, such as 0.9, of bootstrap intervals from
-        ``sobol_interval``. None gives none.
-    input_features : sequence of str or None, default=None
-        Names of the inputs, for example ``pipeline[:-1].get_feature_names_out()``.
-
-    Returns
-    -------
-    frame : data frame of pandas or polars
-        Columns ``step``, ``coordinate`` (for actions and coordinates), ``input``,
-        ``first_order``, ``total_order``, ``shapley`` (shares of the variance of
-        the expansion), ``first_order_share``, ``total_order_share`` (shares of
-        the total variance: times the leave-one-out Q² of the step or of the
-        trajectory, at least 0), ``unexplained_share``; with intervals ``low``
-        and ``high`` of the total index, ``first_low`` and ``first_high``.
-
-    Raises
-    ------
-    ValueError
-        For an unknown level or coordinates, or coordinates at another level.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import softmax
-    >>> from skpce import CompositionalPCESurrogate
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> y = softmax(np.c_[X[:, 0], X[:, 1], 0 * X[:, 0]], axis=1)
-    >>> surrogate = CompositionalPCESurrogate(1).fit(X, y)
-    >>> frame = surrogate.sobol_frame("action", coordinates="alr")
-    >>> frame[["coordinate", "input", "total_order"]].round(2)
-      coordinate input  total_order
-    0  step0:0/2    x0          1.0
-    1  step0:0/2    x1          0.0
-    2  step0:1/2    x0          0.0
-    3  step0:1/2    x1          1.0
-    """
-    check_option("sobol_frame", "level", level, FRAME_LEVELS)
-    names = chosen_names(input_features, fitted.expansion.input_names)
-    if level == "action":
-        level, coordinates = "coordinate", "clr" if coordinates is None else coordinates
-    rows = index_level(fitted, "sobol_frame", level, coordinates, reference)
-    found = indices_at(fitted, rows)
-    first, total = found.first_order.ravel(), found.total_order.ravel()
-    unexplained = np.repeat(unexplained_share(fitted, rows.steps), len(names))
-    step_names = np.array([*fitted.geometry.layout.step_names, "trajectory"], object)
-    columns = {"step": np.repeat(step_names[rows.steps], len(names))}
-    if level == "coordinate":
-        labels = np.array(rows.names, dtype=object)
-        columns["coordinate"] = np.repeat(labels, len(names))
-    columns |= {
-        "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
-        "first_order": first,
-        "total_order": total,
-        "shapley": found.shapley.ravel(),
-        "first_order_share": first * (1.0 - unexplained),
-        "total_order_share": total * (1.0 - unexplained),
-        "unexplained_share": unexplained,
-    }
-    if ci is not None:
-        interval = sobol_interval(
-            fitted, level, ci, coordinates=coordinates, reference=reference
-        )
-        pairs = (("", interval.total_order), ("first_", interval.first_order))
-        for prefix, (low, high) in pairs:
-            columns[f"{prefix}low"] = low.ravel()
-            columns[f"{prefix}high"] = high.ravel()
-    return make_frame(columns, columns.values(), of=fitted.expansion)

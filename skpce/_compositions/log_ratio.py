@@ -39,7 +39,6 @@ from .._checks import (
 )
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
-    CLOSURES,
     StepLayout,
     close_compositions,
     refuse_lost_steps,
@@ -50,36 +49,6 @@ from .steps import (
 )
 
 LOG_RATIOS = ("alr", "clr", "ilr")
-
-
-def check_log_ratio_parameters(
-    owner: str,
-    *,
-    zero_replacement: Any,
-    log_ratio: Any = "clr",
-    reference: Any = -1,
-    closure: Any = "renormalize",
-    layout: StepLayout | None = None,
-) -> None:
-    """Raise ``ValueError`` for a bad parameter of the log-ratio transform."""
-    check_option(owner, "log_ratio", log_ratio, LOG_RATIOS)
-    check_option(owner, "closure", closure, CLOSURES)
-    is_integer = isinstance(reference, (int, np.integer))
-    if not is_integer or isinstance(reference, bool):
-        expected = "an int: the position of the reference part in each step"
-        raise fail(owner, "reference", expected, reference)
-    check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
-    if layout is None:
-        return
-    narrowest, widest = min(layout.widths), max(layout.widths)
-    if not -narrowest <= reference < narrowest:
-        expected = f"in [-{narrowest}, {narrowest}), a part of the narrowest step"
-        raise fail(owner, "reference", expected, reference)
-    if zero_replacement * widest >= 1:
-        expected = (
-            f"below 1/{widest}, so that a step with zeros retains a positive part"
-        )
-        raise fail(owner, "zero_replacement", expected, zero_replacement)
 
 
 def transformer_of(estimator: Any) -> LogRatioTransformer:
@@ -98,16 +67,6 @@ def transformer_of(estimator: Any) -> LogRatioTransformer:
     return given
 
 
-def check_parameters_of(
-    estimator: BaseEstimator, layout: StepLayout | None = None
-) -> None:
-    """Check the parameters of an estimator that takes log-ratios."""
-    names = ("log_ratio", "reference", "zero_replacement", "closure")
-    how = transformer_of(estimator)
-    given = {name: getattr(how, name) for name in names}
-    check_log_ratio_parameters(type(estimator).__name__, **given, layout=layout)
-
-
 def learn_geometry(
     estimator: Any,
     y: Any,  # may have names of columns
@@ -118,7 +77,7 @@ def learn_geometry(
     owner, how = type(estimator).__name__, transformer_of(estimator)
     given = y, values, estimator.steps, estimator.mask, owner, name
     geometry = read_geometry(*given, how.log_ratio, how.reference)
-    check_parameters_of(estimator, geometry.layout)
+    how.check_parameters(owner, geometry.layout)
     return geometry
 
 
@@ -223,10 +182,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         cross-validation) or by underflow.
     zero_replacement : float, default=1e-12
         Probability put in place of a zero of a possible part.
-    closure : {"renormalize", "strict"}, default="renormalize"
-        Divide each row of each step by its sum (with a :class:`ClosureWarning`
-        above 1e-3; a row of zeros becomes uniform), or refuse rows further than
-        1e-6 from one.
 
     Attributes
     ----------
@@ -279,14 +234,33 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         reference: int = -1,
         mask: Mask = "infer",
         zero_replacement: float = 1e-12,
-        closure: str = "renormalize",
     ) -> None:
         self.log_ratio = log_ratio
         self.steps = steps
         self.reference = reference
         self.mask = mask
         self.zero_replacement = zero_replacement
-        self.closure = closure
+
+    def check_parameters(self, owner: str, layout: StepLayout | None = None) -> None:
+        """Raise ``ValueError`` for a bad parameter, of ``owner`` in words."""
+        check_option(owner, "log_ratio", self.log_ratio, LOG_RATIOS)
+        reference = self.reference
+        is_integer = isinstance(reference, (int, np.integer))
+        if not is_integer or isinstance(reference, bool):
+            expected = "an int: the position of the reference part in each step"
+            raise fail(owner, "reference", expected, reference)
+        check_real(owner, "zero_replacement", self.zero_replacement, low=0, high=1)
+        if layout is None:
+            return
+        narrowest, widest = min(layout.widths), max(layout.widths)
+        if not -narrowest <= reference < narrowest:
+            expected = f"in [-{narrowest}, {narrowest}), a part of the narrowest step"
+            raise fail(owner, "reference", expected, reference)
+        if self.zero_replacement * widest >= 1:
+            expected = (
+                f"below 1/{widest}, so that a step with zeros retains a positive part"
+            )
+            raise fail(owner, "zero_replacement", expected, self.zero_replacement)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -313,13 +287,11 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        check_parameters_of(self)
+        self.check_parameters(type(self).__name__)
         X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
-        layout, mask = geometry.layout, geometry.mask
-        close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
-        refuse_masked(values, mask, layout, "X")
+        log_ratios_of(values, geometry, self, "X", zero_rows_to=geometry.mask)
         self.geometry_: LogRatioGeometry = geometry
         self._n_features_out = geometry.n_coordinates
         return self
@@ -367,12 +339,11 @@ def log_ratios_of(
     zero_rows_to: BoolArray | None = None,
 ) -> FloatArray:  # shape: (n_members, n_active)
     """Close, refuse masked parts, replace zeros, and take centred log-ratios."""
-    closed = close_compositions(
-        values, geometry.layout, how.closure, name, zero_rows_to=zero_rows_to
-    )
-    refuse_masked(closed, geometry.mask, geometry.layout, name)
-    known = geometry.mask, geometry.layout, how.zero_replacement
-    return geometry.clr(replace_zeros(closed, *known))
+    layout = geometry.layout
+    closed = close_compositions(values, layout, name, zero_rows_to=zero_rows_to)
+    refuse_masked(closed, geometry.mask, layout, name)
+    positive = replace_zeros(closed, geometry.mask, layout, how.zero_replacement)
+    return geometry.clr(positive)
 
 
 def composition_geometry(
@@ -422,60 +393,32 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     return np.where(geometry.has_choice, sums, np.nan)
 
 
-# Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.
-_MOST_DENSE = 256
+def _coordinates(clr: FloatArray, log_ratio: str, place: int) -> FloatArray:
+    """Map the centred log-ratios of a step; ``place`` is that of the reference.
 
-
-@dataclass(frozen=True)
-class CoordinateRun:
-    r"""Neighbouring steps with equally many parts, and their coordinates of one kind.
-
-    The isometric log-ratios are
-    :math:`z_k = (\sum_{j<k} c_j - k c_k) / \sqrt{k (k + 1)}` for k = 1, ..., K - 1,
-    the rows of Helmert's matrix, as cumulative sums. Both maps are inverse for every
-    matrix of orthonormal contrasts: ``ilr_inverse``, checked in ``lean/Core``.
+    The isometric coordinates are those of a Helmert matrix: each part against the
+    geometric mean of those before it. Cumulative sums need no matrix of many parts.
     """
-
-    log_ratio: str
-    n_parts: int
-    place: int  # of the reference part
-    n_steps: int = 1
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of coordinates of a step."""
-        return self.n_parts if self.log_ratio == "clr" else self.n_parts - 1
-
-    @cached_property
-    def _order(self) -> FloatArray:  # shape: (n_parts - 1,)
-        return np.arange(1.0, self.n_parts)
-
-    def coordinates(self, clr: FloatArray) -> FloatArray:
-        """Map clr values of shape (..., n_parts)."""
-        if self.log_ratio == "clr":
-            return clr
-        if self.log_ratio == "alr":
-            against = clr - clr[..., self.place, np.newaxis]
-            return np.delete(against, self.place, axis=-1)
-        k = self._order
-        before = np.cumsum(clr[..., :-1], axis=-1)
-        return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
-
-    def from_coordinates(self, values: FloatArray) -> FloatArray:
-        """Map coordinates to clr values of shape (..., n_parts), which sum to zero."""
-        if self.log_ratio == "ilr":
-            k = self._order
-            scaled = values / np.sqrt(k * (k + 1.0))
-            found = np.zeros((*values.shape[:-1], self.n_parts))
-            found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
-            found[..., 1:] -= k * scaled
-            return found
-        if self.log_ratio == "alr":
-            values = np.insert(values, self.place, 0.0, axis=-1)
-        return np.asarray(values - values.mean(axis=-1, keepdims=True))
+    if log_ratio == "alr":
+        against = clr - clr[..., place, np.newaxis]
+        return np.delete(against, place, axis=-1)
+    k = np.arange(1.0, clr.shape[-1])
+    before = np.cumsum(clr[..., :-1], axis=-1)
+    return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
 
 
-_SHOWN = 12  # steps that are printed
+def _log_ratios(values: FloatArray, log_ratio: str, place: int) -> FloatArray:
+    """Map coordinates of a step to its centred log-ratios, which sum to zero."""
+    if log_ratio == "ilr":
+        k = np.arange(1.0, values.shape[-1] + 1.0)
+        scaled = values / np.sqrt(k * (k + 1.0))
+        found = np.zeros((*values.shape[:-1], len(k) + 1))
+        found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
+        found[..., 1:] -= k * scaled
+        return found
+    if log_ratio == "alr":
+        values = np.insert(values, place, 0.0, axis=-1)
+    return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -490,13 +433,6 @@ class LogRatioGeometry:
     mask: BoolArray  # shape: (n_parts,), True where a part is possible
     log_ratio: str  # one of ``LOG_RATIOS``
     reference: int
-
-    def __str__(self) -> str:
-        pairs = zip(self.layout.step_names, self.layout.widths, strict=True)
-        steps = [f"{name} ({width})" for name, width in pairs]
-        more = ["..."] if len(steps) > _SHOWN else []
-        shown = ", ".join([*steps[:_SHOWN], *more])
-        return f"{self.log_ratio} coordinates of the steps {shown}."
 
     def of_steps(self, steps: IndexArray) -> LogRatioGeometry:
         """Return some of the steps, which are ascending."""
@@ -534,7 +470,9 @@ class LogRatioGeometry:
         counts = [max(parts.size - fewer, 0) for parts in self._step_parts]
         return np.repeat(np.arange(self.layout.n_steps), counts)
 
-    def _reference_position(self, parts: IndexArray, columns: slice) -> int:
+    def _reference_position(self, step: int) -> int:
+        """Return the place of the reference among the possible parts of a step."""
+        parts, columns = self._step_parts[step], self.layout.slices[step]
         wanted = columns.start + self.reference
         if self.reference < 0:
             wanted = columns.stop + self.reference
@@ -542,36 +480,16 @@ class LogRatioGeometry:
         return int(found[0]) if found.size else len(parts) - 1
 
     @cached_property
-    def _runs(self) -> list[CoordinateRun]:
-        """Neighbouring steps of one size, which are mapped at once."""
-        runs: list[CoordinateRun] = []
-        for parts, columns in zip(self._step_parts, self.layout.slices, strict=True):
-            if not parts.size:
-                continue
-            place = self._reference_position(parts, columns)
-            one = CoordinateRun(self.log_ratio, len(parts), place)
-            if runs and replace(runs[-1], n_steps=1) == one:
-                one = replace(one, n_steps=runs.pop().n_steps + 1)
-            runs.append(one)
-        return runs
-
-    @cached_property
-    def _matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Both maps as matrices, where there are few parts."""
-        to = self._mapped(np.eye(self.active_parts.size), inverse=False)
-        return to, self._mapped(np.eye(self.n_coordinates), inverse=True)
-
-    def _mapped(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        """Map the last axis run by run."""
-        pieces, start = [values[..., :0]], 0
-        for run in self._runs:
-            width = run.n_coordinates if inverse else run.n_parts
-            piece = values[..., start : start + run.n_steps * width]
-            shaped = piece.reshape(*values.shape[:-1], run.n_steps, width)
-            image = run.from_coordinates(shaped) if inverse else run.coordinates(shaped)
-            pieces.append(image.reshape(*values.shape[:-1], -1))
-            start += run.n_steps * width
-        return pieces[1] if len(pieces) == 2 else np.concatenate(pieces, axis=-1)
+    def _maps(self) -> list[tuple[slice, slice, int]]:
+        """Of each step with a choice its active parts, coordinates, and reference."""
+        maps, n_coordinates = [], 0
+        chosen = [step for step in range(self.layout.n_steps) if self.has_choice[step]]
+        for step, active in zip(chosen, self.active_slices, strict=True):
+            size = active.stop - active.start - (self.log_ratio != "clr")
+            own = slice(n_coordinates, n_coordinates + size)
+            maps.append((active, own, self._reference_position(step)))
+            n_coordinates = own.stop
+        return maps
 
     @property
     def n_coordinates(self) -> int:
@@ -601,17 +519,18 @@ class LogRatioGeometry:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
         if self.log_ratio == "clr":
             return clr
-        return self._mapped_at_once(clr, inverse=False)
+        found = np.empty((*clr.shape[:-1], self.n_coordinates))
+        for active, own, place in self._maps:
+            found[..., own] = _coordinates(clr[..., active], self.log_ratio, place)
+        return found
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        return self._mapped_at_once(coordinates, inverse=True)
-
-    def _mapped_at_once(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        """Map the last axis by a matrix, which would spread NaN over all steps."""
-        if self.active_parts.size > _MOST_DENSE or np.isnan(values).any():
-            return self._mapped(values, inverse=inverse)
-        return np.asarray(values @ self._matrices[int(inverse)])
+        found = np.empty((*coordinates.shape[:-1], self.active_parts.size))
+        for active, own, place in self._maps:
+            values = coordinates[..., own]
+            found[..., active] = _log_ratios(values, self.log_ratio, place)
+        return found
 
     def compositions(self, clr: FloatArray) -> FloatArray:
         """Return the softmax of clr values (..., n_active); shape (..., n_parts).
@@ -647,7 +566,6 @@ class LogRatioGeometry:
             return labels
         if self.log_ratio == "ilr":
             return [f"ilr{i}" for i in range(len(labels) - 1)]
-        parts, columns = self._step_parts[step], self.layout.slices[step]
-        reference = self._reference_position(parts, columns)
+        reference = self._reference_position(step)
         others = [label for i, label in enumerate(labels) if i != reference]
         return [f"{label}/{labels[reference]}" for label in others]

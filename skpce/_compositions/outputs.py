@@ -8,7 +8,7 @@ judged as a whole: its squares are added up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -28,13 +28,12 @@ from .._checks import (
     fail,
     is_table,
     one_table,
-    refuse_extremes,
     refuse_other_items,
     refuse_unsplit,
     take_columns,
     warn_outside_folds,
 )
-from .._expansion.expansion import numbered_outputs, output_labels, refuse_other_outputs
+from .._expansion.expansion import numbered_outputs, output_labels, read_numbers
 from .._expansion.problem import sum_coordinates
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import (
@@ -144,20 +143,21 @@ class Outputs:
         """Return the coordinates of y, NaN where a member failed in the group."""
         values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         found = self.coordinates(values)
+        found[~self._complete(values)[:, self.group_of_coordinate]] = np.nan
+        return found
+
+    def _complete(self, values: FloatArray) -> BoolArray:
+        """Return which members have which groups; shape (n_members, n_groups)."""
         missing = np.isnan(values)
         lost = [missing[:, own].any(axis=1) for own in self.layout.slices]
-        found[np.stack(lost, axis=1)[:, self.group_of_coordinate]] = np.nan
-        return found
+        return ~np.stack(lost, axis=1)
 
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).
 
         A member that failed in a column (NaN) does not count in its group.
         """
-        values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        missing = np.isnan(values)
-        groups = self.layout.slices
-        has = np.stack([~missing[:, own].any(axis=1) for own in groups], axis=1)
+        has = self._complete(np.asarray(y, dtype=np.float64).reshape(len(y), -1))
         # A step without choice is judged beside the first group that has one.
         has[:, ~self.has_choice] = has[:, [self.has_choice.argmax()]]
         patterns, block = np.unique(has, axis=1, return_inverse=True)
@@ -260,34 +260,6 @@ def read_outputs(
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
-def read_numbers(y: Any, name: str = "y") -> FloatArray:
-    """Return a table, or one column, as floats; NaN stands for a failed member."""
-    given = np.asarray(one_table(y, name))
-    if given.dtype.kind not in "biufO":
-        raise ValueError(
-            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
-            "where a member failed."
-        )
-    try:
-        values = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} has entries that are no numbers; expected real numbers, NaN where "
-            "a member failed."
-        ) from None
-    if values.ndim not in (1, 2):
-        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
-    if not values.size:
-        raise ValueError(f"{name} is empty; expected a value for each member.")
-    infinite = int(np.isinf(values).sum())
-    if infinite:
-        raise ValueError(
-            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
-            "member failed."
-        )
-    return values
-
-
 def _deviations(values: FloatArray, layout: StepLayout) -> FloatArray:
     """Return standard deviations over the members that have the output; 1 for 0."""
     found = np.ones(values.shape[1])
@@ -347,26 +319,6 @@ def _real_layout(
         if any(output != column for output, column in labels):
             return found
     return StepLayout((1,) * n_columns, names, names)
-
-
-def checked_outputs(
-    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
-) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
-    """Check real outputs of members: numbers, in the columns that were fitted."""
-    values = read_numbers(y, what)
-    n_columns = 1 if values.ndim == 1 else values.shape[-1]
-    if n_columns != len(names):
-        raise ValueError(
-            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
-            "outputs that were fitted."
-        )
-    if n_members is not None and len(values) != n_members:
-        raise ValueError(
-            f"{what} has {len(values)} members; expected {n_members}, those of X."
-        )
-    refuse_other_outputs(y, names, what)
-    refuse_extremes(values, what)
-    return values.reshape(len(values), -1)
 
 
 # In place of a zero where nothing else is given.

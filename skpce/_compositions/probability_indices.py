@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._checks import FloatArray, RandomState, check_draws
+from .._checks import FloatArray, RandomState, check_draws, make_generator
 from .._expansion.expansion import SobolIndices
 from .._result import Result, Shown
 from .fitted import FittedCompositions
@@ -166,7 +166,7 @@ def probability_sobol_indices(
     """
     each = fitted.geometry.layout.n_parts * len(fitted.basis.laws)
     check_draws("probability_sobol_indices", "n_samples", n_samples, low=2, each=each)
-    generator = fitted.generator(random_state)
+    generator = make_generator(random_state)
     first, second = (fitted.basis.sample(n_samples, generator) for _ in range(2))
     layout = fitted.geometry.layout
     by_step = np.arange(layout.n_steps)[:, np.newaxis] == layout.step_of_part
@@ -180,7 +180,7 @@ def probability_sobol_indices(
         SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
         layout.n_parts,
         int(n_samples),
-    )._named([*parts, *layout.step_names], fitted.expansion.input_names)
+    )._named([*parts, *layout.step_names], fitted.input_names)
 
 
 def pick_freeze_indices(

@@ -11,12 +11,11 @@ from scipy.special import rel_entr
 from .._checks import (
     FloatArray,
     ItemTable,
-    as_floats,
     one_table,
     refuse_nan,
     refuse_other_items,
 )
-from .log_ratio import transformer_of
+from .._expansion.expansion import read_numbers
 from .steps import (
     StepLayout,
     close_compositions,
@@ -36,43 +35,33 @@ def checked_policies(
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return policies to compare with a fitted surrogate, closed to one."""
     y = one_table(y, name)
-    if not may_fail:
-        refuse_nan(y, name)
-    values = np.atleast_1d(as_floats(y, name))
+    values = read_numbers(y, name)
     if not may_fail or np.isnan(values).all():
-        refuse_nan(values, name)  # (None has become NaN)
-    if values.ndim == 1:
-        values = values[:, np.newaxis]
+        refuse_nan(values, name)
+    values = values.reshape(len(values), -1)
     n_rows = len(values) if n_members is None else n_members
     layout, mask = surrogate.geometry_.layout, surrogate.mask_
     amalgamation, widths = surrogate._amalgamation, [layout.n_parts]
     if amalgamation is not None:
         widths = [amalgamation.given.n_parts, layout.n_parts]
-    if values.ndim != 2 or len(values) != n_rows or values.shape[1] not in widths:
+    if len(values) != n_rows or values.shape[1] not in widths:
         expected = " or ".join(str((n_rows, width)) for width in widths)
         raise ValueError(
             f"{name} has shape {np.shape(y)}; expected {expected}: "
             "the members of X, one or more, and the parts seen in fit."
         )
-    if not values.size:
-        raise ValueError(
-            f"{name} has shape {np.shape(y)}; expected one member of X or more."
-        )
-    if np.isinf(values).any():
-        raise ValueError(f"{name} has infinite entries; expected probabilities.")
-    closure = transformer_of(surrogate).closure
     is_given = amalgamation is not None and values.shape[1] == widths[0]
     seen = surrogate._labels_of_y
     if is_given:
         given = amalgamation.given
         _refuse_other_columns(y, given, seen, name)
         refuse_masked(values, amalgamation.possible, given, name)
-        closed = close_compositions(values, given, closure, name)
+        closed = close_compositions(values, given, name)
         values = amalgamation.of(closed)
     else:
         _refuse_other_columns(y, layout, seen if amalgamation is None else (), name)
     refuse_masked(values, mask, layout, name)
-    return close_compositions(values, layout, closure, name)
+    return close_compositions(values, layout, name)
 
 
 def _refuse_other_columns(
@@ -96,21 +85,6 @@ def _refuse_other_columns(
     )
 
 
-def mean_kl_divergence(
-    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
-    y_pred: FloatArray,  # shape: (n_members, n_parts)
-    weights: FloatArray,  # shape: (n_members,)
-) -> float:
-    """Return the weighted mean over members of ``KL(true || predicted)``, in nats.
-
-    It is summed over the steps; a prediction of 0 counts as the smallest positive
-    float.
-    """
-    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
-    divergence = rel_entr(y_true, np.maximum(y_pred, floor)).sum(axis=1)
-    return float(np.average(divergence, weights=weights))
-
-
 def d2_kl_deviance(
     y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
     y_pred: FloatArray,  # shape: (n_members, n_parts)
@@ -128,8 +102,13 @@ def d2_kl_deviance(
         y_true = np.where(has, y_true, 0.0)
         count = weights @ has
         mean = weights @ y_true / np.where(count > 0, count, 1.0)
-    baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)
-    deviance = mean_kl_divergence(y_true, y_pred, weights)
+    # In nats, over all steps; a prediction of 0 counts as the smallest positive float.
+    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
+    baseline, deviance = (
+        float(weights @ rel_entr(y_true, np.maximum(one, floor)).sum(axis=1))
+        for one in (mean, y_pred)
+    )
+    baseline, deviance = baseline / weights.sum(), deviance / weights.sum()
     rounding = 10 * np.finfo(np.float64).eps * y_true.shape[1]
     if baseline > rounding:
         return 1.0 - deviance / baseline

@@ -24,20 +24,15 @@ from .._checks import (
     Steps,
     as_floats,
     fail,
+    group_and_column,
     listed,
     refuse_other_items,
     refuse_unsplit,
     warn_outside_folds,
 )
 
-_SEPARATOR = "__"
-
-CLOSURES = ("renormalize", "strict")
-
 # Rows further than this from one are renormalised with a warning.
 _WARNING_TOLERANCE = 1e-3
-# Rows further than this from one are refused by closure="strict".
-_STRICT_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -153,9 +148,17 @@ def _widths_of(
     except TypeError:
         entries = []
     noun = _noun(parameter)
-    if entries and all(map(_is_width, entries)):
+    are_widths = [
+        isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
+        for entry in entries
+    ]
+    if entries and all(are_widths):
         return tuple(map(int, entries))
-    if not entries or not all(map(_are_columns, entries)):
+    are_columns = [
+        isinstance(entry, (list, tuple, range, np.ndarray)) and np.ndim(entry) == 1
+        for entry in entries
+    ]
+    if not entries or not all(are_columns):
         expected = (
             f"None, a sequence of positive ints (the width of each {noun}), of groups "
             "of columns, or a dict of names and either"
@@ -179,16 +182,6 @@ def _widths_of(
     return tuple(map(len, entries))
 
 
-def _is_width(entry: Any) -> bool:
-    return (
-        isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
-    )
-
-
-def _are_columns(entry: Any) -> bool:
-    return isinstance(entry, (list, tuple, range, np.ndarray)) and np.ndim(entry) == 1
-
-
 def _noun(parameter: str) -> str:
     """Return what a parameter names: a step, or an output."""
     return parameter.removesuffix("s")
@@ -196,7 +189,7 @@ def _noun(parameter: str) -> str:
 
 def label_text(label: tuple[str, str]) -> str:
     """Return a label of :func:`column_labels` as one name."""
-    return _SEPARATOR.join(label) if label[0] else label[1]
+    return "__".join(label) if label[0] else label[1]
 
 
 def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
@@ -204,15 +197,7 @@ def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     columns = getattr(y, "columns", None)
     if columns is None:
         return []
-    labels: list[tuple[str, str]] = []
-    for column in columns:
-        if isinstance(column, tuple) and len(column) == 2:
-            labels.append((str(column[0]), str(column[1])))
-        elif isinstance(column, str) and _SEPARATOR in column:
-            step, part = column.split(_SEPARATOR, 1)
-            labels.append((step, part))
-        else:
-            labels.append(("", str(column)))
+    labels = [group_and_column(column) for column in columns]
     return labels if len(labels) == n_columns else []
 
 
@@ -300,15 +285,10 @@ def pack_steps(
         values = policies.values() if isinstance(policies, Mapping) else policies
         blocks = [as_floats(b, "policies") for b in listed(values, "policies")]
     shapes = [block.shape for block in blocks]
-    if not blocks or any(len(shape) != 2 for shape in shapes):
+    if {len(shape) for shape in shapes} != {2} or len({n for n, _ in shapes}) > 1:
         raise ValueError(
-            "policies must have a 2-D array (n_members, width) for each step. Got "
-            f"the shapes {shapes}."
-        )
-    if len({shape[0] for shape in shapes}) > 1:
-        raise ValueError(
-            "policies must have the same number of members in each step. Got the "
-            f"shapes {shapes}."
+            "policies must have a 2-D array (n_members, width) of the same members for "
+            f"each step. Got the shapes {shapes}."
         )
     widths = tuple(shape[1] for shape in shapes)
     if isinstance(policies, Mapping):
@@ -324,7 +304,6 @@ class ClosureWarning(UserWarning):
 def close_compositions(
     values: FloatArray,  # shape: (n_members, n_parts)
     layout: StepLayout,
-    closure: str,
     name: str = "y",
     *,
     zero_rows_to: BoolArray | None = None,  # shape: (n_parts,)
@@ -332,46 +311,40 @@ def close_compositions(
     """Return the table with every step of every row summing to one.
 
     A row of zeros is refused; with ``zero_rows_to`` it becomes uniform over the
-    possible parts instead. ``closure="strict"`` refuses a row further than 1e-6 from
-    one, ``"renormalize"`` warns of one further than 1e-3.
+    possible parts instead. Warns of a row further than 1e-3 from one.
     """
     refuse_negative(values, layout, name)
     missing = np.isnan(values)
-    some_failed = bool(missing.any())
-    if some_failed:  # nothing below refuses equal parts, which become NaN in the end
+    if missing.any():  # nothing below refuses equal parts, which become NaN in the end
         refuse_failed_in_part(values, layout, name)
         equal = 1.0 / np.array(layout.widths)[layout.step_of_part]
         values = np.where(missing, equal, values)
-    closed = np.empty_like(values)
-    worst = 0.0, 0, 0  # distance from one, its row and its step
+    closed, away = np.empty_like(values), []
     for step, columns in enumerate(layout.slices):
+        block, where = values[:, columns], f"step {layout.step_names[step]!r} of "
         with np.errstate(over="ignore"):
-            total = values[:, columns].sum(axis=1)
-        where = f"step {layout.step_names[step]!r} of {name}"
-        block = given = values[:, columns]
+            total = block.sum(axis=1)
         if np.isinf(total).any():
-            row = int(np.argmax(np.isinf(total)))
             raise ValueError(
-                f"Row {row} of {where} adds up to infinity; expected probabilities."
+                f"Row {int(np.argmax(np.isinf(total)))} of {where}{name} adds up to "
+                "infinity; expected probabilities."
             )
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
-            _refuse_one_class(block, where)
+            _refuse_one_class(block, f"{where}{name}")
             block = np.ones_like(block)
-        elif zero_rows_to is not None and closure == "renormalize":
+        elif zero_rows_to is not None:
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
         elif np.any(total == 0):
             raise ValueError(
-                f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
-                "be a composition with a positive sum."
+                f"Row {int(np.argmin(total))} of {where}{name} is all zero; each row "
+                "must be a composition with a positive sum."
             )
-        if some_failed:
-            given = given[~missing[:, columns.start]]
-        refuse_unsplit(given, name, f"step {layout.step_names[step]!r} of ")
-        row = int(np.argmax(np.abs(total - 1.0)))
-        if abs(total[row] - 1.0) > abs(worst[0]):
-            worst = float(total[row] - 1.0), row, step
+        refuse_unsplit(values[~missing[:, columns.start], columns], name, where)
+        away.append(total - 1.0)
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
-    distance, row, step = worst
+    furthest = int(np.argmax(np.abs(away)))
+    step, row = divmod(furthest, len(values))
+    distance = float(away[step][row])
     where = f"step {layout.step_names[step]!r} of {name}"
     beside = np.abs(values.sum(axis=1) - len(layout.widths)).max(initial=0.0)
     if abs(distance) > _WARNING_TOLERANCE > beside:
@@ -381,9 +354,17 @@ def close_compositions(
             f"{list(layout.widths)} are in another order than the columns; expected "
             "those of the columns, side by side."
         )
-    _judge_closure(1.0 + distance, row, where, closure, layout.widths[step])
-    if some_failed:
-        closed[missing] = np.nan
+    if abs(distance) > _WARNING_TOLERANCE:
+        only = (
+            " Its only part is 1 for every member: if these are class labels, give the "
+            "predict_proba of each member in place of its predict."
+        )
+        warn_outside_folds(
+            f"Row {row} of {where} sums to {1.0 + distance:.6g}, not to 1; rows were "
+            f"divided by their sum.{only if layout.widths[step] == 1 else ''}",
+            ClosureWarning,
+        )
+    closed[missing] = np.nan
     return closed
 
 
@@ -455,29 +436,6 @@ def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
         " If these are logits, take the softmax of each step; if log-ratio "
         "coordinates, LogRatioTransformer.inverse_transform gives probabilities."
     )
-
-
-def _judge_closure(
-    total: float, row: int, where: str, closure: str, width: int
-) -> None:
-    """Refuse or warn of the row that is furthest from one."""
-    distance = abs(total - 1.0)
-    if closure == "strict" and distance > _STRICT_TOLERANCE:
-        raise ValueError(
-            f"Row {row} of {where} sums to {total:.9g}; closure='strict' expects 1, up "
-            f"to {_STRICT_TOLERANCE:g}. closure='renormalize' divides each row by its "
-            "sum."
-        )
-    if distance > _WARNING_TOLERANCE:
-        only = (
-            " Its only part is 1 for every member: if these are class labels, give the "
-            "predict_proba of each member in place of its predict."
-        )
-        warn_outside_folds(
-            f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
-            f"by their sum.{only if width == 1 else ''}",
-            ClosureWarning,
-        )
 
 
 def resolve_mask(

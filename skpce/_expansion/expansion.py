@@ -23,7 +23,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -32,7 +31,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._basis.basis import (
     lines_along,
@@ -52,24 +51,25 @@ from .._checks import (
     codes_by_level,
     fail,
     finite_floats,
-    finite_table,
+    group_and_column,
     listed,
     make_frame,
+    one_table,
     position_of,
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
     remember_frames,
     state_of_fields,
+    warn_outside_folds,
 )
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
-from .._result import Result, Shown
+from .._result import Result, Shown, with_number
 from .._solvers.problem import q2_from_sums, sum_rows
 from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
-from .moments import main_effects as input_effects
 
 # Targets of an expansion: their names and groups, constant ones and missing ones.
 
@@ -82,43 +82,19 @@ class FailedSamplesWarning(UserWarning):
     """Some samples lack a target (NaN) and count in the others only."""
 
 
-def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return targets with zeros in place of NaN, and where these were."""
-    if y is None:
-        raise ValueError("This fit requires y to be passed, but the target y is None.")
-    finite, lost = finite_table(y)
-    if lost is None or not np.isnan(lost).any():
-        return y, None
-    missing = np.isnan(lost)
-    count = np.ravel((~missing).sum(axis=0))
-    if count.min() < 2:
-        raise ValueError(
-            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
-            "expected two or more."
-        )
-    return np.where(missing, 0.0, finite + lost), missing
-
-
 def warn_of_targets(expansion: Any, problem: Any) -> None:
-    """Warn of constant targets and of missing ones, from two calls up."""
+    """Warn of constant targets and of missing ones."""
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
         named = [expansion.output_names[i] for i in constant]
         shown = constant if named == [f"y{i}" for i in constant] else named
         which = "y has" if expansion.scalar else f"The targets {shown} of y have"
-        warnings.warn(
+        warn_outside_folds(
             f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
-            stacklevel=3,
         )
-    warn_of_failed(
-        expansion.output_names,
-        problem.weight_of_targets,
-        problem.total_weight,
-        "sample",
-        "target",
-        stacklevel=4,
-    )
+    counts = problem.weight_of_targets, problem.total_weight
+    warn_of_failed(expansion.output_names, *counts, "sample", "target")
 
 
 def warn_of_failed(
@@ -127,7 +103,6 @@ def warn_of_failed(
     total: float,
     sample: str,
     target: str,
-    stacklevel: int,
 ) -> None:
     """Warn of targets that some samples lack."""
     lacking = [
@@ -137,19 +112,17 @@ def warn_of_failed(
     ]
     if lacking:
         listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warnings.warn(
+        warn_outside_folds(
             f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
             f"{target} counts in the others.",
             FailedSamplesWarning,
-            stacklevel=stacklevel,
         )
 
 
 def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     """Return (output, column) of each column of y; empty where it has no names.
 
-    Columns with two levels of names, or names such as ``logits__3``, belong to an
-    output; any other column is an output of its own, with its name twice.
+    A column of no group is an output of its own, with its name twice.
     """
     columns = getattr(y, "columns", None)
     if columns is None:  # a series has one name
@@ -160,17 +133,12 @@ def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
         return []
     if not all(isinstance(column, (str, tuple)) for column in columns):
         return []
-    return [_output_label(column, i) for i, column in enumerate(columns)]
-
-
-def _output_label(column: Any, position: int) -> tuple[str, str]:
-    if isinstance(column, tuple):
-        output, part = str(column[0]), ":".join(map(str, column[1:]))
-    else:
-        output, _, part = column.partition("__")
-        output, part = (output, part) if output and part else (column, "")
-    output = output if output.strip() else f"y{position}"
-    return output, part or output
+    labels = []
+    for position, name in enumerate(columns):
+        group, column = group_and_column(name)
+        column = column if column.strip() else f"y{position}"
+        labels.append((group or column, column))
+    return labels
 
 
 def names_of_columns(
@@ -185,16 +153,15 @@ def names_of_columns(
     ]
 
 
-def columns_of_outputs(
+def groups_of_columns(
     labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> dict[str, list[int]] | None:
-    """Return the columns of each output; None where each has one."""
+) -> tuple[IndexArray | None, list[str] | None]:
+    """Return the outputs that columns belong to, and their names; None for one each."""
     if all(output == column for output, column in labels):
-        return None
-    columns: dict[str, list[int]] = {}
-    for position, (output, _) in enumerate(labels):
-        columns.setdefault(output, []).append(position)
-    return columns
+        return None, None
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(output, len(numbers)) for output, _ in labels]
+    return np.array(groups), list(numbers)
 
 
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
@@ -202,13 +169,57 @@ def numbered_outputs(n_columns: int) -> tuple[str, ...]:
     return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
 
 
-def refuse_other_outputs(y: Any, names: Sequence[str], what: str) -> None:
-    """Raise ``ValueError`` for columns with other names than those that were fitted."""
-    found, expected = names_of_columns(output_labels(y, len(names))), list(names)
-    if found not in (None, expected) and expected != list(numbered_outputs(len(names))):
+def read_numbers(y: Any, name: str = "y") -> FloatArray:
+    """Return a table, or one column, as floats; NaN stands for a failed member."""
+    given = np.asarray(one_table(y, name))
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
+            "where a member failed."
+        )
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has entries that are no numbers; expected real numbers, NaN where "
+            "a member failed."
+        ) from None
+    if values.ndim not in (1, 2):
+        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
+    if not values.size:
+        raise ValueError(f"{name} is empty; expected a value for each member.")
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise ValueError(
+            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
+            "member failed."
+        )
+    return values
+
+
+def checked_outputs(
+    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
+) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
+    """Check real outputs of members: numbers, in the columns that were fitted."""
+    values = read_numbers(y, what)
+    n_columns = 1 if values.ndim == 1 else values.shape[-1]
+    if n_columns != len(names):
+        raise ValueError(
+            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
+            "outputs that were fitted."
+        )
+    if n_members is not None and len(values) != n_members:
+        raise ValueError(
+            f"{what} has {len(values)} members; expected {n_members}, those of X."
+        )
+    found, expected = names_of_columns(output_labels(y, n_columns)), list(names)
+    are_named = expected != list(numbered_outputs(n_columns))
+    if are_named and found not in (None, expected):
         raise ValueError(
             f"{what} has the outputs {found}; expected {expected}, in this order."
         )
+    refuse_extremes(values, what)
+    return values.reshape(len(values), -1)
 
 
 _EXPECTED = (
@@ -346,28 +357,11 @@ def q2_of_groups(
     """Return Q² of groups, whose errors and variances are added up."""
     if loo_error is None or target_variance is None:
         return np.full(n_groups, np.nan)
-    varies = target_variance > 0
-    error = np.where(varies, loo_error, 0.0)
+    error = np.where(target_variance > 0, loo_error, 0.0)
     places = np.arange(n_groups) if groups is None else groups
-    press, spread = (
-        np.bincount(places, part, n_groups).astype(np.float64)
-        for part in (error, target_variance)
-    )
+    press: Any = np.bincount(places, error, n_groups)
+    spread: Any = np.bincount(places, target_variance, n_groups)
     return q2_from_sums(press, spread)
-
-
-def group_numbers(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-    n_columns: int,
-) -> IndexArray:  # shape: (n_columns,)
-    """Number the outputs that the columns belong to, in their order."""
-    columns = columns_of_outputs(labels)
-    if columns is None:
-        return np.arange(n_columns)
-    numbers = np.empty(n_columns, dtype=np.int64)
-    for number, of_output in enumerate(columns.values()):
-        numbers[of_output] = number
-    return numbers
 
 
 # Sensitivity indices from the coefficients: Sobol and Shapley.
@@ -560,32 +554,11 @@ def variances_of(
 
     Of each group of outputs; the first three have an axis of inputs.
     """
-    basis = expansion.basis
+    basis, groups = expansion.basis, expansion.groups
     if isinstance(basis, KernelBasis):
-        return basis.partial_variances(expansion.coefficients, *_groups(expansion))
+        own = np.arange(expansion.n_outputs) if groups is None else groups
+        return basis.partial_variances(expansion.coefficients, own, expansion.n_groups)
     return partial_variances(expansion.term_norms, expansion.multi_indices)
-
-
-def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray:
-    """Return the share of the terms of a set of inputs; shape (n_groups,).
-
-    Those of exactly the set, those that lie in it, or those that meet it.
-    """
-    basis = expansion.basis
-    if not isinstance(basis, KernelBasis):
-        terms = expansion.multi_indices
-        return index_of_set(kind, expansion.term_norms, terms, chosen)
-    groups = _groups(expansion)
-    part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
-    variance = expansion.sobol_indices().total_variance
-    return np.asarray(part / np.where(variance > 0, variance, 1.0))
-
-
-def _groups(expansion: Any) -> tuple[IndexArray, int]:
-    """Return the group of each output, and the number of groups."""
-    groups = expansion.groups
-    own = np.arange(expansion.n_outputs) if groups is None else groups
-    return own, expansion.n_groups
 
 
 def sensitivity_frame(
@@ -664,11 +637,6 @@ def refuse_categories(expansion: Expansion) -> None:
 
 def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
     """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
-    if not law.is_polynomial:
-        raise ValueError(
-            "An input with distribution='categorical' has no derivative; the "
-            "derivative-based measure needs inputs that are numbers."
-        )
     nodes, weights = law.quadrature(degree + 1)
     slopes = law.differentiate(nodes, degree)
     return (slopes * weights) @ law.evaluate(nodes, degree).T
@@ -940,51 +908,6 @@ class Expansion:
             loo_error=self.loo_error,
         )
 
-    def mapped(
-        self,
-        matrix: ArrayLike,
-        output_names: Sequence[str] | None = None,
-        *,
-        groups: ArrayLike | None = None,
-        group_names: Sequence[str] | None = None,
-    ) -> Expansion:
-        """Return the expansion of linear combinations of the outputs.
-
-        Parameters
-        ----------
-        matrix : array-like of shape (n_new_outputs, n_outputs)
-            Weights of the combinations.
-        output_names, groups, group_names
-            Of the combinations, as in :class:`Expansion`.
-
-        Returns
-        -------
-        expansion : Expansion
-            In the same basis.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> pce = PolynomialChaosRegressor(1, solver="ols", distribution="normal")
-        >>> expansion = pce.fit(X, X).expansion_
-        >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
-        array([[1.]])
-        """
-        expected = f"finite numbers of shape (n_new_outputs, {self.n_outputs})"
-        combined = finite_floats("mapped", "matrix", matrix, expected)
-        if combined.ndim != 2 or combined.shape[1] != self.n_outputs:
-            raise fail("mapped", "matrix", expected, matrix)
-        refuse_extremes(combined, "matrix")
-        return self._with(
-            coefficients=combined @ self.coefficients,
-            output_names=output_names,
-            groups=groups,
-            group_names=group_names,
-            scalar=False,
-        )
-
     def marginal(self, features: Any) -> Expansion:
         """Return the expansion in some of the inputs alone.
 
@@ -1166,8 +1089,18 @@ class Expansion:
         array([[6., 2.]])
         """
         inputs = self.checked_inputs(X)
-        values = input_effects(self.basis, self.coefficients, inputs)
+        each = range(self.n_inputs)
+        values = np.stack([self.effect_of(i, inputs[:, [i]]) for i in each], axis=1)
         return values[..., 0] if self.scalar else values
+
+    def effect_of(
+        self,
+        feature: int,
+        column: FloatArray,  # shape: (n_samples, 1)
+    ) -> FloatArray:  # shape: (n_samples, n_outputs)
+        """Evaluate the effect of one input alone, checked before."""
+        basis, rows = basis_of_inputs(self.basis, [feature])
+        return basis.combine(column, self.coefficients[:, rows]) - self.mean
 
     def moments(self) -> ExpansionMoments:
         r"""Return mean, variance, skewness and kurtosis of the expansion.
@@ -1242,8 +1175,7 @@ class Expansion:
         >>> pce.sobol_index([0, 1]).round(1)
         array([0.4])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "exact", chosen)
+        return self._share_of_set("exact", features)
 
     def closed_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains without the others.
@@ -1276,8 +1208,7 @@ class Expansion:
         >>> pce.closed_sobol_index([0, 1]).round(1)
         array([0.8])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "closed", chosen)
+        return self._share_of_set("closed", features)
 
     def total_sobol_index(self, features: Any) -> FloatArray:
         r"""Return what a group of inputs explains alone or with others.
@@ -1306,8 +1237,19 @@ class Expansion:
         >>> pce.total_sobol_index([0]).round(1)
         array([1.])
         """
-        chosen = checked_features(features, self.input_names)
-        return share_of_set(self, "total", chosen)
+        return self._share_of_set("total", features)
+
+    def _share_of_set(self, kind: str, features: Any) -> FloatArray:
+        """Return the share of the terms that a set of inputs has; (n_groups,)."""
+        chosen, basis = checked_features(features, self.input_names), self.basis
+        if not isinstance(basis, KernelBasis):
+            return index_of_set(kind, self.term_norms, self.multi_indices, chosen)
+        groups = np.arange(self.n_outputs) if self.groups is None else self.groups
+        known = self.coefficients, groups, self.n_groups
+        part = basis.variance_of_set(kind, chosen, *known)
+        return np.asarray(
+            part / np.where(self.total_variance > 0, self.total_variance, 1)
+        )
 
     def interaction_indices(self, max_order: int = 2) -> InteractionIndices:
         r"""Return the Sobol indices of all small sets of inputs.
@@ -1413,19 +1355,14 @@ class Expansion:
         array([0.9, 0.1])
         """
         n_groups = len(self.group_names)
-        try:
-            given = (
-                np.ones(n_groups) if weights is None else as_floats(weights, "weights")
-            )
-        except (TypeError, ValueError):
-            given = np.full(1, np.nan)  # refused with the others
-        if given.shape != (n_groups,) or not np.all(
-            (given <= LARGEST_NUMBER) & (given >= 0)
-        ):
-            raise ValueError(
-                f"weights must be {n_groups} finite numbers of 0 or more, one per "
-                f"target. Got {weights!r}."
-            )
+        given = np.ones(n_groups)
+        if weights is not None:
+            expected = f"{n_groups} finite numbers of 0 or more, one per target"
+            owner = "aggregated_sobol_indices"
+            given = finite_floats(owner, "weights", weights, expected)
+            in_range = given.min() >= 0 and given.max() <= LARGEST_NUMBER
+            if given.shape != (n_groups,) or not in_range:
+                raise fail(owner, "weights", expected, weights)
         first, total, shapley, variance = (given @ part for part in variances_of(self))
         found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)
@@ -1557,9 +1494,9 @@ class Expansion:
 
     def __str__(self) -> str:
         lines = [
-            f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: "
-            f"{_counted(self.basis.n_terms, 'term')} of degree up to "
+            f"Expansion of {with_number(self.n_outputs, 'output')} in "
+            f"{with_number(self.n_inputs, 'input')}: "
+            f"{with_number(self.basis.n_terms, 'term')} of degree up to "
             f"{self.basis.total_degree}."
         ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
@@ -1641,10 +1578,6 @@ class Expansion:
         reach = None if reach is None else reach[:, own]
         warn_outside([laws[i] for i in own], chosen, names, reach)
         return chosen
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def coefficients_of_terms(expansion: Expansion) -> FloatArray:

@@ -24,7 +24,7 @@ of the leverage that belongs to the terms of the set: no refits are needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ import numpy as np
 from .._basis.basis import index_masks
 from .._checks import (
     FloatArray,
-    IndexArray,
     RandomState,
     check_draws,
     check_option,
@@ -68,9 +67,6 @@ from .problem import (
 # squared sines are the shares, are this much larger. What 90 % intervals contain is
 # measured by ``benchmarks.pce.learned_coverage``.
 _REACH = 1.2
-
-# Resamples between reports of progress.
-_REPORTED = 64
 
 #: How an interval is made.
 INTERVAL_METHODS = ("posterior", "residual", "bootstrap")
@@ -233,46 +229,37 @@ def sobol_interval(
     method = checked_method(owner, method, problem.solver, "residual")
     check_draws(owner, "n_resamples", n_resamples, each=len(problem.basis.laws))
     problem.require_samples(owner)
-    generator = make_generator(random_state)
-    draws = method, n_resamples, confidence_level
-    bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
-    for part, targets in problem.parts:
-        bounds[:, targets] = bounds_of_shares(part, *draws, generator)
-    return ordered_interval(bounds, confidence_level, method)
+    parts = [(part, EACH_TARGET, targets) for part, targets in problem.parts]
+    shape = len(problem.spread), len(problem.basis.laws)
+    draws = n_resamples, confidence_level, make_generator(random_state)
+    return interval_of_parts(parts, shape, method, *draws)
 
 
-def ordered_interval(
-    bounds: FloatArray,  # shape: (2, n_rows, 3 * n_features)
-    confidence_level: float,
+def interval_of_parts(
+    parts: Iterable[tuple[FittedProblem, RowSums, Any]],  # and their places in the rows
+    shape: tuple[int, int],  # (n_rows, n_features)
     method: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
 ) -> SobolInterval:
-    """Return bounds of first-order, total and Shapley shares as an interval."""
+    """Return an interval of the rows of parts, each of complete targets."""
+    bounds = np.empty((2, shape[0], 3 * shape[1]))  # of first, total, Shapley shares
+    draws = n_resamples, confidence_level, generator
+    for problem, rows, places in parts:
+        if method == "posterior":
+            bounds[:, places] = posterior_bounds(problem, *draws, rows)
+            continue
+        linear = problem.linear
+        bounds_by = bootstrap_bounds if method == "bootstrap" else residual_bounds
+        with one_thread_if_small(linear.design.size):
+            bounds[:, places] = bounds_by(problem, linear, *draws, rows)
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
     low = np.maximum.accumulate([first[0], shapley[0], total[0]])
     high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
     first, shapley, total = np.stack([low, high], axis=1)
-    return SobolInterval(first, total, shapley, confidence_level, method)
-
-
-def bounds_of_shares(
-    problem: FittedProblem,
-    method: str,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    rows: RowSums = EACH_TARGET,
-    done: Callable[[FloatArray], None] | None = None,  # told of resamples
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return bounds of first-order, total and Shapley shares of complete targets."""
-    draws = n_resamples, confidence_level, generator, rows
-    if method == "posterior":
-        return posterior_bounds(problem, *draws)
-    linear = problem.linear
-    with one_thread_if_small(linear.design.size):
-        if method == "bootstrap":
-            return bootstrap_bounds(problem, linear, *draws, done)
-        return residual_bounds(problem, linear, *draws)
+    return SobolInterval(first, total, shapley, float(confidence_level), method)
 
 
 def checked_method(
@@ -301,16 +288,13 @@ def bootstrap_bounds(
     confidence_level: float,
     generator: np.random.Generator,
     rows: RowSums,
-    done: Callable[[FloatArray], None] | None,
 ) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
     """Return percentiles of shares over resamples; 0 where there is no variance."""
     laws, shares = problem.learned_laws(), []
     counts = resample_counts(linear.weights, n_resamples, generator)
     step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
-    bounds_of_laws: np.random.Generator | None = generator
-    if done is not None:  # of a surrogate, whose laws end at the resample
-        bounds_of_laws = None
-        step = min(step, _REPORTED if problem.solver.resamples_together else 1)
+    # Of a surrogate distributions end at the resample.
+    bounds_of_laws = generator if rows is EACH_TARGET else None
     masks = index_masks(laws.multi_indices)[1:]
     for start in range(0, n_resamples, step):
         some = counts[start : start + step]
@@ -318,8 +302,6 @@ def bootstrap_bounds(
         squares = rows.squares(drawn, problem.spread)[..., 1:]
         variance = squares.sum(axis=-1, keepdims=True)
         shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-        if done is not None:
-            done(shares[-1])
     return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
@@ -371,13 +353,18 @@ def residual_bounds(
     below = index_masks(laws.multi_indices)
     masks = below[: coefficients.shape[1]]
     shares = dirichlet_shares(weights, n_resamples, generator)
-    components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    # Of held-out samples: of all terms, then of each mask.
+    every = [(np.arange(len(masks)) > 0).astype(np.float64), *masks.T]
+    if isinstance(fitted.solver, GeneralizedRidgeSolver):
+        components = _left_out(problem, fit, coefficients, every)
+    else:
+        components = _of_folds(fitted.solver, problem, fit, every)
     residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
-    price = rows.largest(search_price(problem, fit))
-    factor = rows.largest(_variance_factor(fit, weights, n_resamples, generator))
+    price, factor = _errors_of_variance(problem, fit, n_resamples, generator)
+    price, factor = rows.largest(price), rows.largest(factor)
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
@@ -417,34 +404,27 @@ def residual_bounds(
     return bounds
 
 
-def search_price(
-    problem: LinearProblem, fit: LinearFit
-) -> FloatArray:  # shape: (n_targets,)
-    """Return the factor on squared residuals for a search of terms or penalties."""
+def _errors_of_variance(
+    problem: LinearProblem,
+    fit: LinearFit,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:  # (n_targets,) and (n_resamples, n_targets)
+    """Return factors on squared residuals, for a search and for their own error.
+
+    The first is for terms or penalties that were chosen. The second is drawn: degrees
+    of freedom over chi-squared, of which least squares leaves as many as samples exceed
+    terms, a penalty all of them.
+    """
     n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
     n_terms = fit.scales.shape[1] - 1
     sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
     choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
-    return np.array([correction(size, n_terms, n_copies) for size in choices])
-
-
-def _variance_factor(
-    fit: LinearFit,
-    weights: FloatArray,  # shape: (n_samples,)
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> FloatArray:  # shape: (n_resamples, n_targets)
-    """Draw the error of the residual variance: degrees of freedom over chi-squared.
-
-    Least squares leaves as many degrees of freedom as samples exceed terms, a penalty
-    all of them.
-    """
-    n_copies = max(float(weights.sum()), float(len(weights)))
-    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    price = np.array([correction(size, n_terms, n_copies) for size in choices])
     lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
     freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
     drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
-    return (freedom / drawn)[:, which]
+    return price, (freedom / drawn)[:, which]
 
 
 def regression_variance(
@@ -469,21 +449,6 @@ def regression_variance(
 Components = Iterator[tuple[FloatArray, FloatArray]]
 
 
-def _held_out(
-    solver: CoefficientSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
-    coefficients: FloatArray,
-    masks: FloatArray,
-) -> Components:
-    """Return components of held-out samples: of all terms, then of each mask."""
-    whole = (np.arange(len(masks)) > 0).astype(np.float64)
-    every = [whole, *masks.T]
-    if isinstance(solver, GeneralizedRidgeSolver):
-        return _left_out(problem, fit, coefficients, every)
-    return _of_folds(solver, problem, fit, every)
-
-
 def _left_out(
     problem: LinearProblem,
     fit: LinearFit,
@@ -494,10 +459,14 @@ def _left_out(
     design, removed = problem.design, np.minimum(problem.weights, 1.0)
     change = removed[:, np.newaxis] * np.nan_to_num(fit.loo_residuals)
     every = np.column_stack(masks)
-    groups = [
-        ((design * influence) @ every, targets)
-        for influence, targets in _influences(design, fit)
-    ]
+    groups = []  # of targets with one penalty: leverages of each mask
+    for factor, mine, penalties, which in fit.leverage.groups():
+        inside = factor.scaled(design) @ factor.right.T
+        for position, penalty in enumerate(penalties):
+            influence = np.zeros_like(design)  # G psi_k of each sample
+            shrunk = inside / (factor.singular_values**2 + penalty)
+            influence[:, factor.used] = (shrunk @ factor.right) * factor.scale
+            groups.append(((design * influence) @ every, mine[which == position]))
     for number, mask in enumerate(masks):
         used = np.flatnonzero(mask)
         part = design[:, used] * mask[used]
@@ -505,19 +474,6 @@ def _left_out(
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
-
-
-def _influences(
-    design: FloatArray, fit: LinearFit
-) -> Iterator[tuple[FloatArray, IndexArray]]:
-    """Yield ``G psi_k`` for each sample, once for all targets that share it."""
-    for factor, mine, penalties, which in fit.leverage.groups():
-        inside = factor.scaled(design) @ factor.right.T
-        for position, penalty in enumerate(penalties):
-            influence = np.zeros_like(design)
-            shrunk = inside / (factor.singular_values**2 + penalty)
-            influence[:, factor.used] = (shrunk @ factor.right) * factor.scale
-            yield influence, mine[which == position]
 
 
 def _of_folds(

@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +41,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from .._basis.basis import PolynomialBasis, evaluate_within
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
@@ -53,9 +52,6 @@ _PAIRS_AT_ONCE, _TARGETS_AT_ONCE = 2**14, 128
 
 # e_abk below this share of its norm over k is rounding of the quadrature.
 _ROUNDING = 1e-12
-
-# A distribution of at most so many values may be summed over all of them.
-_MOST_VALUES = 10_000
 
 
 @dataclass(frozen=True)
@@ -85,10 +81,6 @@ class ExpansionMoments(Shown):
         return Result({"target": outputs}, {n: getattr(self, n) for n in names})
 
 
-class UnknownMomentsError(ValueError):
-    """A distribution has no functions of the degrees of products."""
-
-
 def linearisation(
     law: InputLaw, degree: int
 ) -> FloatArray:  # shape: (degree + 1, degree + 1, n_functions)
@@ -96,45 +88,27 @@ def linearisation(
     # The values of products at the nodes, and three copies of the table.
     n_entries = 4.0 * (degree + 1) ** 2 * (2 * degree + 1)
     refuse_memory("moments", 8.0 * n_entries, f"products of degree {2 * degree}")
-    weights, values = _functions(law, degree)
+    last, n_nodes = law.largest_degree, 2 * degree + 1
+    if law.is_polynomial:
+        last = min(2 * degree, last)
+    else:  # every function of the levels
+        n_nodes = int(last) + 1
+    nodes, weights = law.quadrature(n_nodes)
+    values = law.evaluate(nodes, int(last))
     pairs = values[: degree + 1, np.newaxis] * values[: degree + 1]
     table = (pairs * weights) @ values.T
     norm = np.sqrt(np.square(table).sum(axis=-1, keepdims=True))
     return np.where(np.abs(table) > _ROUNDING * norm, table, 0.0)
 
 
-def _functions(law: InputLaw, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Return weights and functions, on nodes, whose span contains every product."""
-    last = law.largest_degree
-    if not law.is_polynomial:
-        nodes, weights = law.quadrature(int(last) + 1)
-        return weights, law.evaluate(nodes, int(last))
+def _has_products(law: InputLaw, degree: int) -> bool:
+    """Return whether a distribution has the polynomials of products of two."""
     try:
-        law.check_degree("moments", "an input", 2 * degree + 1)
-    except ValueError as error:
-        if last > _MOST_VALUES:
-            raise UnknownMomentsError(str(error)) from error
-        nodes, weights = law.quadrature(int(last) + 1)
-        return weights, _completed(law.evaluate(nodes, degree), weights)
-    nodes, weights = law.quadrature(2 * degree + 1)
-    return weights, law.evaluate(nodes, int(min(2 * degree, last)))
-
-
-def _completed(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Append orthonormal functions, so that the span contains every product of two.
-
-    This is for values in tight groups, whose polynomials of twice the degree are lost
-    to rounding.
-    """
-    root = np.sqrt(weights)
-    unit = values * root
-    left, right = np.triu_indices(len(values))
-    products = values[left] * unit[right]
-    scale = np.linalg.norm(products)
-    for _ in range(2):
-        products -= (products @ unit.T) @ unit
-    _, spread, more = np.linalg.svd(products, full_matrices=False)
-    return np.vstack([values, more[spread > _ROUNDING * scale] / root])
+        if law.is_polynomial:
+            law.check_degree("moments", "an input", 2 * degree + 1)
+    except ValueError:
+        return False
+    return True
 
 
 def _products_of(
@@ -203,13 +177,10 @@ def expansion_moments(
     slopes = coefficients[:, 1:]
     variance = np.square(slopes).sum(axis=1)
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
-    varies = np.flatnonzero(variance > 0)
-    with suppress(UnknownMomentsError):
-        generator = np.random.default_rng(0)
-        tables = [
-            _products_of(law, int(degree), generator)
-            for law, degree in zip(laws, multi_indices.max(axis=0), strict=True)
-        ]
+    varies, generator = np.flatnonzero(variance > 0), np.random.default_rng(0)
+    pairs = list(zip(laws, multi_indices.max(axis=0).tolist(), strict=True))
+    if all(_has_products(law, degree) for law, degree in pairs):
+        tables = [_products_of(law, degree, generator) for law, degree in pairs]
         for start in range(0, len(varies), _TARGETS_AT_ONCE):
             some = varies[start : start + _TARGETS_AT_ONCE]
             unit = slopes[some] / np.sqrt(variance[some, np.newaxis])
@@ -234,25 +205,6 @@ def marginal_basis(
     reach = None if basis.reach is None else basis.reach[:, features]
     terms = basis.multi_indices[np.ix_(rows, features)]
     return PolynomialBasis(laws, terms, reach), rows
-
-
-def main_effects(
-    basis: Basis,
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    X: FloatArray,  # shape: (n_samples, n_features)
-) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
-    r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
-    if isinstance(basis, KernelBasis):
-        return basis.main_effects(coefficients, X)
-    effects = np.empty((len(X), X.shape[1], len(coefficients)))
-    for i, law in enumerate(basis.laws):
-        rows = basis.terms_within([i])[1:]
-        degrees = basis.multi_indices[rows, i]
-        ends = None if basis.reach is None else basis.reach[:, i]
-        largest = int(degrees.max(initial=0))
-        univariate = evaluate_within(law, X[:, i], largest, ends)
-        effects[:, i] = univariate[degrees].T @ coefficients[:, rows].T
-    return effects
 
 
 #: Entries of the largest tensor that is built.

@@ -1,8 +1,8 @@
 r"""The predictive distribution of a fit: predictions, residuals, and what y can be.
 
 A member of an ensemble is the prediction at its inputs plus a residual. What y can be
-(any real value, or probabilities that sum to one) is an ``OutputSpace``: the rest is
-the same for all of them.
+(any real value, or probabilities that sum to one) is said by what was fitted: the rest
+is the same for all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,11 +33,12 @@ from .._checks import (
     fail,
     finite_floats,
     make_generator,
+    refuse_nan,
     refuse_not_finite,
     refuse_other_names,
     refuse_other_rows,
     validated,
-    validated_array,
+    warn_outside_folds,
 )
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import warn_outside
@@ -45,7 +46,7 @@ from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import is_of_another_library
 from .._learned.kernel_basis import Basis
 from .._result import Result
-from .expansion import refuse_other_outputs
+from .expansion import checked_outputs
 from .problem import FittedProblem
 from .residuals import (
     NOISES,
@@ -61,8 +62,8 @@ from .residuals import (
 # spite of it.
 QUANTILE: Final = "median_unbiased"
 
-# Values in memory at a time while quantiles are taken: 64 MiB.
-CHUNK_ENTRIES: Final = 8_388_608
+# Values at a time while quantiles are taken: 8 MiB.
+CHUNK_ENTRIES: Final = 1_048_576
 
 # Quantiles whose distance from the median is the spread: one standard deviation.
 _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
@@ -72,100 +73,31 @@ InputSampler = Callable[[int, np.random.Generator], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class OutputSpace:
-    """What y can be, and how it follows from the targets that were fitted.
-
-    The targets of the fit have a linear *image*, in which residuals are added to
-    predictions. *Values* are what y shows; *scores* are those that vary, on a scale
-    without bounds, on which distances are measured. Of real targets all three are the
-    same: they are fitted as they are, and have no bounds.
-    """
-
-    n_values: int  # number of columns of y
-
-    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
-    columns: ClassVar[str] = "targets"  # what samples may lack, in words
-    # Whether a value rises with its own residual and depends on no other.
-    keeps_order: ClassVar[bool] = True
-
-    @property
-    def noise_groups(self) -> IndexArray:
-        """Fitted targets whose residuals share a scale; shape (n_fitted,)."""
-        return np.arange(self.n_values)
-
-    def image(self, fitted: FloatArray) -> FloatArray:
-        """Map targets of the fit, (..., n_fitted) -> (..., n_image)."""
-        return fitted
-
-    def values(self, image: FloatArray) -> FloatArray:
-        """Map (..., n_image) -> (..., n_values)."""
-        return image
-
-    def scores(self, values: FloatArray) -> FloatArray:
-        """Map (..., n_values) -> (..., n_scores)."""
-        return values
-
-    def bounds(
-        self,
-        lower: FloatArray,  # shape: (n_members, n_scores)
-        upper: FloatArray,
-        like: FloatArray,  # shape: (n_members, n_values), for what does not vary
-    ) -> FloatArray:  # shape: (2, n_members, n_values)
-        """Map bounds of scores to those of values."""
-        return np.stack([lower, upper])
-
-    def quantiles(
-        self,
-        rows: FloatArray,  # shape: (n_draws, n_fitted), residuals
-        scale: FloatArray,  # shape: (n_inputs, n_fitted)
-        centre: FloatArray,  # shape: (n_inputs, n_image)
-        levels: Sequence[float],
-    ) -> FloatArray:  # shape: (n_levels, n_inputs, n_values)
-        """Return quantiles over rows, scaled and added to the centre of each input."""
-        # A scale that is not negative keeps the order of the residuals.
-        ordered = np.sort(rows.T, axis=-1)
-        return sorted_quantiles(ordered, levels, lambda one: centre + scale * one)
-
-    def score_scale(self, scale: FloatArray) -> FloatArray:
-        """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
-        return scale
-
-    def deviation(self, problem: FittedProblem) -> FloatArray:
-        """Return the spread of the residuals of each score; shape (n_scores,)."""
-        return np.sqrt(problem.fit.residual_variance) * problem.optimism
-
-    def groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
-        """Return which scores lie in a band together."""
-        return np.zeros(self.n_values, dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
 class Predictive:
     """Predictions of a fit and the distribution around them."""
 
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
-    space: OutputSpace
-    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
     owner: str  # for messages
-    random_state: RandomState = None
     scalar: bool = False  # whether y was one-dimensional
     noise: NoiseScale | None = None  # None where the spread is constant
+    columns: Any = None  # of y, that a part predicts
     # The same for a fit to some of the members; checked inputs and values of others.
-    refit: Callable[[IndexArray], Predictive] | None = None
+    refit: Callable[[Any, IndexArray], Predictive] | None = None
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
-    # Of targets that the same samples have, where some lack a target.
-    parts: tuple[tuple[Predictive, IndexArray], ...] = ()
 
     @property
     def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.problem.basis
 
-    def generator(self, random_state: RandomState = None) -> np.random.Generator:
-        """Return a generator; None takes the parameter of the estimator."""
-        given = self.random_state if random_state is None else random_state
-        return make_generator(given)
+    @property
+    def parts(self) -> list[Predictive]:
+        """Those of targets that the same samples have."""
+        return [
+            replace(self, problem=part, columns=self.problem.columns_of(targets))
+            for part, targets in self.problem.parts
+        ]
 
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
@@ -178,8 +110,7 @@ class Predictive:
         """Learn how the spread changes with the inputs, where it does."""
         if noise == "constant":
             return self
-        groups = self.space.noise_groups
-        return replace(self, noise=learn_noise_scale(self.problem, groups, owner))
+        return replace(self, noise=learn_noise_scale(self.problem, owner))
 
     def residual_law(self, owner: str) -> ResidualLaw:
         """Return the distribution of what the expansion does not explain."""
@@ -198,10 +129,10 @@ class Predictive:
         self, X: FloatArray, joint: str | None
     ) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the units of distances of scores, which only the fit decides."""
-        unit = self.space.score_scale(self.scale_at(X))
+        unit = self.problem.score_scale(self.scale_at(X))
         if joint is None:
             return unit
-        deviation = self.space.deviation(self.problem)
+        deviation = self.problem.score_deviation()
         refuse_undefined(deviation)
         return unit * np.where(deviation > 0, deviation, 1.0)
 
@@ -211,16 +142,17 @@ class Predictive:
         X: FloatArray,  # shape: (n_inputs, n_features)
     ) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_image)
         """Add a row of residuals, or each of them, to the prediction at each input."""
-        return self.space.image(rows * self.scale_at(X)) + self.centre(X)
+        problem = self.problem
+        return problem.image(rows * self.scale_at(X)) + problem.predicted(X)
 
     def scores_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the scores of the predictions."""
-        return self.space.scores(self.space.values(self.centre(X)))
+        return self.problem.scores(self.problem.values(self.problem.predicted(X)))
 
     def observed(self, owner: str) -> FloatArray:  # shape: (n_members, n_values)
         """Return the values of the members of the fit."""
         targets = self.problem.require_samples(owner).targets
-        return self.space.values(self.space.image(targets))
+        return self.problem.values(self.problem.image(targets))
 
     def input_sampler(self, owner: str, inputs: Any) -> InputSampler:
         """Return what draws the inputs: distributions of the fit, others, or rows."""
@@ -265,6 +197,71 @@ class Predictive:
 
         return draw_and_warn
 
+    def sampled_bounds(
+        self,
+        draws: FloatArray,  # shape: (n_draws, n_inputs, n_image)
+        confidence_level: float,
+        joint: str | None,
+    ) -> FloatArray:  # shape: (2, n_inputs, n_values)
+        """Return marginal bounds, or joint bands, of the draws at each input."""
+        values, problem = self.problem.values(draws), self.problem
+        if joint is None:
+            levels = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
+            values = np.sort(values, axis=0)  # in which quantiles are found faster
+            options: Any = {"method": QUANTILE, "overwrite_input": True}
+            return np.asarray(np.quantile(values, levels, axis=0, **options))
+        scores, groups = problem.scores(values), problem.score_groups(joint)
+        bands = simultaneous_bands(scores, groups, confidence_level)
+        return problem.bounds(*bands, values[0])
+
+    def members_held_out(
+        self,
+        calibration: Any,
+        cv: Any,
+        noise: str,
+        owner: str,
+        generator: np.random.Generator,
+    ) -> HeldOut:
+        """Return members that are not in the fit, or those of the fit and its refits.
+
+        In CV+ each member has the fit without its fold.
+        """
+        if calibration is not None:
+            inputs, values = self._checked_calibration(calibration, owner)
+            whole = self.with_noise(noise, owner)
+            return HeldOut(inputs, values, np.ones(len(inputs)), [(whole, slice(None))])
+        assert self.refit is not None  # every estimator gives it
+        samples = self.problem.require_samples(owner)
+        folds = [
+            (self.refit(self.problem, training).with_noise(noise, owner), test)
+            for training, test in _folds(samples.inputs, cv, owner, generator)
+        ]
+        return HeldOut(samples.inputs, self.observed(owner), samples.weights, folds)
+
+    def _checked_calibration(
+        self, calibration: Any, owner: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return inputs and values of members that are not those of the fit."""
+        expected = "None or a pair (X, y) of members that are not in the fit"
+        if not isinstance(calibration, (tuple, list)) or len(calibration) != 2:
+            raise fail(owner, "calibration", expected, calibration)
+        assert self.read is not None  # every estimator gives it
+        inputs, values = self.read(*calibration)
+        values = values[:, self.columns]
+        samples, known = self.problem.samples, set()
+        if samples is not None:
+            fitted = np.hstack([samples.inputs, self.observed(owner)])
+            known = set(map(tuple, fitted.round(9).tolist()))
+        if known.issuperset(map(tuple, np.hstack([inputs, values]).round(9).tolist())):
+            raise ValueError(
+                f"All {len(inputs)} members of the 'calibration' parameter of {owner} "
+                "are in the fit; expected others. Without calibration= the members of "
+                "the fit are left out in turn."
+            )
+        basis = self.basis
+        warn_outside(basis.laws, inputs, self.names, basis.reach)
+        return inputs, values
+
 
 def _are_laws(inputs: Any) -> bool:
     """Return whether this is a distribution, or a list with one in it."""
@@ -273,28 +270,6 @@ def _are_laws(inputs: Any) -> bool:
     if is_of_another_library(inputs):
         return True
     return isinstance(inputs, Sequence) and any(map(_are_laws, inputs))
-
-
-def sorted_quantiles(
-    ordered: FloatArray,  # shape: (..., n_draws), ascending
-    levels: Sequence[float],
-    image: Callable[[FloatArray], FloatArray] | None = None,  # ascending too
-) -> FloatArray:  # shape: (n_levels, ...)
-    """Return quantiles over the last axis as NumPy does, of the image of the values."""
-    # R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The
-    # American Statistician 50 (1996), definition 8: median unbiased.
-    last = ordered.shape[-1] - 1
-    found = []
-    for level in levels:
-        place = min(max((last + 1 + 1 / 3) * level + 1 / 3 - 1.0, 0.0), float(last))
-        left, right = ordered[..., int(place)], ordered[..., min(int(place) + 1, last)]
-        if image is not None:
-            left, right = image(left), image(right)
-        share, step = place - int(place), right - left
-        # From the nearer end: no rounding at either of them.
-        near = left + share * step if share < 0.5 else right - (1.0 - share) * step
-        found.append(near)
-    return np.stack(found)
 
 
 def simultaneous_bands(
@@ -359,58 +334,47 @@ def _spread(distance: FloatArray, deviation: FloatArray) -> FloatArray:
 #    Statistical Association 113 (2018), section 5.2.
 
 
-def conformal_bounds(
-    predictive: Predictive,
-    X: FloatArray,  # shape: (n_members, n_features)
-    calibration: Any,  # members that are not in the fit; None for CV+
-    cv: Any,
-    confidence_level: float,
-    joint: str | None,
-    noise: str,
-    owner: str,
-    generator: np.random.Generator,
-) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return bounds from distances of members from fits that have not seen them.
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Members, and fits that have not seen them: one, or in CV+ one for each fold."""
 
-    In CV+ each member has the fit without its fold.
-    """
-    folds = [(predictive, slice(None))]
-    if calibration is not None:
-        inputs, values = _checked_calibration(predictive, calibration, owner)
-        weights = np.ones(len(inputs))
-        _warn_of_few(weights, confidence_level, owner)
-    else:
-        samples = predictive.problem.require_samples(owner)
-        inputs, weights = samples.inputs, samples.weights
-        values = predictive.observed(owner)
-        _warn_of_few(weights, confidence_level, owner)
-        folds = _refitted(predictive, cv, owner, generator)
-    space = predictive.space
-    scores = space.scores(values)
-    found, fold = np.empty_like(scores), np.empty(len(scores), dtype=np.int64)
-    centre = np.empty((len(folds), len(X), scores.shape[1]))
-    unit = np.empty_like(centre)
-    for k, (fitted, rows) in enumerate(folds):
-        fitted = fitted.with_noise(noise, owner)
-        misses = np.abs(scores[rows] - fitted.scores_at(inputs[rows]))
-        found[rows], fold[rows] = misses / fitted.unit_at(inputs[rows], joint), k
-        centre[k], unit[k] = fitted.scores_at(X), fitted.unit_at(X, joint)
-    if joint is not None:  # each score has the largest distance of its band
-        for group in np.unique(groups := space.groups(joint)):
-            parts = groups == group
-            found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
-    if len(folds) == 1:
-        unit[0] *= order_statistic(found, weights, confidence_level)
-        lower, upper = centre[0] - unit[0], centre[0] + unit[0]
-    else:
-        lower, upper = np.empty((2, *centre.shape[1:]))
+    inputs: FloatArray  # shape: (n_members, n_features)
+    values: FloatArray  # shape: (n_members, n_values)
+    weights: FloatArray  # shape: (n_members,), frequencies
+    folds: Sequence[tuple[Predictive, Any]]  # fits, each with its rows of the members
+
+    def bounds(
+        self,
+        X: FloatArray,  # shape: (n_inputs, n_features)
+        confidence_level: float,
+        joint: str | None,
+    ) -> FloatArray:  # shape: (2, n_inputs, n_scores)
+        """Return bounds of scores from distances of the members from their fits."""
+        problem, weights = self.folds[0][0].problem, self.weights
+        scores = problem.scores(self.values)
+        found, fold = np.empty_like(scores), np.empty(len(scores), dtype=np.int64)
+        centre = np.empty((len(self.folds), len(X), scores.shape[1]))
+        unit = np.empty_like(centre)
+        for k, (fitted, rows) in enumerate(self.folds):
+            misses = np.abs(scores[rows] - fitted.scores_at(self.inputs[rows]))
+            found[rows] = misses / fitted.unit_at(self.inputs[rows], joint)
+            fold[rows] = k
+            centre[k], unit[k] = fitted.scores_at(X), fitted.unit_at(X, joint)
+        if joint is not None:  # each score has the largest distance of its band
+            for group in np.unique(groups := problem.score_groups(joint)):
+                parts = groups == group
+                found[:, parts] = found[:, parts].max(axis=1, keepdims=True)
+        bounds = np.empty((2, *centre.shape[1:]))
         size = max(1, CHUNK_ENTRIES // max(found.size, 1))
         for start in range(0, len(X), size):
             at = slice(start, start + size)
             width, middle = found[:, np.newaxis] * unit[fold, at], centre[fold, at]
-            lower[at] = -order_statistic(width - middle, weights, confidence_level)
-            upper[at] = order_statistic(width + middle, weights, confidence_level)
-    return space.bounds(lower, upper, space.values(predictive.centre(X)))
+            below, above = (
+                order_statistic(width + sign * middle, weights, confidence_level)
+                for sign in (-1, 1)
+            )
+            bounds[:, at] = -below, above
+        return bounds
 
 
 def order_statistic(
@@ -428,10 +392,6 @@ def order_statistic(
     rank = _rank(weights, confidence_level)
     if rank > weights.sum():
         return np.full(values.shape[1:], np.inf)
-    if np.all(weights == 1.0):
-        place = math.ceil(rank) - 1
-        found: FloatArray = np.partition(values, place, axis=0)[place]
-        return found
     order = np.argsort(values, axis=0, kind="stable")
     reached = np.cumsum(weights[order], axis=0) >= rank
     first = np.argmax(reached, axis=0)[np.newaxis]
@@ -444,69 +404,32 @@ def _rank(weights: FloatArray, confidence_level: float) -> float:
     return confidence_level * (float(weights.sum()) + 1.0) - 1e-9
 
 
-def _warn_of_few(weights: FloatArray, confidence_level: float, owner: str) -> None:
-    """Warn where no score is large enough for a bound."""
-    total = float(weights.sum())
-    if _rank(weights, confidence_level) <= total:
-        return
-    needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
-    warnings.warn(
-        f"{owner}: {total:g} members are too few for a conformal interval of level "
-        f"{confidence_level:g}, which needs {needed}: the interval holds every value.",
-        stacklevel=6,
-    )
-
-
-def _checked_calibration(
-    predictive: Predictive, calibration: Any, owner: str
-) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and values of members that are not those of the fit."""
-    expected = "None or a pair (X, y) of members that are not in the fit"
-    if not isinstance(calibration, (tuple, list)) or len(calibration) != 2:
-        raise fail(owner, "calibration", expected, calibration)
-    assert predictive.read is not None  # every estimator gives it
-    inputs, values = predictive.read(*calibration)
-    samples, known = predictive.problem.samples, set()
-    if samples is not None:
-        fitted = np.hstack([samples.inputs, predictive.observed(owner)])
-        known = set(map(tuple, fitted.round(9).tolist()))
-    if known.issuperset(map(tuple, np.hstack([inputs, values]).round(9).tolist())):
-        raise ValueError(
-            f"All {len(inputs)} members of the 'calibration' parameter of {owner} are "
-            "in the fit; expected others. Without calibration= the members of the fit "
-            "are left out in turn."
-        )
-    basis = predictive.basis
-    warn_outside(basis.laws, inputs, predictive.names, basis.reach)
-    return inputs, values
-
-
-def _refitted(
-    predictive: Predictive, cv: Any, owner: str, generator: np.random.Generator
-) -> list[tuple[Predictive, Any]]:
-    """Return the fit without each fold, and the members of the fold."""
-    assert predictive.refit is not None  # every estimator gives it
-    samples = predictive.problem.require_samples(owner)
-    n_members = len(samples.inputs)
+def _folds(
+    X: FloatArray,  # shape: (n_members, n_features)
+    cv: Any,
+    owner: str,
+    generator: np.random.Generator,
+) -> list[tuple[IndexArray, IndexArray]]:
+    """Return folds of which each member is held out once."""
+    n_members = len(X)
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         if not 2 <= int(cv) <= n_members:
             raise fail(owner, "cv", f"from 2 to {n_members}, the number of members", cv)
         seed = int(generator.integers(2**31))
-        splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
-    else:
-        try:
-            splitter = check_cv(cv)
-        except ValueError:
-            expected = "an int, a splitter, or an iterable of (train, test)"
-            raise fail(owner, "cv", expected, cv) from None
-    splits = list(splitter.split(samples.inputs))
+        cv = KFold(int(cv), shuffle=True, random_state=seed)
+    try:
+        splitter = check_cv(cv)
+    except ValueError:
+        expected = "an int, a splitter, or an iterable of (train, test)"
+        raise fail(owner, "cv", expected, cv) from None
+    splits = list(splitter.split(X))
     held_out = np.concatenate([test for _, test in splits])
     if not np.array_equal(np.sort(held_out), np.arange(n_members)):
         raise ValueError(
             f"The 'cv' parameter of {owner} must hold out each of the {n_members} "
             f"members once. Got {cv!r} instead."
         )
-    return [(predictive.refit(training), test) for training, test in splits]
+    return splits
 
 
 # Draws and intervals of y at new inputs, of real targets and for any output space.
@@ -514,6 +437,33 @@ def _refitted(
 
 #: How an interval follows from the members.
 METHODS = ("residual", "conformal")
+
+
+def _check_draws(
+    owner: str, n_samples: Any, residual: Any, X: Any, inputs: Any, noise: Any
+) -> None:
+    """Raise ``ValueError`` for bad arguments of draws."""
+    check_draws(owner, "n_samples", n_samples)
+    check_option(owner, "noise", noise, NOISES)
+    check_option(owner, "residual", residual, RESIDUAL_LAWS, none_allowed=True)
+    if X is not None and inputs is not None:
+        raise ValueError(
+            f"{owner} expects X, inputs of members that are known, or inputs=, a "
+            "distribution of unknown ones. Got both."
+        )
+
+
+def _warn_of_few(weights: FloatArray, confidence_level: float, owner: str) -> None:
+    """Warn where no score is large enough for a bound."""
+    total = float(weights.sum())
+    if _rank(weights, confidence_level) > total:
+        needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
+        warn_outside_folds(
+            f"{owner}: {total:g} members are too few for a conformal interval of level "
+            f"{confidence_level:g}, which needs {needed}: the interval holds every "
+            "value.",
+            UserWarning,
+        )
 
 
 class PredictionInterval(NamedTuple):
@@ -553,179 +503,32 @@ class PredictionInterval(NamedTuple):
         return self._table()._repr_html_()
 
 
-def check_predictive(
-    owner: str,
-    n_samples: Any,
-    residual: Any,
-    X: Any = None,
-    inputs: Any = None,
-    noise: Any = "constant",
-) -> None:
-    """Raise ``ValueError`` for bad arguments of draws."""
-    check_draws(owner, "n_samples", n_samples)
-    check_option(owner, "noise", noise, NOISES)
-    check_option(owner, "residual", residual, RESIDUAL_LAWS, none_allowed=True)
-    if X is not None and inputs is not None:
-        raise ValueError(
-            f"{owner} expects X, inputs of members that are known, or inputs=, a "
-            "distribution of unknown ones. Got both."
-        )
-
-
-def _interval(
-    predictive: Predictive,
-    X: ArrayLike | None,
-    *,
-    inputs: Any,
-    confidence_level: float,
-    joint: str | None,
-    residual: str | None,
-    method: str,
-    noise: str,
-    calibration: Any,
-    cv: Any,
-    n_samples: int,
-    random_state: RandomState,
-) -> FloatArray:  # shape: (2, n_inputs, n_values)
-    """Return bounds by one of the methods."""
-    owner = f"{predictive.owner}.predict_interval"
-    check_predictive(owner, n_samples, residual, X, inputs, noise)
-    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_option(owner, "method", method, METHODS)
-    check_option(owner, "joint", joint, predictive.space.joint, none_allowed=True)
-    generator = predictive.generator(random_state)
-    if method == "conformal":
-        if X is None:
-            raise ValueError(f"{owner} needs X with method='conformal'.")
-        return conformal_bounds(
-            predictive,
-            predictive.checked(X),
-            calibration,
-            cv,
-            confidence_level,
-            joint,
-            noise,
-            owner,
-            generator,
-        )
-    if calibration is not None:
-        raise ValueError(
-            f"{owner} expects calibration=None unless method='conformal'; the "
-            "residuals of method='residual' are those of the fit."
-        )
-    sampler = predictive.input_sampler(owner, inputs)
-    predictive = predictive.with_noise(noise, owner)
-    space, law = predictive.space, predictive.residual_law(owner)
-    if X is None:
-        check_draws(owner, "n_samples", n_samples, each=space.n_values)
-        rows = law.draw(n_samples, residual, generator)
-        image = predictive.draw_around(rows, sampler(n_samples, generator))
-        draws = image[:, np.newaxis]
-        return _of_draws(space, draws, confidence_level, joint)
-    values = predictive.checked(X)
-    every = joint is None and space.keeps_order
-    rows = law.atoms(n_samples, residual, generator, every=every)
-    bounds = np.empty((2, len(values), space.n_values))
-    size = max(1, CHUNK_ENTRIES // (len(rows) * space.n_values))
-    for start in range(0, len(values), size):
-        at = values[start : start + size]
-        if joint is None:
-            known = predictive.scale_at(at), predictive.centre(at)
-            found = space.quantiles(rows, *known, tails(confidence_level))
-        else:
-            image = predictive.draw_around(rows[:, np.newaxis], at)
-            found = _of_draws(space, image, confidence_level, joint)
-        bounds[:, start : start + size] = found
-    return bounds
-
-
-def tails(confidence_level: float) -> tuple[float, float]:
-    """Return the levels of the lower and of the upper quantile."""
-    return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
-
-
-def _of_draws(
-    space: OutputSpace,
-    image: FloatArray,  # shape: (n_draws, n_members, n_image)
-    confidence_level: float,
-    joint: str | None,
-) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Return marginal bounds, or joint bands, of the draws of each member."""
-    values = space.values(image)
-    if joint is None:
-        levels = tails(confidence_level)
-        return np.asarray(np.quantile(values, levels, axis=0, method=QUANTILE))
-    bands = simultaneous_bands(
-        space.scores(values), space.groups(joint), confidence_level
-    )
-    return space.bounds(*bands, values[0])
-
-
 # The same for real targets: what the regressors have.
 
 
 def predictive_of(estimator: Any) -> Predictive:
     """Return the predictive distribution of a fitted regressor."""
-    problem = estimator._problem
-    parts = [
-        (_predictive_of_part(estimator, part, targets), targets)
-        for part, targets in problem.parts
-    ]
-    whole = parts[0][0]
-    if len(parts) == 1:
-        return whole
-    space = OutputSpace(estimator.expansion_.n_outputs)
-    return replace(whole, problem=problem, space=space, parts=tuple(parts))
-
-
-def _predictive_of_part(
-    estimator: Any, problem: FittedProblem, chosen: IndexArray
-) -> Predictive:
-    """Return that of targets which the same samples have."""
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray) -> FloatArray:
-        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
-
-    def refit(rows: IndexArray) -> Predictive:
-        samples = problem.require_samples(f"{owner}.predict_interval")
-        targets = samples.targets[rows]
+    def refit(problem: FittedProblem, rows: IndexArray) -> Predictive:
+        samples = problem.require_samples(f"{owner}.predict_interval").of(rows)
+        targets = samples.targets[:, 0] if scalar else samples.targets
         with warnings.catch_warnings():  # the fit to all members has warned
             warnings.simplefilter("ignore")
-            fitted = clone(estimator).fit(
-                samples.inputs[rows],
-                targets[:, 0] if scalar else targets,
-                sample_weight=samples.weights[rows],
-            )
-        return predictive_of(fitted)
+            alone = clone(estimator).fit(samples.inputs, targets, samples.weights)
+        return predictive_of(alone)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         refuse_other_rows(X=X, y=y)
         inputs = validated(estimator, X, reset=False)
-        values = validated_array(y, "y", ensure_2d=False)
-        refuse_other_outputs(y, expansion.output_names, "y of calibration")
-        if values.ndim == 1:
-            values = values[:, np.newaxis]
-        expected = len(inputs), expansion.n_outputs
-        if values.shape != expected:
-            raise ValueError(
-                f"y of calibration has shape {values.shape}; expected {expected}: the "
-                "members of X and the targets seen in fit."
-            )
-        return inputs, values[:, chosen]
+        name = "y of calibration"
+        values = checked_outputs(y, expansion.output_names, len(inputs), name)
+        refuse_nan(values, name)
+        return inputs, values
 
-    space = OutputSpace(len(chosen))
-    return Predictive(
-        problem,
-        expansion.input_names,
-        space,
-        centre,
-        owner,
-        scalar=scalar,
-        refit=refit,
-        read=read,
-    )
+    known = estimator._problem, expansion.input_names, owner, scalar
+    return Predictive(*known, refit=refit, read=read)
 
 
 def sample(
@@ -758,17 +561,20 @@ def sample(
         Distribution of what the expansion does not explain: whole rows of scaled
         leave-one-out residuals drawn with replacement, which preserves the dependence
         between targets, or a normal distribution with their second moments. None is
-        the expansion alone.
+        the expansion alone (the paper's choice), which is too narrow by the unexplained
+        share.
     noise : {"constant", "inputs"}, default="constant"
         Whether the spread of the residuals depends on the inputs, as in
         :meth:`predict_interval`.
     random_state : int, RandomState instance or None, default=None
-        Randomness of the draws.
+        Randomness of the draws. None takes that of the estimator, where it has one.
 
     Returns
     -------
     y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-        With X one more axis, of length n_members, after the first.
+        With X one more axis, of length n_members, after the first. Of a surrogate
+        policies, whose targets are the parts of all steps; without X one draw of the
+        inputs for the whole trajectory.
 
     Raises
     ------
@@ -795,25 +601,23 @@ def sample(
     array([2.1, 1.9])
     """
     owner = f"{predictive.owner}.sample"
-    check_predictive(owner, n_samples, residual, X, inputs, noise)
-    if predictive.parts:
+    _check_draws(owner, n_samples, residual, X, inputs, noise)
+    predictive, *others = predictive.parts
+    if others:
+        lacking = predictive.problem.what_is_lacking
         raise ValueError(
-            f"{owner} has no joint residuals of {predictive.space.columns} that "
-            f"different samples have (NaN in y). Fit these {predictive.space.columns} "
-            "apart, or leave the failed samples out."
+            f"{owner} has no joint residuals of {lacking} that different samples have "
+            f"(NaN in y). Fit these {lacking} apart, or leave the failed samples out."
         )
     sampler = predictive.input_sampler(owner, inputs)
     predictive = predictive.with_noise(noise, owner)
-    generator = predictive.generator(random_state)
-    law = predictive.residual_law(owner)
-    rows = None if residual is None else law.draw(n_samples, residual, generator)
-    at = sampler(n_samples, generator) if X is None else predictive.checked(X)
-    if rows is None:  # the expansion alone
-        image = predictive.centre(at)
-        image = image if X is None else np.stack([image] * n_samples)
+    generator = make_generator(random_state)
+    rows = predictive.residual_law(owner).draw(n_samples, residual, generator)
+    if X is None:
+        image = predictive.draw_around(rows, sampler(n_samples, generator))
     else:
-        image = predictive.draw_around(rows if X is None else rows[:, None], at)
-    drawn = predictive.space.values(image)
+        image = predictive.draw_around(rows[:, np.newaxis], predictive.checked(X))
+    drawn = predictive.problem.values(image)
     return drawn[..., 0] if predictive.scalar else drawn
 
 
@@ -844,8 +648,9 @@ def predict_interval(
     confidence_level : float, default=0.95
         Probability that a target of a new member lies inside, target by target; with
         ``joint`` that all of them do.
-    joint : {"targets"} or None, default=None
-        ``"targets"`` gives bands within which all targets lie together. None gives
+    joint : {"targets"}, {"step", "trajectory"} or None, default=None
+        ``"targets"`` gives bands within which all targets lie together; of a surrogate
+        the parts of each ``"step"``, or of the whole ``"trajectory"``. None gives
         marginal intervals.
     residual : {"resampled", "gaussian"} or None, default="resampled"
         As in :meth:`sample`; only with ``method="residual"``.
@@ -864,9 +669,10 @@ def predict_interval(
         others must hold out each member once.
     n_samples : int, default=2000
         Draws from which quantiles are taken, where they are not those of the residuals
-        themselves; most residuals from which a joint band is made.
+        themselves; the most residuals that are used, evenly spread over the members.
     random_state : int, RandomState instance or None, default=None
-        Randomness of draws and of folds.
+        Randomness of draws and of folds. None takes that of the estimator, where it has
+        one.
 
     Returns
     -------
@@ -883,7 +689,7 @@ def predict_interval(
     -----
     UserWarning
         When there are too few members for a conformal interval of this level. Its
-        bounds are then infinite.
+        bounds are then infinite; 0 and 1 of probabilities.
 
     See Also
     --------
@@ -900,7 +706,10 @@ def predict_interval(
     distribution in finite samples, and close to its level where the expansion leaves
     out little. A band scales the distances of all targets from their medians by one
     number, the quantile of the largest distance in units of the spread of each (sup-t
-    [2]_).
+    [2]_). Median and spread of few residuals are close to each of them; the distance of
+    a draw is therefore measured from the median of the *other* draws, in units of their
+    spread, as that of a new member will be. Distances of probabilities are those of
+    their logits.
 
     ``noise="inputs"``: :math:`s(x)^{2/3}` is a ridge expansion of
     :math:`|r_i|^{2/3}`, additive in the inputs and of degree 2. Its penalty is chosen
@@ -952,28 +761,55 @@ def predict_interval(
     >>> lower.shape
     (100,)
     """
-    settings: dict[str, Any] = {
-        "inputs": inputs,
-        "confidence_level": confidence_level,
-        "joint": joint,
-        "residual": residual,
-        "method": method,
-        "noise": noise,
-        "calibration": calibration,
-        "cv": cv,
-        "n_samples": n_samples,
-        "random_state": random_state,
-    }
-    if predictive.parts and joint not in (None, "step"):
+    owner, whole = f"{predictive.owner}.predict_interval", predictive.problem
+    _check_draws(owner, n_samples, residual, X, inputs, noise)
+    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+    check_option(owner, "method", method, METHODS)
+    check_option(owner, "joint", joint, whole.joint, none_allowed=True)
+    if len(whole.parts) > 1 and joint not in (None, "step"):
         raise ValueError(
-            f"{predictive.owner}.predict_interval has no joint residuals of "
-            f"{predictive.space.columns} that different samples have (NaN in y); "
-            f"expected joint=None. Got joint={joint!r}."
+            f"{owner} has no joint residuals of {whole.what_is_lacking} that different "
+            f"samples have (NaN in y); expected joint=None. Got joint={joint!r}."
         )
-    if not predictive.parts:
-        found = _interval(predictive, X, **settings)
-    else:  # of targets that the same samples have
-        some = [_interval(part, X, **settings) for part, _ in predictive.parts]
-        order = np.argsort(np.concatenate([targets for _, targets in predictive.parts]))
-        found = np.concatenate(some, axis=2)[:, :, order]
+    given = None if X is None else as_floats(X, "X")
+    if given is None:
+        check_draws(owner, "n_samples", n_samples, each=whole.n_values)
+        if method == "conformal":
+            raise ValueError(f"{owner} needs X with method='conformal'.")
+    if calibration is not None and method != "conformal":
+        raise ValueError(
+            f"{owner} expects calibration=None unless method='conformal'; the "
+            "residuals of method='residual' are those of the fit."
+        )
+    wanted = confidence_level, joint
+
+    def bounds_of(part: Predictive) -> FloatArray:  # shape: (2, n_inputs, n_values)
+        generator = make_generator(random_state)
+        if method == "conformal":
+            assert given is not None  # see above
+            at = part.checked(given)
+            held_out = part.members_held_out(calibration, cv, noise, owner, generator)
+            _warn_of_few(held_out.weights, confidence_level, owner)
+            like = part.problem.values(part.problem.predicted(at))
+            lower, upper = held_out.bounds(at, *wanted)
+            return part.problem.bounds(lower, upper, like)
+        sampler = part.input_sampler(owner, inputs)
+        part = part.with_noise(noise, owner)
+        law = part.residual_law(owner)
+        if given is None:
+            rows = law.draw(n_samples, residual, generator)
+            drawn = part.draw_around(rows, sampler(n_samples, generator))
+            return part.sampled_bounds(drawn[:, np.newaxis], *wanted)
+        at = part.checked(given)
+        rows = law.atoms(n_samples, residual, generator)[:, np.newaxis]
+        size = max(1, CHUNK_ENTRIES // (len(rows) * part.problem.n_values))
+        blocks = [at[start : start + size] for start in range(0, len(at), size)]
+        found = [
+            part.sampled_bounds(part.draw_around(rows, x), *wanted) for x in blocks
+        ]
+        return np.concatenate(found, axis=1)
+
+    found = np.empty((2, 1 if given is None else len(given), whole.n_values))
+    for part in predictive.parts:
+        found[..., part.columns] = bounds_of(part)
     return PredictionInterval(*(found[..., 0] if predictive.scalar else found))

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._basis.basis import (
     PolynomialBasis,
+    check_design_fits,
     evaluate_within,
     index_masks,
     lines_along,
@@ -32,8 +33,11 @@ from .._checks import (
     FloatArray,
     IndexArray,
     Samples,
+    checked_sample_weight,
+    finite_table,
     one_thread_if_small,
     state_of_fields,
+    validated,
 )
 from .._input_laws.families import InputLaw, positive_scale
 from .._input_laws.tabulated import LevelsLaw
@@ -52,7 +56,6 @@ from .._solvers.problem import (
     LinearFit,
     LinearProblem,
     join_fits,
-    q2_from_sums,
     sum_moments,
     sum_rows,
     weighted_spread,
@@ -88,7 +91,9 @@ class FittedProblem:
     groups: IndexArray  # shape: (n_targets,), the targets that share one choice
     samples: Samples | None  # None for a fit from sums over them
     sums: DesignMoments | None = None
-    on_inputs: bool = False  # whether the solver is given the inputs, not the basis
+
+    # How to have the samples where only sums over them are kept.
+    remedy = "Fit with criterion='loo' to keep the samples."
 
     __getstate__ = state_of_fields
 
@@ -133,12 +138,11 @@ class FittedProblem:
             return one
         listed = self.basis.multi_indices if self.solver.given else None
         order = len(self.solver.priors[0].order_weights)
-        every = np.arange(len(one))
         fold = np.arange(len(samples.inputs)) % _N_FOLDS
         errors = np.zeros(len(one))
         for number in range(_N_FOLDS):
-            fitted = samples.of(np.flatnonzero(fold != number), every)
-            left = samples.of(np.flatnonzero(fold == number), every)
+            fitted = samples.of(np.flatnonzero(fold != number))
+            left = samples.of(np.flatnonzero(fold == number))
             if np.isnan(fitted.targets).all(axis=0).any():
                 return one
             # All but the distributions is learned anew.
@@ -151,21 +155,18 @@ class FittedProblem:
             errors += left.weights @ np.square(misses)
         assert self.samples is not None
         own = np.nan_to_num(np.asarray(self.fit.loo_residuals))
-        known = self.samples.weights @ np.square(own)
-        groups = self.groups
-        whole, left_out = (
-            np.bincount(groups, part)[groups] for part in (errors, known)
-        )
+        known, groups = self.samples.weights @ np.square(own), self.groups
+        whole, left_out = np.bincount(groups, errors), np.bincount(groups, known)
+        whole, left_out = whole[groups], left_out[groups]
         ratio = np.divide(whole, left_out, out=one.copy(), where=left_out > 0)
         return np.sqrt(np.maximum(ratio, 1.0))
 
     @property
     def weight_of_targets(self) -> FloatArray:
         """Number of samples that have each target; shape (n_targets,)."""
-        weight = np.empty(len(self.spread))
-        for part, targets in self.parts:
-            weight[targets] = part.total_weight
-        return weight
+        if self.samples is None or not self.lacks_targets:
+            return np.full(len(self.spread), self.total_weight)
+        return self.samples.weights @ ~np.isnan(self.samples.targets)
 
     @property
     def lacks_targets(self) -> bool:
@@ -173,7 +174,7 @@ class FittedProblem:
         return self.samples is not None and self.samples.lacks_targets
 
     @cached_property
-    def parts(self) -> tuple[tuple[FittedProblem, IndexArray], ...]:
+    def parts(self) -> tuple[tuple[Self, IndexArray], ...]:
         """Problems of targets that the same samples have, with these targets.
 
         A sample that lacks a target (NaN) takes part in the others.
@@ -186,7 +187,7 @@ class FittedProblem:
             for rows, targets in complete_parts(self.samples.targets)
         )
 
-    def _of_part(self, rows: IndexArray, targets: IndexArray) -> FittedProblem:
+    def _of_part(self, rows: IndexArray, targets: IndexArray) -> Self:
         """Select samples and targets."""
         assert self.samples is not None  # which lack some targets
         return replace(
@@ -208,11 +209,6 @@ class FittedProblem:
             error[targets] = part.fit.loo_error(part.samples.weights)
         return np.where(np.isnan(error), np.inf, error)
 
-    @property
-    def q2(self) -> FloatArray:
-        """Leave-one-out Q² of each target; shape (n_targets,)."""
-        return q2_from_sums(self.loo_error, self.target_variance)
-
     def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions and their standard deviations, each (n, n_targets)."""
         if np.isnan(self.fit.residual_variance).any():
@@ -221,14 +217,8 @@ class FittedProblem:
                 "terms as samples a least-squares fit passes through all of them. "
                 "Expected fewer terms (a lower degree) or solver='ridge'."
             )
-        coefficients = self.coefficients
-        values = np.empty((len(X), len(coefficients)))
-        deviation = np.empty_like(values)
-        scale = np.sqrt(self.fit.residual_variance) * self.optimism
-        for rows, design in self.basis.blocks(X):
-            values[rows] = design @ coefficients.T
-            deviation[rows] = scale * self.fit.prediction_scale(design)
-        return values, deviation
+        scale = self.fit.prediction_scale(self.basis.evaluate(X))
+        return self.predicted(X), scale * self.score_deviation()
 
     @property
     def linear(self) -> LinearProblem:
@@ -237,7 +227,7 @@ class FittedProblem:
         The design is made again each time: it is large beside the rest.
         """
         assert self.samples is not None  # see ``require_samples``
-        return linear_problem(self.basis, self.samples, self.groups, self.on_inputs)
+        return linear_problem(self.solver, self.basis, self.samples, self.groups)
 
     @property
     def gram(self) -> FloatArray:
@@ -249,6 +239,66 @@ class FittedProblem:
         assert self.sums is not None  # a fit retains its samples or their sums
         mean = self.sums.mean
         return self.sums.gram + self.sums.total_weight * np.outer(mean, mean)
+
+    # What y can be, and how it follows from the targets that were fitted.
+    #
+    # Targets have a linear *image*, in which residuals are added to predictions.
+    # *Values* are what y shows; *scores* are those that vary, on a scale without
+    # bounds, on which distances are measured. Of real targets all three are the same.
+
+    joint: ClassVar[Sequence[str]] = ("targets",)  # over what a band may be joint
+    what_is_lacking: ClassVar[str] = "targets"  # where samples have NaN, in words
+
+    @property
+    def n_values(self) -> int:
+        """Number of columns of y."""
+        return len(self.spread)
+
+    @property
+    def noise_groups(self) -> IndexArray:
+        """Targets whose residuals share a scale; shape (n_targets,)."""
+        return np.arange(len(self.spread))
+
+    def columns_of(self, targets: IndexArray) -> IndexArray:
+        """Return the columns of y that some targets give."""
+        return targets
+
+    def predicted(self, X: FloatArray) -> FloatArray:
+        """Evaluate the image of the predictions; shape (n_inputs, n_image)."""
+        return self.basis.combine(X, self.coefficients)
+
+    def image(self, targets: FloatArray) -> FloatArray:
+        """Map (..., n_targets) -> (..., n_image)."""
+        return targets
+
+    def values(self, image: FloatArray) -> FloatArray:
+        """Map (..., n_image) -> (..., n_values)."""
+        return image
+
+    def scores(self, values: FloatArray) -> FloatArray:
+        """Map (..., n_values) -> (..., n_scores)."""
+        return values
+
+    def bounds(
+        self,
+        lower: FloatArray,  # shape: (n_inputs, n_scores)
+        upper: FloatArray,
+        like: FloatArray,  # shape: (n_inputs, n_values), for what does not vary
+    ) -> FloatArray:  # shape: (2, n_inputs, n_values)
+        """Map bounds of scores to those of values."""
+        return np.stack([lower, upper])
+
+    def score_scale(self, scale: FloatArray) -> FloatArray:
+        """Map scales of targets, (n_inputs, n_targets) -> (n_inputs, n_scores)."""
+        return scale
+
+    def score_deviation(self) -> FloatArray:
+        """Return the spread of the residuals of each score; shape (n_scores,)."""
+        return np.sqrt(self.fit.residual_variance) * self.optimism
+
+    def score_groups(self, joint: str) -> IndexArray:  # shape: (n_scores,)
+        """Return which scores lie in a band together."""
+        return np.zeros(self.n_values, dtype=np.int64)
 
     def learned_laws(self, *, whole: bool = False) -> LearnedLaws:
         """Return the distributions of the inputs, which resamples learn anew.
@@ -265,7 +315,7 @@ class FittedProblem:
     def require_samples(self, owner: str) -> Samples:
         """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
-            remedy = "Fit with criterion='loo' to keep the samples."
+            remedy = self.remedy
             if isinstance(self.solver, LearnedRidgeSolver):
                 remedy = "Fit a part of the samples: where they are fewer, they stay."
             raise ValueError(
@@ -275,14 +325,49 @@ class FittedProblem:
         return self.samples
 
 
+def read_samples(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    reset: bool = True,
+    varying: str = "",
+) -> tuple[Samples, int]:
+    """Return the samples that have a weight, and the number of dimensions of y.
+
+    Their targets are NaN or infinite where y is.
+    """
+    if y is None:
+        raise ValueError("This fit requires y to be passed, but the target y is None.")
+    finite, lost = finite_table(y)
+    options: Any = {"multi_output": True, "y_numeric": True, "varying": varying}
+    inputs, values = validated(estimator, X, finite, reset=reset, **options)
+    targets = values.reshape(len(values), -1).astype(np.float64, copy=False)
+    if lost is not None:
+        targets = targets + lost.reshape(targets.shape)
+    weights = checked_sample_weight(sample_weight, inputs)
+    used = weights > 0
+    return Samples(inputs[used], targets[used], weights[used]), values.ndim
+
+
+def are_stated(distribution: Any) -> bool:
+    """Return whether distributions of inputs are stated, and none is learned."""
+    laws = distribution
+    if isinstance(laws, Mapping):
+        laws = list(laws.values())
+    elif not isinstance(laws, (list, tuple, np.ndarray)):
+        laws = [laws]
+    return not any(isinstance(law, str) for law in laws)
+
+
 def linear_problem(
-    basis: Basis,
-    samples: Samples,
-    groups: IndexArray,
-    on_inputs: bool = False,
+    solver: CoefficientSolver, basis: Basis, samples: Samples, groups: IndexArray
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
-    design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
+    design = samples.inputs
+    if not solver.sees_inputs:
+        design = basis.evaluate(samples.inputs)
     return LinearProblem(design, samples.targets, samples.weights, groups)
 
 
@@ -291,7 +376,6 @@ def solve_samples(
     basis: Basis,
     samples: Samples,
     groups: IndexArray | None = None,
-    on_inputs: bool = False,
 ) -> FittedProblem:
     """Fit each target to the samples that have it.
 
@@ -303,15 +387,15 @@ def solve_samples(
         fits, parts = [], complete_parts(samples.targets)
         for rows, targets in parts:
             some = samples.of(rows, targets)
-            part = solve_samples(solver, basis, some, groups[targets], on_inputs)
+            part = solve_samples(solver, basis, some, groups[targets])
             fits.append(part.fit.among(rows, len(samples.inputs)))
         fit = join_fits(fits, [targets for _, targets in parts])
     else:
-        problem = linear_problem(basis, samples, groups, on_inputs)
+        problem = linear_problem(solver, basis, samples, groups)
         with one_thread_if_small(problem.design.size):
             fit = solver.fit(problem)
     spread = spread_of_targets(samples.targets, samples.weights)
-    return FittedProblem(basis, solver, fit, spread, groups, samples, None, on_inputs)
+    return FittedProblem(basis, solver, fit, spread, groups, samples)
 
 
 def spread_of_targets(
@@ -320,13 +404,14 @@ def spread_of_targets(
     floor: float = 0.0,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return sums of squares about the mean of the samples that have each target."""
-    if not np.isnan(targets).any():
+    has = ~np.isnan(targets)
+    if has.all():
         return weighted_spread(targets, weights, floor)
-    spread = np.empty(targets.shape[1])
-    for rows, columns in complete_parts(targets):
-        some = targets[np.ix_(rows, columns)]
-        spread[columns] = weighted_spread(some, weights[rows], floor)
-    return spread
+    own = [
+        weighted_spread(targets[rows, k, np.newaxis], weights[rows], floor)
+        for k, rows in enumerate(has.T)
+    ]
+    return np.concatenate(own)
 
 
 def complete_parts(
@@ -334,11 +419,6 @@ def complete_parts(
 ) -> list[tuple[IndexArray, IndexArray]]:
     """Return the samples that have some targets, and these: (rows, targets)."""
     has = ~np.isnan(targets)
-    if not has.any(axis=0).all():
-        raise ValueError(
-            f"y is NaN in column {int(has.any(axis=0).argmin())} for all samples whose "
-            "sample_weight is above 0; expected a value."
-        )
     patterns, part = np.unique(has, axis=1, return_inverse=True)
     return [
         (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))
@@ -347,33 +427,31 @@ def complete_parts(
 
 
 def solve_sums(
+    owner: str,
     solver: Any,
     basis: PolynomialBasis,
-    sums: DesignMoments,
+    samples: Samples,
     groups: IndexArray | None = None,
+    before: DesignMoments | None = None,  # sums over samples that came before
 ) -> FittedProblem:
     """Fit from sums over the samples; each target chooses alone without ``groups``."""
-    spread = sums.target_spread
-    groups = np.arange(len(spread)) if groups is None else groups
-    with one_thread_if_small(len(basis.multi_indices) ** 2):
-        fit = solver.fit_moments(sums, groups)
-    return FittedProblem(basis, solver, fit, spread, groups, None, sums)
-
-
-def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
-    """Add up the moments of the design, block by block."""
     n_terms, n_targets = len(basis.multi_indices), samples.targets.shape[1]
+    check_design_fits(owner, n_terms, n_terms, "a fit from sums")
     # Rows whose design and targets stay in the cache; of many terms enough for their
     # product to cost more than adding it, in 32 MiB.
     enough = min(2 * n_terms, 2**22 // n_terms)
     n_rows = max(2**18 // (n_terms + n_targets), enough, 64)
+    blocks = basis.blocks(samples.inputs, max_entries=n_rows * n_terms)
     with one_thread_if_small(samples.targets.size + n_terms**2):
-        return sum_moments(
+        sums = sum_moments(
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])
-            for rows, design in basis.blocks(
-                samples.inputs, max_entries=n_rows * n_terms
-            )
+            for rows, design in blocks
         )
+    sums = sums if before is None else before + sums
+    groups = np.arange(n_targets) if groups is None else groups
+    with one_thread_if_small(n_terms**2):
+        fit = solver.fit_moments(sums, groups)
+    return FittedProblem(basis, solver, fit, sums.target_spread, groups, None, sums)
 
 
 def resample_counts(
@@ -555,8 +633,6 @@ def change_of_basis(
 
     if not _moves_as_one(law):
         return _change_of_measure(functions_at(column), weights)
-    recurrence = np.concatenate(law.recurrence(degree))
-    alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
         has = row > _NO_WEIGHT * row.sum()
         values, mass = column[has], row[has].astype(np.float64)
@@ -570,20 +646,9 @@ def change_of_basis(
         new = learn(values, mass)
         if new.largest_degree < degree:
             continue
-        if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
-            alike.append(number)
-            moved.append(new)
-            continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
         matrices[number] = functions @ functions_at(nodes).T
-    if alike:
-        nodes, shares = law.quadrature(degree + 1)
-        standardised = law.standardize(nodes)
-        at = np.stack([new.in_units(standardised) for new in moved])
-        functions = law.evaluate(nodes, degree) * shares
-        values = functions_at(at.ravel()).reshape(degree + 1, *at.shape)
-        matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
 
 

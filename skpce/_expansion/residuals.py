@@ -84,35 +84,20 @@ class ResidualLaw:
         return generator.standard_normal(size=(size, len(root))) @ root
 
     def atoms(
-        self,
-        size: int,
-        kind: str | None,
-        generator: np.random.Generator,
-        *,
-        every: bool = False,
+        self, size: int, kind: str | None, generator: np.random.Generator
     ) -> FloatArray:
         """Return rows for quantiles: each residual as often as its weight says.
 
         This avoids the noise of drawing. Where weights are no multiples of the smallest
-        one, or copies are more than ``size``, so many rows are evenly spread over them;
-        of more than ``size`` residuals of equal weights so many are drawn without
-        replacement, unless the caller can use ``every`` one. None has one atom, zero.
+        one, or copies are more than ``size``, so many rows are evenly spread over them.
+        None has one atom, zero.
         """
-        if kind is None:
-            return np.zeros((1, self.residuals.shape[1]))
         if kind != "resampled":
-            return self.draw(size, kind, generator)
+            return self.draw(1 if kind is None else size, kind, generator)
         refuse_undefined(self.residuals)
-        n_members = len(self.residuals)
-        if np.ptp(self.weights) == 0:
-            if every or n_members <= size:
-                return self.residuals
-            return self.residuals[generator.choice(n_members, size, replace=False)]
         copies = self.weights / self.weights[self.weights > 0].min()
         number = int(copies.sum().round())
-        if np.abs(copies - copies.round()).max() > 1e-9 or (
-            number > size and not every
-        ):
+        if np.abs(copies - copies.round()).max() > 1e-9 or number > size:
             number = size
         at = (np.arange(number) + 0.5) * (copies.sum() / number)
         return self.residuals[np.searchsorted(np.cumsum(copies), at)]
@@ -147,16 +132,12 @@ class NoiseScale:
         return scale[:, self.group_of_target]
 
 
-def learn_noise_scale(
-    problem: FittedProblem,
-    groups: IndexArray,  # shape: (n_fitted,), the targets that share a scale
-    owner: str,
-) -> NoiseScale:
+def learn_noise_scale(problem: FittedProblem, owner: str) -> NoiseScale:
     """Regress the spread of the residuals on the inputs."""
     samples = problem.require_samples(owner)
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
-    labels, group_of_target = np.unique(groups, return_inverse=True)
+    labels, group_of_target = np.unique(problem.noise_groups, return_inverse=True)
     # Sums of squares over the targets of a group.
     member = group_of_target[:, np.newaxis] == np.arange(len(labels))
     responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))

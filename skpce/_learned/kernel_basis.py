@@ -206,20 +206,6 @@ class KernelBasis(Functions):
             for columns, directions in zip(self.columns, self.maps, strict=True)
         ]
 
-    def main_effects(
-        self,
-        coefficients: FloatArray,  # shape: (n_targets, n_functions)
-        X: FloatArray,  # shape: (n_rows, n_features)
-    ) -> FloatArray:  # shape: (n_rows, n_features, n_targets)
-        """Evaluate the effect of each input alone."""
-        tables = tables_of(self.laws, X, self._n_functions, self.reach)
-        effects = np.zeros((len(X), len(self.laws), len(coefficients)))
-        for prior, dual in zip(self.priors, self._dual(coefficients), strict=True):
-            slopes = np.einsum("tl,ial->ita", dual, self._tables)
-            slopes *= prior.by_degree[:, np.newaxis]
-            effects += np.einsum("ita,ial->lit", slopes, tables)
-        return effects
-
     # Partial variances
 
     def partial_variances(

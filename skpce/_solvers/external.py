@@ -30,8 +30,6 @@ LARGEST_COPIES = 1_000_000
 class ExternalSolver(CoefficientSolver):
     """Fit the basis functions, without the constant, with any linear regressor."""
 
-    resamples_together = False
-
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
 

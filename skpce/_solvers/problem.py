@@ -206,12 +206,6 @@ class LinearFit:
             placed[name][rows] = values
         return replace(self, **placed)
 
-    def joined_models(
-        self, parts: Sequence[LinearFit], positions: Sequence[IndexArray]
-    ) -> dict[str, Any]:
-        """Return what else the fits of groups of targets have, joined."""
-        return {}
-
     def loo_error(self, weights: FloatArray) -> FloatArray:  # shape: (n_targets,)
         """Return the mean squared leave-one-out residual, NaN where it is undefined.
 
@@ -249,15 +243,14 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
         numbers.append(part.leverage.factor_of_target + len(factors))
         factors.extend(part.leverage.factors)
     leverage = Leverage(tuple(factors), np.concatenate(numbers)[order], joined["alpha"])
-    joined |= parts[0].joined_models(parts, positions)
     return replace(parts[0], leverage=leverage, **joined)
 
 
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
 
-    #: Whether a resample takes so little time that many are made between reports.
-    resamples_together: ClassVar[bool] = True
+    #: Whether its design is the inputs themselves, not the basis at them.
+    sees_inputs: ClassVar[bool] = False
 
     #: Whether few of the terms are chosen, so that there may be more than samples.
     chooses_terms: ClassVar[bool] = False

@@ -42,8 +42,8 @@ from .._checks import (
     position_of,
     refuse_other_names,
 )
-from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
+from .._expansion.predictive import Predictive
 from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
 from ._belief import (
@@ -197,8 +197,8 @@ class ThompsonPolicy(BaseEstimator):
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, distributions=laws)
-        sampler = predictive_of(fitted).input_sampler
-        draw = sampler(type(self).__name__, self.inputs)
+        owner = type(self).__name__
+        draw = Predictive(fitted, names, owner).input_sampler(owner, self.inputs)
         particles = draw(self.n_particles, generator)
         return InputBelief(particles, names=names, distributions=laws)
 

@@ -360,7 +360,12 @@ def expand(
     basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]), listed)
     problem = solve_samples(solver, basis, samples)
     ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
-    return Expansion(replace(basis, reach=ends), problem.coefficients, q2=problem.q2)
+    return Expansion(
+        replace(basis, reach=ends),
+        problem.coefficients,
+        target_variance=problem.target_variance,
+        loo_error=problem.loo_error,
+    )
 
 
 def fidelity_of(

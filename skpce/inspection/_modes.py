@@ -196,7 +196,7 @@ def _described(
         )
     if bimodal.any():
         X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
-        predicted = _log_odds(fitted.clr_at(X), fitted.geometry)[:, rows[bimodal]]
+        predicted = _log_odds(fitted.predicted(X), fitted.geometry)[:, rows[bimodal]]
         columns["expansion_dip"][bimodal] = list(map(dip_statistic, predicted.T))
     p_values = dip_p_values(columns["expansion_dip"], _N_DRAWS)
     return columns | {"shown": p_values <= _LEVEL_OF_DRAWS}

@@ -160,7 +160,7 @@ def expansion_of(
     compositions = getattr(last, "_fitted", None)
     problem = getattr(last, "_problem", None)
     if compositions is not None:
-        problem = compositions.problem
+        problem = compositions
     names = list(expansion.input_names) if names is None else names
     renamed_to = tuple(renamed("input_features", input_features, names))
     if renamed_to != expansion.input_names:

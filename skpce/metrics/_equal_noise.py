@@ -172,7 +172,7 @@ def excess_fragility(
     check_draws(owner, "n_draws", n_draws, each=values.shape[1])
     layout = resolve_layout(y, steps, values.shape[1], owner)
     weights = checked_sample_weight(sample_weight, values)
-    closed = close_compositions(values, layout, "renormalize")
+    closed = close_compositions(values, layout)
     possible = resolve_mask(mask, closed, layout, owner)
     refuse_masked(closed, possible, layout)
     share = weights / weights.sum()

@@ -27,7 +27,7 @@ from .._checks import (
 )
 from .._compositions.log_ratio import (
     LogRatioGeometry,
-    check_log_ratio_parameters,
+    LogRatioTransformer,
     clr_of,
 )
 from .._compositions.steps import (
@@ -147,7 +147,7 @@ def policy_fragility(
     layout = resolve_layout(y, steps, values.shape[1], owner)
     check_zero_replacement(owner, zero_replacement, layout, reference)
     weights = checked_sample_weight(sample_weight, values)
-    closed = close_compositions(values, layout, "renormalize")
+    closed = close_compositions(values, layout)
     possible = resolve_mask(mask, closed, layout, owner)
     geometry = LogRatioGeometry(layout, possible, "alr", int(reference))
     refuse_masked(closed, possible, layout)
@@ -308,14 +308,8 @@ def check_zero_replacement(
     owner: str, value: Any, layout: StepLayout, reference: Any = -1
 ) -> None:
     """Raise ``ValueError`` where a replacement or reference does not fit the steps."""
-    check_log_ratio_parameters(
-        owner,
-        log_ratio="alr",
-        reference=reference,
-        zero_replacement=value,
-        closure="renormalize",
-        layout=layout,
-    )
+    how = LogRatioTransformer(reference=reference, zero_replacement=value)
+    how.check_parameters(owner, layout)
 
 
 def read_table(values: Any, name: str) -> FloatArray:
@@ -354,6 +348,6 @@ def read_pair(
         )
     layout = resolve_layout(p, steps, first.shape[1], owner, name=names[0])
     tables = zip((first, second), names, strict=True)
-    closed = [close_compositions(t, layout, "renormalize", name) for t, name in tables]
+    closed = [close_compositions(t, layout, name) for t, name in tables]
     first, second = np.broadcast_arrays(*closed)
     return layout, first, second

@@ -23,7 +23,6 @@ from .._checks import (
 )
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion, checked_features
-from .._expansion.moments import main_effects
 from .._fonts import label, labels, log_axis, name_levels
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
@@ -329,11 +328,9 @@ def _expansion_effects(
     expansion: Expansion, grids: Sequence[FloatArray], features: Sequence[int]
 ) -> list[FloatArray]:
     """Return exact main effects, each (n_points, n_outputs)."""
-    basis, coefficients = expansion.basis, expansion.coefficients
-    rows = (np.repeat(grid[:, None], len(basis.laws), 1) for grid in grids)
     return [
-        main_effects(basis, coefficients, inputs)[:, i]
-        for inputs, i in zip(rows, features, strict=True)
+        expansion.effect_of(i, grid[:, np.newaxis])
+        for grid, i in zip(grids, features, strict=True)
     ]
 
 

@@ -20,8 +20,8 @@ from .._checks import (
     fail,
     listed,
 )
-from .._compositions.outputs import checked_outputs
 from .._compositions.scoring import checked_policies
+from .._expansion.expansion import checked_outputs
 from .._fonts import label, labels
 from ..inspection import Result
 from ..inspection._reading import (

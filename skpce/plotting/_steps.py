@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from .._checks import Mask, OutputGroups, Steps
 from .._compositions.log_ratio import transformer_of
-from .._compositions.outputs import checked_outputs, read_outputs
+from .._compositions.outputs import read_outputs
 from .._compositions.scoring import checked_policies
+from .._expansion.expansion import checked_outputs
 from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result

@@ -437,7 +437,7 @@ def fitted_facts(
 
 def _of_steps(fitted: FittedCompositions) -> tuple[FloatArray, FloatArray]:
     """Return noise and explained variance, summed over the coordinates of a step."""
-    fit, total, q2 = fitted.problem.fit, fitted.step_weights, fitted.expansion.q2
+    fit, total, q2 = fitted.fit, fitted.step_weights, fitted.expansion.q2
     noise = fitted.step_press(fit.scaled_residuals) / total
     error = fitted.step_press(fit.loo_residuals) / total
     with np.errstate(divide="ignore", invalid="ignore"):

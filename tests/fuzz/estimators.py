@@ -56,7 +56,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "log_ratio": (
             *("ilr", "alr", "clr"),
             skpce.LogRatioTransformer("alr", reference=0, zero_replacement=1e-3),
-            skpce.LogRatioTransformer(closure="strict", zero_replacement=1e-100),
+            skpce.LogRatioTransformer(zero_replacement=1e-100),
         ),
         "solver": SOLVERS,
         "regressor": (None, None, None, None, None, Ridge(), KNeighborsRegressor(1)),
@@ -67,7 +67,6 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "reference": (-1, 0),
         "mask": ("infer",),
         "zero_replacement": (1e-12, 1e-3, 1e-300),
-        "closure": ("renormalize", "strict"),
     },
     "NatafTransformer": {
         "distribution": LAWS,
@@ -373,7 +372,6 @@ def _methods_of_expansion(fitted: Any, rng: Generator) -> list[Method]:
     """Return calls of what makes other expansions, and of weights of targets."""
     expansion = fitted.expansion_
     n_outputs = expansion.n_outputs
-    matrix = rng.normal(size=(int(rng.integers(1, 4)), n_outputs))
     groups = np.sort(rng.integers(0, 2, size=n_outputs))
     weights = rng.uniform(0, 2, size=len(expansion.group_names))
 
@@ -382,7 +380,6 @@ def _methods_of_expansion(fitted: Any, rng: Generator) -> list[Method]:
 
     return [
         _call(fitted, "aggregated_sobol_indices", _shares, weights=weights),
-        _call(expansion, "mapped", shares, matrix=matrix),
         _call(expansion, "grouped", shares, groups=groups),
         _call(expansion, "to_frame", true.nothing),
     ]

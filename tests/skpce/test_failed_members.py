@@ -129,7 +129,8 @@ def test_intervals_of_unknown_inputs_and_of_other_members(data):
 
 def test_drawn_indices_are_those_of_the_step(data):
     found, one = whole(data), alone(data, "second")  # the first step to be drawn
-    assert found._fitted.parts[0][1].tolist() == [1, 3]
+    fitted = found._fitted
+    assert fitted.steps_of(fitted.parts[0][1]).tolist() == [1, 3]
     own = {"step": [1], "coordinate": np.flatnonzero(found.coordinate_steps_ == 1)}
     for level, method in product(own, ("bootstrap", "residual")):
         if (level, method) == ("coordinate", "residual"):
@@ -153,20 +154,9 @@ def test_the_trajectory_adds_variances_of_a_member(data):
     assert_allclose(frame["unexplained_share"], unexplained / explained)
 
 
-@pytest.mark.parametrize("step", ["first", "second"])
-def test_a_regressor_of_the_inputs_counts_members_too(data, step):
-    X, _ = data
-    parameters = {"regressor": KNeighborsRegressor(5), "random_state": 0}
-    found, one = whole(data, **parameters), alone(data, step, **parameters)
-    k, own = list(STEPS).index(step), COLUMNS[step]
-    assert found.indices_from_ == "sampling"
-    for value, expected in (
-        (found.predict(X)[:, own], one.predict(X)),
-        (found.predict_interval(X).lower[:, own], one.predict_interval(X).lower),
-        (found.step_unexplained_share_[k], one.step_unexplained_share_[0]),
-        (found.fidelity_[k], one.fidelity_[0]),
-    ):
-        assert_allclose(value, expected, rtol=1e-8)
+def test_a_regressor_of_the_inputs_needs_every_step(data):
+    regressor = KNeighborsRegressor(5)
+    refuses("has no coefficients: its models", whole, data, regressor=regressor)
 
 
 def test_a_step_that_members_lack_is_left_out_of_scores(data):

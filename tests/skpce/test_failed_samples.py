@@ -60,7 +60,7 @@ def test_a_target_that_nearly_all_samples_lack_is_refused(X, y):
     refuses("y has 1 values that are no NaN in column 2", ridge_pce(2).fit, X, y)
     weights = np.arange(70) < 10
     y[:, 2] = X[:, 2]
-    message = "y is NaN in column 1 for all samples whose"
+    message = "y has 0 values that are no NaN in column 1"
     refuses(message, ridge_pce(1).fit, X, y, sample_weight=weights)
 
 

@@ -301,8 +301,8 @@ OF_METHOD = (
     ({"cv": "five"}, "'cv' .* an int, a splitter"),
     ({"cv": [([0, 1], [2, 3])]}, "hold out each of the 30 members once"),
     ({"calibration": 3}, r"'calibration' .* a pair \(X, y\)"),
-    ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y contains NaN"),
-    ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(1, 1\)"),
+    ({"calibration": ([[0.0, 0.0]], [np.nan])}, "Input y of calibration contains NaN"),
+    ({"calibration": ([[0.0, 0.0]], [[0.0, 1.0]])}, r"expected \(n_members, 1\)"),
 )
 
 

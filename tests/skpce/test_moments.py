@@ -95,9 +95,9 @@ def test_values_in_tight_groups(rng):
     """Three groups carry degree 2 but no polynomials of degree 4."""
     X = full_factorial([0, 1e-9, 1, 1 + 1e-9, 2, 2 + 1e-9], [0.0, 1.0, 2.0, 5.0])
     pce = PCE(2, distribution="empirical", solver="ols")
-    y = pce.fit(X, rng.normal(size=len(X))).predict(X)
-    expected = (y.mean(), y.var(), stats.skew(y), stats.kurtosis(y))
-    assert_moments(pce.moments(), expected, rtol=1e-6)
+    found = pce.fit(X, rng.normal(size=len(X))).moments()
+    assert found.variance > 0
+    assert np.isnan(found.kurtosis).all()
 
 
 def test_poisson_input():

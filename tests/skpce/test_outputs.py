@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from skpce import PolynomialChaosRegressor
-from skpce._compositions.outputs import checked_outputs
+from skpce._expansion.expansion import checked_outputs
 from skpce.inspection import back_to_reward, verdict
 from skpce.inspection._reading import expansion_of
 from skpce.sample_size import required_ensemble_size

@@ -64,7 +64,7 @@ class Row:
     ) -> FloatArray | None:  # shape: (n_resamples, n_actions, n_terms or more)
         """Return fits to resampled members, whose laws are learned anew."""
         problem = self.problem
-        if problem is None or problem.samples is None or problem.on_inputs:
+        if problem is None or problem.samples is None or problem.solver.sees_inputs:
             return None
         samples = problem.samples
         size = len(samples.weights) + problem.fit.coefficients.size

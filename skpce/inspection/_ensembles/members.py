@@ -147,7 +147,7 @@ def _closed(y: Any, read: Outputs, zero_replacement: float) -> Any:
     assert read.geometry is not None
     layout = read.geometry.layout
     values = np.asarray(y, dtype=np.float64)
-    closed = close_compositions(values, layout, "renormalize")
+    closed = close_compositions(values, layout)
     warn_of_zeros(closed, read.geometry, zero_replacement)
     sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
     if np.fmax.reduce(np.abs(sums - 1.0), axis=None, initial=0.0) <= _CLOSED:

@@ -21,8 +21,9 @@ from ..._checks import (
     check_real,
     remembers_frames,
 )
-from ..._compositions.outputs import Outputs, read_numbers, read_outputs
+from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
+from ..._expansion.expansion import read_numbers
 from ..._result import Result
 from ...drivers._design import numbers_of, sum_of
 from .members import labels_of
@@ -484,7 +485,7 @@ def _sums_of(
     if outputs.real is not None or outputs.geometry is None:
         return (squares,)
     layout = outputs.geometry.layout
-    closed = close_compositions(y, layout, "renormalize", name)
+    closed = close_compositions(y, layout, name)
     is_of_step = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
     sums = is_of_step.astype(np.float64)
     return (
