@@ -269,30 +269,19 @@ def check_design_fits(
     )
 
 
-# The columns of a basis as products of blocks of columns.
-#
-# A term is its first univariate function times its tail. In graded order the terms that
-# begin with one function have consecutive tails, so that few products of whole blocks
-# make all columns.
+# The columns of a basis: each is its first univariate function times another column, that
+# of its tail.
 
 
 class Products(NamedTuple):
-    """What fills the columns of a basis, and what its terms are made of."""
+    """How the columns of a basis are filled."""
 
-    n_columns: int  # those of the terms, then those of their tails
-    runs: list[Run]  # in order
+    n_columns: int  # those of the terms, then those of tails that are no terms
+    # Of each column but the constant its place, that of its tail, which is filled
+    # before, and the input and the exponent of its first function.
+    steps: list[tuple[int, int, int, int]]
     most_factors: int  # number of inputs in the largest product of a term, at least 1
     largest: list[int]  # exponent of each input
-
-
-class Run(NamedTuple):
-    """Consecutive columns that are one function times consecutive columns."""
-
-    start: int
-    stop: int
-    parent: int  # first of the other columns; 0, the constant, for a single one
-    feature: int
-    exponent: int
 
 
 @lru_cache(maxsize=32)
@@ -304,41 +293,27 @@ def _products_of_small(multi_indices: bytes, n_features: int) -> Products:
 def products_of(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> Products:
-    """Make the products; tails that are no terms get columns after the terms."""
-    rows = multi_indices
-    # Rows are told apart by a sum of large random numbers, which wraps around.
-    generator = np.random.default_rng(0)
-    random: IndexArray = generator.integers(2**62, size=(rows.shape[1],))
-    while True:
-        every = np.arange(len(rows))
-        features = (rows > 0).argmax(axis=1)
-        exponents = rows[every, features]
-        codes = rows @ random
-        tails = codes - exponents * random[features]
-        order = np.argsort(codes)
-        place = np.searchsorted(codes, tails, sorter=order)
-        parents = order[np.minimum(place, len(order) - 1)]
-        missing = codes[parents] != tails
-        if not missing.any():
-            break
-        some = every[missing][np.unique(tails[missing], return_index=True)[1]]
-        added = rows[some]
-        added[np.arange(len(some)), features[some]] = 0
-        rows = np.vstack([rows, added])
-    n_factors = np.count_nonzero(rows, axis=1)
-    order = np.argsort(n_factors, kind="stable")
-    order = order[exponents[order] > 0]  # without the constant
-    heads = np.column_stack([features, exponents])[order]
-    parents = parents[order]
-    follows = (np.diff(order) == 1) & (np.diff(parents) == 1) & (parents[:-1] > 0)
-    follows &= (heads[1:] == heads[:-1]).all(axis=1)
-    starts = np.flatnonzero(np.append(True, ~follows)[: len(order)])
-    sizes = np.diff(np.append(starts, len(order)))
-    parts = order[starts], order[starts] + sizes, parents[starts], *heads[starts].T
-    runs = zip(*(part.tolist() for part in parts), strict=True)
+    """Return the steps; tails that are no terms get columns after the terms."""
+    factors: list[list[tuple[int, int]]] = [[] for _ in multi_indices]
+    terms, inputs = np.nonzero(multi_indices)
+    exponents = multi_indices[terms, inputs].tolist()
+    for term, i, k in zip(terms.tolist(), inputs.tolist(), exponents, strict=True):
+        factors[term].append((i, k))
+    rows = [tuple(row) for row in factors]
+    places = {row: place for place, row in enumerate(rows)}
+    for row in rows:  # which grow
+        if row[1:] not in places:
+            places[row[1:]] = len(rows)
+            rows.append(row[1:])
+    shortest_first = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    steps = [
+        (place, places[rows[place][1:]], *rows[place][0])
+        for place in shortest_first
+        if rows[place]
+    ]
+    most_factors = max(map(len, rows))
     largest = multi_indices.max(axis=0, initial=0).tolist()
-    most_factors = max(int(n_factors.max()), 1)
-    return Products(len(rows), [Run(*run) for run in runs], most_factors, largest)
+    return Products(len(rows), steps, max(most_factors, 1), largest)
 
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
@@ -348,7 +323,7 @@ TRUNCATIONS = ("total_degree", "hyperbolic")
 _BLOCK_ENTRIES = 2**19
 
 # Below this many rows the calls cost more than the arithmetic.
-_SMALLEST_BLOCK = 64
+_SMALLEST_BLOCK = 256
 
 
 # Largest product of functions: 1 - leverage is about the inverse of its square, and
@@ -531,13 +506,8 @@ class PolynomialBasis(Functions):
                     if not -highest <= low <= high <= highest:  # or NaN
                         self._refuse_overflow(table, X, i, highest)
         columns[0] = 1.0
-        for start, stop, parent, feature, exponent in self._products.runs:
-            factor = tables[feature][exponent]
-            if parent == 0:
-                columns[start] = factor
-            else:
-                parents = columns[parent : parent + stop - start]
-                np.multiply(parents, factor, out=columns[start:stop])
+        for place, tail, feature, exponent in self._products.steps:
+            np.multiply(columns[tail], tables[feature][exponent], out=columns[place])
 
     def _refuse_overflow(
         self, table: FloatArray, X: FloatArray, i: int, highest: float
@@ -573,7 +543,7 @@ class PolynomialBasis(Functions):
         slope_of: int | None = None,
         largest_product: float = _LARGEST_PRODUCT,
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Iterate over blocks of at least 64 rows of the design matrix.
+        """Iterate over blocks of at least 256 rows of the design matrix.
 
         The columns of a block are contiguous. The next block overwrites it.
         """

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from .._checks import FloatArray
-from .families import InputLaw, at_the_origin
-from .tabulated import adapt, start_points
+from .families import InputLaw
+from .tabulated import Panels
 
 
 def sobol_points(
@@ -41,10 +41,6 @@ def sobol_points(
 def deviation_of(points: FloatArray, masses: FloatArray) -> float:
     """Return the standard deviation of a distribution on points."""
     return float(np.sqrt(masses @ np.square(points - masses @ points)))
-
-
-# Nodes of a panel beyond the degree.
-_SPARE_NODES = 16
 
 
 @lru_cache(maxsize=256)
@@ -101,15 +97,10 @@ def rule_of_pieces(
     if found is not None:
         return found
     frozen = _frozen(law)
-    unit, loc, scale = at_the_origin(frozen)
-    sd = float(frozen.std()) / scale
-    start = start_points(unit, sd, max(degree, 1))
-    inside = (edges - loc) / scale
-    inside = inside[(inside > start[0]) & (inside < start[-1])]
-    n_nodes = degree + _SPARE_NODES
-    panels = adapt(unit, np.union1d(start, inside), sd, n_nodes)
-    measure = panels.measure(unit.pdf, n_nodes, parts)
-    return loc + scale * measure.points, measure.masses / measure.masses.sum()
+    panels = Panels.of(frozen, float(frozen.std()), max(degree, 1), edges)
+    measure = panels.measure(parts)
+    points = panels.loc + panels.scale * measure.points
+    return points, measure.masses / measure.masses.sum()
 
 
 def quantiles(

@@ -148,12 +148,6 @@ class GeneralFrozenLaw(TabulatedLaw):
         return float(low), float(high)
 
 
-# Quantiles that the first panels start from.
-_PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-
-# Nodes of a panel beyond the degree.
-_SPARE_NODES = 16
-
 # Families that spread over many orders of magnitude, such as a lognormal one.
 _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
@@ -177,19 +171,16 @@ class ContinuousLaw(GeneralFrozenLaw):
         return family_name(self.frozen) in ("lognorm", "loguniform", "reciprocal")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        unit, loc, scale = at_the_origin(self.frozen)
-        n_nodes = degree + _SPARE_NODES
-        breakpoints = start_points(unit, self.scale / scale, degree)
-        panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
-        shift = self.location - loc
+        panels = Panels.of(self.frozen, self.scale, degree)
 
         def standardised(parts: int) -> FiniteMeasure:
-            measure = panels.measure(unit.pdf, n_nodes, parts)
-            total = float(measure.masses.sum())
+            unit = panels.measure(parts)
+            total = float(unit.masses.sum())
             if not abs(total - 1.0) <= TOLERANCE:
                 raise UnresolvedError(f"its density integrates to {total:.10g}")
-            points = (measure.points * scale - shift) / self.scale
-            return FiniteMeasure(points, measure.masses / total)
+            shift = self.location - panels.loc
+            points = (unit.points * panels.scale - shift) / self.scale
+            return FiniteMeasure(points, unit.masses / total)
 
         return standardised(1), standardised(3)
 
@@ -212,7 +203,109 @@ class ContinuousLaw(GeneralFrozenLaw):
         return self.frozen
 
 
-def start_points(unit: Any, sd: float, degree: int) -> FloatArray:
+# Quantiles that the first panels start from.
+_PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+
+# Nodes of a panel beyond the degree.
+_SPARE_NODES = 16
+
+# A density is smooth on a panel where its Legendre coefficients of these degrees, or of
+# as many below the number of nodes, are less than this share of its mass.
+_LAST_DEGREES, _ACCURACY = (28, 32), 1e-12
+
+# Panels narrower than this, in standard deviations and relative to the distance from 0,
+# count as one point: no polynomial in use sees the difference. Jumps, kinks and
+# infinite values end here.
+_NARROWEST, _NARROWEST_RELATIVE = 1e-13, 1e-11
+
+# Points are rounded, and densities near the smallest numbers have few digits.
+_EPSILON = 4.0 * np.finfo(float).eps
+_SUBNORMAL = 1e-290
+
+# More panels to halve than this mean noise in the density; they stay as they are, and
+# the check on a finer rule decides.
+_MOST_TO_HALVE = 4000
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Intervals on which a density is smooth, and narrow ones that count as points."""
+
+    unit: Any  # the distribution with loc=0 and scale=1
+    loc: float
+    scale: float
+    wide: FloatArray  # shape: (2, n_panels), left and right ends
+    narrow: FloatArray  # shape: (2, n_points)
+    n_nodes: int  # of each panel
+
+    @classmethod
+    def of(
+        cls,
+        frozen: Any,  # a continuous law of scipy.stats
+        sd: float,
+        degree: int,
+        edges: FloatArray | None = None,  # where panels end too
+    ) -> Panels:
+        """Halve panels until each is narrow, or the density is smooth on it."""
+        unit, loc, scale = at_the_origin(frozen)
+        sd = sd / scale
+        ends = _start_points(unit, sd, degree)
+        if edges is not None:
+            inside = (edges - loc) / scale
+            inside = inside[(inside > ends[0]) & (inside < ends[-1])]
+            ends = np.union1d(ends, inside)
+        nodes, weights = leggauss(degree + _SPARE_NODES)
+        first, last = np.minimum(_LAST_DEGREES, len(nodes) + np.array([-4, 0]))
+        series = legvander(nodes, last - 1)[:, first:] * weights[:, np.newaxis]
+        panels = np.stack([ends[:-1], ends[1:]])
+        wide, narrow = [], []
+        while panels.size:
+            width = np.diff(panels, axis=0)[0]
+            size = np.abs(panels).max(axis=0)
+            thin = width <= _NARROWEST * sd + _NARROWEST_RELATIVE * size
+            narrow.append(panels[:, thin])
+            panels, rounding = panels[:, ~thin], _EPSILON * (size / width)[~thin]
+            with np.errstate(all="ignore"):
+                values = unit.pdf(_points_of(panels, nodes))
+                rough = np.abs(values @ series).max(axis=1, initial=0.0)
+                share = _ACCURACY + rounding
+                smooth = rough <= share * (values @ weights) + _SUBNORMAL
+            if np.count_nonzero(~smooth) > _MOST_TO_HALVE:
+                smooth[:] = True
+            wide.append(panels[:, smooth])
+            left, right = panels[:, ~smooth]
+            middle = (left + right) / 2.0
+            panels = np.stack([np.append(left, middle), np.append(middle, right)])
+        joined = (np.concatenate(parts, axis=1) for parts in (wide, narrow))
+        return cls(unit, loc, scale, *joined, len(nodes))
+
+    def measure(self, parts: int = 1) -> FiniteMeasure:
+        """Return Gauss' rule on each of so many equal parts of the panels."""
+        nodes, weights = leggauss(self.n_nodes)
+        cuts = np.linspace(*self.wide, parts + 1)
+        panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
+        points = _points_of(panels, nodes)
+        half = np.diff(panels, axis=0).T / 2.0
+        masses = (self.unit.pdf(points) * weights * half).ravel()
+        low, high = self.narrow
+        # The difference of the smaller tail areas has all its digits on both sides.
+        below = self.unit.cdf(high) - self.unit.cdf(low)
+        above = self.unit.sf(low) - self.unit.sf(high)
+        jumps = np.where(self.unit.cdf(high) < 0.5, below, above)
+        points = np.append(points.ravel(), self.narrow.mean(axis=0))
+        masses = np.append(masses, jumps)
+        order = np.argsort(points, kind="stable")
+        order = order[masses[order] > 0]
+        return FiniteMeasure(points[order], masses[order])
+
+
+def _points_of(panels: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Return the nodes of each panel; shape (n_panels, n_nodes)."""
+    left, right = panels[:, :, np.newaxis]
+    return (left + right) / 2.0 + (right - left) / 2.0 * nodes
+
+
+def _start_points(unit: Any, sd: float, degree: int) -> FloatArray:
     """Return quantiles, joined to the end of each tail by doubling distances."""
     low, high = unit.support()
     center = float(unit.median())
@@ -226,159 +319,6 @@ def start_points(unit: Any, sd: float, degree: int) -> FloatArray:
     every = np.concatenate([center - outward, body, center + outward, jumps])
     inside = every[(every > low) & (every < high)]
     return np.unique(np.concatenate([[low], inside, [high]]))
-
-
-# A panel is accepted when halving it changes its local moments by less than this,
-# relative to its mass, because functions are large where masses are small.
-_ACCURACY = 1e-12
-
-# Panels narrower than this, in standard deviations, count as one point: no
-# polynomial in use sees the difference. Jumps, kinks and infinite values end here.
-_NARROWEST = 1e-13
-
-# The same relative to the distance from 0, where points themselves are rounded.
-_NARROWEST_RELATIVE = 1e5 * np.finfo(float).eps
-
-# Densities near the smallest numbers have few digits.
-_SUBNORMAL = 1e-290
-
-# More panels to halve than this mean noise in the density; they stay as they are, and
-# the check on a finer rule decides.
-_MOST_TO_HALVE = 4000
-
-_LARGEST_LOCAL_DEGREE = 64
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Intervals that resolve a density, and narrow ones that count as points."""
-
-    bounds: FloatArray  # shape: (2, n_panels), left and right ends
-    totals: FloatArray  # shape: (n_panels,), masses where rounding matters, else NaN
-    points: FloatArray  # shape: (n_points,), of the narrow ones
-    masses: FloatArray  # shape: (n_points,)
-
-    def measure(
-        self, density: Callable[[FloatArray], FloatArray], n_nodes: int, parts: int
-    ) -> FiniteMeasure:
-        """Return the rule of ``n_nodes`` on each of ``parts`` equal parts."""
-        left, right = self.bounds[:, :, np.newaxis]
-        width = (right - left) / parts
-        lefts = left + width * np.arange(parts)
-        nodes, weights = leggauss(n_nodes)
-        points = lefts[:, :, np.newaxis] + width[:, :, np.newaxis] * (nodes + 1.0) / 2.0
-        masses = density(points) * weights * width[:, :, np.newaxis] / 2.0
-        found = masses.sum(axis=(1, 2))
-        known = ~np.isnan(self.totals) & (found > 0)
-        masses[known] *= (self.totals[known] / found[known])[:, np.newaxis, np.newaxis]
-        points = np.append(points.ravel(), self.points)
-        masses = np.append(masses.ravel(), self.masses)
-        order = np.argsort(points, kind="stable")
-        order = order[masses[order] > 0]
-        return FiniteMeasure(points[order], masses[order])
-
-
-def adapt(
-    frozen: Any,  # a continuous scipy.stats law
-    breakpoints: FloatArray,  # increasing
-    scale: float,
-    n_nodes: int,
-) -> Panels:
-    """Halve the panels between break points until each resolves the density."""
-    center = float(frozen.median())
-    wide, thin = _settle(frozen.pdf, breakpoints, center, scale, n_nodes)
-    totals = np.full(wide.shape[1], np.nan)
-    rounded = _rounding(*wide) > _ACCURACY
-    totals[rounded] = _mass_between(frozen, wide[:, rounded], center)
-    return Panels(wide, totals, thin.mean(axis=0), _mass_between(frozen, thin, center))
-
-
-def _settle(
-    density: Callable[[FloatArray], FloatArray],
-    breakpoints: FloatArray,
-    center: float,
-    scale: float,
-    n_nodes: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of the panels that resolve the density, and of narrow ones."""
-    local = _LocalMoments(density, n_nodes)
-    left, right = breakpoints[:-1], breakpoints[1:]
-    settled, narrow = [np.empty((2, 0))], [np.empty((2, 0))]
-    while left.size:
-        thin = right - left <= _narrowest(left, right, center, scale)
-        bounds = np.stack([left, right])
-        narrow.append(bounds[:, thin])
-        bounds = bounds[:, ~thin]
-        good = local.are_resolved(*bounds)
-        if np.count_nonzero(~good) > _MOST_TO_HALVE:
-            good[:] = True
-        settled.append(bounds[:, good])
-        left, right = bounds[:, ~good]
-        middle = (left + right) / 2.0
-        left, right = np.append(left, middle), np.append(middle, right)
-    return np.concatenate(settled, axis=1), np.concatenate(narrow, axis=1)
-
-
-def _narrowest(
-    left: FloatArray, right: FloatArray, center: float, scale: float
-) -> FloatArray:
-    """Return the width below which a panel counts as one point."""
-    size = np.maximum(np.abs(left), np.abs(right))
-    # Neighbouring numbers are `spacing` apart: narrower than that, halving stalls.
-    return np.maximum.reduce(
-        [
-            _NARROWEST * np.maximum(scale, np.abs(left - center)),
-            _NARROWEST_RELATIVE * np.minimum(size, scale),
-            4.0 * np.spacing(size),
-        ]
-    )
-
-
-def _rounding(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the relative error that the rounding of points makes in a panel."""
-    size = np.maximum(np.abs(left), np.abs(right))
-    return 4.0 * np.finfo(float).eps * size / (right - left)
-
-
-def _mass_between(
-    frozen: Any,
-    bounds: FloatArray,  # shape: (2, n_panels)
-    center: float,
-) -> FloatArray:  # shape: (n_panels,)
-    low, high = bounds
-    # The difference of the smaller tail areas has all its digits on both sides.
-    below = frozen.cdf(high) - frozen.cdf(low)
-    above = frozen.sf(low) - frozen.sf(high)
-    return np.maximum(np.where(high <= center, below, above), 0.0)
-
-
-class _LocalMoments:
-    """Integrals of a density times Legendre polynomials of a panel."""
-
-    def __init__(self, density: Any, n_nodes: int) -> None:
-        self.density = density
-        self.nodes, self.weights = leggauss(n_nodes)
-        degree = min(n_nodes, _LARGEST_LOCAL_DEGREE)
-        halves = [(self.nodes - 1.0) / 2.0, (self.nodes + 1.0) / 2.0]
-        weights = self.weights[:, np.newaxis]
-        self.whole = weights * legvander(self.nodes, degree)
-        self.halves = [weights / 2.0 * legvander(half, degree) for half in halves]
-
-    def are_resolved(self, left: FloatArray, right: FloatArray) -> np.ndarray:
-        """Mark the panels that change little when halved."""
-        middle = (left + right) / 2.0
-        with np.errstate(all="ignore"):
-            coarse = self._values(left, right) @ self.whole
-            fine = self._values(left, middle) @ self.halves[0]
-            fine += self._values(middle, right) @ self.halves[1]
-            change = np.max(np.abs(coarse - fine), axis=1, initial=0.0)
-        accuracy = _ACCURACY + _rounding(left, right)
-        return change <= accuracy * fine[:, 0] + _SUBNORMAL
-
-    def _values(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the density at the nodes of each panel."""
-        middle, half = (left + right) / 2.0, (right - left) / 2.0
-        return self.density(middle[:, np.newaxis] + half[:, np.newaxis] * self.nodes)
 
 
 # Tails are left out where what they add to the largest moment is e**-45 of its peak.
