@@ -269,8 +269,8 @@ def check_design_fits(
     )
 
 
-# The columns of a basis: each is its first univariate function times another column, that
-# of its tail.
+# The columns of a basis: each is its first univariate function times another column,
+# that of its tail.
 
 
 class Products(NamedTuple):

@@ -276,13 +276,14 @@ class Panels:
             left, right = panels[:, ~smooth]
             middle = (left + right) / 2.0
             panels = np.stack([np.append(left, middle), np.append(middle, right)])
-        joined = (np.concatenate(parts, axis=1) for parts in (wide, narrow))
-        return cls(unit, loc, scale, *joined, len(nodes))
+        smooth_ones, points = (np.hstack(parts) for parts in (wide, narrow))
+        return cls(unit, loc, scale, smooth_ones, points, len(nodes))
 
     def measure(self, parts: int = 1) -> FiniteMeasure:
         """Return Gauss' rule on each of so many equal parts of the panels."""
         nodes, weights = leggauss(self.n_nodes)
-        cuts = np.linspace(*self.wide, parts + 1)
+        left, right = self.wide
+        cuts = np.linspace(left, right, parts + 1)
         panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
         points = _points_of(panels, nodes)
         half = np.diff(panels, axis=0).T / 2.0
