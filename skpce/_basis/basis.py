@@ -121,9 +121,6 @@ LARGEST_KEPT = 20_000
 # Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
 _TOLERANCE = 1e-9
 
-# Functions of single inputs, and terms, that are counted one by one at most.
-_LARGEST_UNIVARIATE, _LARGEST_COUNT = 1e8, 1e18
-
 
 class Truncation(NamedTuple):
     """Which terms are in a set."""
@@ -152,18 +149,15 @@ class Truncation(NamedTuple):
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        n_univariate = self.function_numbers().sum()
         alike = np.all(self.largest >= self.degree) and not self.categorical.any()
-        if alike and self.q == 1.0:  # by the number of inputs in a term
-            n_features, total = len(self.largest), 1
-            for size in range(1, min(self.degree, self.order or n_features) + 1):
-                total += math.comb(n_features, size) * math.comb(self.degree, size)
-                if total > max(stop_above, _LARGEST_COUNT):
-                    break
-            return total
-        if n_univariate > min(stop_above, _LARGEST_UNIVARIATE):
-            return int(min(n_univariate, _LARGEST_COUNT))
-        return self._grown(stop_above)[0]
+        if not alike or self.q != 1.0:
+            return self._grown(stop_above)[0]
+        n_features, total = len(self.largest), 1
+        for size in range(1, min(self.degree, self.order or n_features) + 1):
+            total += math.comb(n_features, size) * math.comb(self.degree, size)
+            if total > stop_above:
+                break
+        return total
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -173,57 +167,42 @@ class Truncation(NamedTuple):
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
-        n_terms, parts = self._grown()
-        inputs, numbers, _ = self._functions()
+        n_terms, steps = self._grown()
         rows = np.zeros((n_terms, len(self.largest)), dtype=np.int64)
         start = 1
-        for places in parts:
-            own = rows[start : start + len(places)]
-            np.put_along_axis(own, inputs[places], numbers[places], axis=1)
-            start += len(places)
+        for i, (shorter, numbers) in enumerate(steps):
+            own = rows[start : start + len(shorter)]
+            own[:] = rows[shorter]
+            own[:, i] = numbers
+            start += len(shorter)
         return sort_graded(rows, self.categorical)
 
-    def _grown(self, stop_above: float = math.inf) -> tuple[int, list[IndexArray]]:
-        """Return the number of terms, and those of one input, of two, ...
+    def _grown(
+        self, stop_above: float = math.inf
+    ) -> tuple[int, list[tuple[IndexArray, IndexArray]]]:
+        """Return the number of terms, and how those are made that each input adds.
 
-        A term is given by the places of its functions among those of all inputs.
+        A function of the input, given by its number, times a term of inputs before.
         """
-        inputs, _, costs = self._functions()
         limit = float(self.degree) ** self.q * (1.0 + _TOLERANCE)
-        places, spent = np.arange(len(costs))[:, np.newaxis], costs
-        n_terms, parts = 1 + len(places), [places]
-        first = inputs * len(inputs)
-        by_input = np.sort(first + np.arange(len(inputs)))
-        n_features = len(self.largest)
-        for _ in range(1, min(self.order or n_features, n_features)):
-            reach = np.searchsorted(costs, limit - spent, side="right")
-            after = places[:, -1:] + 1
-            reach = np.maximum(reach, after[:, 0])
-            # Of later functions within reach, those of inputs that a term has do not
-            # count.
-            until, since = (
-                np.searchsorted(by_input, first[places] + place)
-                for place in (reach[:, np.newaxis], after)
-            )
-            n_new = (reach - after[:, 0]).sum() - (until - since).sum()
-            n_terms += int(n_new)
-            if not n_new or n_terms > stop_above:
-                break
-            which, factor = longer_sets(places, reach, inputs)
-            places = np.column_stack([places[which], factor])
-            spent = spent[which] + costs[factor]
-            parts.append(places)
-        return n_terms, parts
-
-    def _functions(self) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """Return the input, the number and the cost of functions, cheapest first."""
-        sizes = self.function_numbers().astype(np.int64)
-        inputs = np.repeat(np.arange(len(sizes)), sizes)
-        numbers = 1 + np.arange(len(inputs)) - (np.cumsum(sizes) - sizes)[inputs]
-        contrasts = self.categorical[inputs]
-        costs = np.where(contrasts, 1.0, numbers.astype(np.float64) ** self.q)
-        order = np.argsort(costs, kind="stable")
-        return inputs[order], numbers[order], costs[order]
+        order = self.order or len(self.largest)
+        spent, sizes = np.zeros(1), np.zeros(1, dtype=np.int64)
+        steps: list[tuple[IndexArray, IndexArray]] = []
+        n_functions = self.function_numbers().astype(np.int64)
+        for n, categorical in zip(n_functions, self.categorical, strict=True):
+            costs = np.arange(1.0, n + 1.0) ** (0.0 if categorical else self.q)
+            shorter = np.flatnonzero(sizes < order)
+            reach = np.searchsorted(costs, limit - spent[shorter], side="right")
+            n_terms = len(spent) + int(reach.sum())
+            if n_terms > stop_above:
+                return n_terms, steps
+            which = np.repeat(shorter, reach)
+            ends = np.cumsum(reach)
+            numbers = 1 + np.arange(len(which)) - np.repeat(ends - reach, reach)
+            spent = np.append(spent, spent[which] + costs[numbers - 1])
+            sizes = np.append(sizes, sizes[which] + 1)
+            steps.append((which, numbers))
+        return len(spent), steps
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""

@@ -96,8 +96,7 @@ def rule_of_pieces(
     found = law.atoms(max(degree, 1))
     if found is not None:
         return found
-    frozen = _frozen(law)
-    panels = Panels.of(frozen, float(frozen.std()), max(degree, 1), edges)
+    panels = Panels.of(_frozen(law), max(degree, 1), edges)
     measure = panels.measure(parts)
     points = panels.loc + panels.scale * measure.points
     return points, measure.masses / measure.masses.sum()

@@ -267,16 +267,6 @@ class _Curve:
         masses = np.concatenate([lower * weights, masses, upper * weights[::-1]])
         return np.concatenate([before, inner, after]), masses
 
-    def moments(self) -> tuple[float, float]:
-        """Return mean and variance; those of the tails have a closed form."""
-        points, masses = self.rule(4)
-        lower, upper, low, high = self._tails
-        points = np.r_[self.points[0] - low, points[4:-4], self.points[-1] + high]
-        masses = np.r_[lower, masses[4:-4], upper]
-        mean = float(masses @ points)
-        spread = lower * low**2 + upper * high**2
-        return mean, float(masses @ np.square(points - mean) + spread)
-
 
 class _Smoothed(stats.rv_continuous):
     """A smoothed distribution as one of ``scipy.stats``."""
@@ -302,6 +292,3 @@ class _Smoothed(stats.rv_continuous):
 
     def _isf(self, q: FloatArray) -> FloatArray:
         return self.curve.quantile(1.0 - q, q)
-
-    def _stats(self) -> tuple[float, float, None, None]:
-        return *self.curve.moments(), None, None

@@ -171,7 +171,7 @@ class ContinuousLaw(GeneralFrozenLaw):
         return family_name(self.frozen) in ("lognorm", "loguniform", "reciprocal")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        panels = Panels.of(self.frozen, self.scale, degree)
+        panels = Panels.of(self.frozen, degree)
 
         def standardised(parts: int) -> FiniteMeasure:
             unit = panels.measure(parts)
@@ -206,6 +206,9 @@ class ContinuousLaw(GeneralFrozenLaw):
 # Quantiles that the first panels start from.
 _PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
+# Between these lies what distances are measured in.
+_QUARTILES = (0.25, 0.75)
+
 # Nodes of a panel beyond the degree.
 _SPARE_NODES = 16
 
@@ -213,8 +216,8 @@ _SPARE_NODES = 16
 # as many below the number of nodes, are less than this share of its mass.
 _LAST_DEGREES, _ACCURACY = (28, 32), 1e-12
 
-# Panels narrower than this, in standard deviations and relative to the distance from 0,
-# count as one point: no polynomial in use sees the difference. Jumps, kinks and
+# Panels narrower than this, in spreads and relative to the distance from 0, count as
+# one point: no polynomial in use sees the difference. Jumps, kinks and
 # infinite values end here.
 _NARROWEST, _NARROWEST_RELATIVE = 1e-13, 1e-11
 
@@ -242,14 +245,13 @@ class Panels:
     def of(
         cls,
         frozen: Any,  # a continuous law of scipy.stats
-        sd: float,
         degree: int,
         edges: FloatArray | None = None,  # where panels end too
     ) -> Panels:
         """Halve panels until each is narrow, or the density is smooth on it."""
         unit, loc, scale = at_the_origin(frozen)
-        sd = sd / scale
-        ends = _start_points(unit, sd, degree)
+        spread = float(np.diff(unit.ppf(_QUARTILES))[0])
+        ends = _start_points(unit, spread, degree)
         if edges is not None:
             inside = (edges - loc) / scale
             inside = inside[(inside > ends[0]) & (inside < ends[-1])]
@@ -262,7 +264,7 @@ class Panels:
         while panels.size:
             width = np.diff(panels, axis=0)[0]
             size = np.abs(panels).max(axis=0)
-            thin = width <= _NARROWEST * sd + _NARROWEST_RELATIVE * size
+            thin = width <= _NARROWEST * spread + _NARROWEST_RELATIVE * size
             narrow.append(panels[:, thin])
             panels, rounding = panels[:, ~thin], _EPSILON * (size / width)[~thin]
             with np.errstate(all="ignore"):
@@ -306,16 +308,16 @@ def _points_of(panels: FloatArray, nodes: FloatArray) -> FloatArray:
     return (left + right) / 2.0 + (right - left) / 2.0 * nodes
 
 
-def _start_points(unit: Any, sd: float, degree: int) -> FloatArray:
+def _start_points(unit: Any, spread: float, degree: int) -> FloatArray:
     """Return quantiles, joined to the end of each tail by doubling distances."""
     low, high = unit.support()
     center = float(unit.median())
     if not np.isfinite(low):
-        low = tail_cut(unit.logpdf, center, -sd, degree)
+        low = tail_cut(unit.logpdf, center, -spread, degree)
     if not np.isfinite(high):
-        high = tail_cut(unit.logpdf, center, sd, degree)
+        high = tail_cut(unit.logpdf, center, spread, degree)
     body = unit.ppf(_PROBABILITIES)
-    outward = sd * 2.0 ** np.arange(200.0)
+    outward = spread * 2.0 ** np.arange(200.0)
     jumps = getattr(unit.dist, "_hbins", [])  # edges of a histogram
     every = np.concatenate([center - outward, body, center + outward, jumps])
     inside = every[(every > low) & (every < high)]
@@ -328,7 +330,7 @@ _NEGLIGIBLE = -45.0
 # Below this log-density, weights have too few digits or are 0 in double precision.
 _UNDERFLOW = -690.0
 
-# Distances tried, in standard deviations.
+# Distances tried, in scales.
 _DISTANCES = 1.1 ** np.arange(1500.0)
 
 
