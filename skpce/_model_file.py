@@ -47,7 +47,6 @@ from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
 from ._input_laws import NAMED_LAWS, scores
 from ._input_laws.families import FiniteMeasure
-from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.other_libraries import all_in_scipy
 from ._input_laws.tabulated import ContinuousLaw, DiscreteLaw
 from ._learned.kernel_basis import KernelBasis
@@ -106,7 +105,6 @@ NOUNS: Mapping[str, type] = {
     "column of a distribution": scores.DistributionMap,
     "empirical column": scores.EmpiricalMap,
     "normal scores": scores.GaussianScores,
-    "isoprobabilistic map": IsoprobabilisticMap,
 }
 _KIND_OF: Mapping[type, str] = {noun: kind for kind, noun in NOUNS.items()}
 
