@@ -100,10 +100,8 @@ NOUNS: Mapping[str, type] = {
     "log-ratio coordinates": LogRatioGeometry,
     "compositions": FittedCompositions,
     "diagnostics": scores.SurrogateDiagnostics,
-    "constant column": scores.ConstantMap,
-    "normal column": scores.NormalMap,
     "column of a distribution": scores.DistributionMap,
-    "empirical column": scores.EmpiricalMap,
+    "linear column": scores.LinearMap,
     "normal scores": scores.GaussianScores,
 }
 _KIND_OF: Mapping[type, str] = {noun: kind for kind, noun in NOUNS.items()}

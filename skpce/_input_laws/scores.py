@@ -131,33 +131,6 @@ _FARTHEST = 8.0
 
 
 @dataclass(frozen=True)
-class ConstantMap:
-    """A column that never varied: every score maps back to its value."""
-
-    value: float
-
-    def to_normal(self, column: FloatArray) -> FloatArray:
-        return column - self.value
-
-    def from_normal(self, scores: FloatArray) -> FloatArray:
-        return np.full_like(scores, self.value)
-
-
-@dataclass(frozen=True)
-class NormalMap:
-    """A normal column: standardised."""
-
-    location: float
-    scale: float
-
-    def to_normal(self, column: FloatArray) -> FloatArray:
-        return (column - self.location) / self.scale
-
-    def from_normal(self, scores: FloatArray) -> FloatArray:
-        return self.location + self.scale * scores
-
-
-@dataclass(frozen=True)
 class DistributionMap:
     r"""A column of a continuous distribution :math:`F`: :math:`z = \Phi^{-1}(F(x))`."""
 
@@ -177,20 +150,22 @@ class DistributionMap:
 
 
 @dataclass(frozen=True, eq=False)
-class EmpiricalMap:
-    """A column known by its data: van der Waerden's scores of the distinct values [1]_.
+class LinearMap:
+    """A column that is linear in its score between some values, and beyond them.
 
-    A value has the score of the middle of its step of the distribution function.
-    Between values the map is linear, beyond them it continues as a normal tail.
+    A column known by its data has van der Waerden's scores of the distinct values [1]_:
+    that of the middle of each step of the distribution function. A normal one has a
+    single value, its mean, and so has a constant one, to which every score maps back.
     """
 
-    values: FloatArray  # shape: (n_values,), distinct, increasing, at least two
+    values: FloatArray  # shape: (n_values,), distinct, increasing
     scores: FloatArray  # shape: (n_values,)
     slope: float  # standard deviation of the column
 
     def to_normal(self, column: FloatArray) -> FloatArray:
         beyond = column - np.clip(column, self.values[0], self.values[-1])
-        return np.interp(column, self.values, self.scores) + beyond / self.slope
+        inside = np.interp(column, self.values, self.scores)
+        return inside + beyond / (self.slope or 1.0)
 
     def from_normal(self, scores: FloatArray) -> FloatArray:
         beyond = scores - np.clip(scores, self.scores[0], self.scores[-1])
@@ -198,7 +173,7 @@ class EmpiricalMap:
 
 
 #: A strictly increasing map between a column and its normal score.
-MarginalMap = ConstantMap | NormalMap | DistributionMap | EmpiricalMap
+MarginalMap = DistributionMap | LinearMap
 
 
 def marginal_map(
@@ -211,13 +186,13 @@ def marginal_map(
     """Return the map of a continuous distribution."""
     present = column[weights > 0]
     if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
-        return ConstantMap(float(present[0]))
+        return LinearMap(present[:1], np.zeros(1), 0.0)
     if isinstance(law, NormalLaw):
-        return NormalMap(law.location, law.scale)
+        return LinearMap(np.array([law.location]), np.zeros(1), law.scale)
     if isinstance(law, EmpiricalLaw):
         masses = law.table.masses
         middles = np.cumsum(masses) - masses / 2.0
-        return EmpiricalMap(law.table.points, ndtri(middles), law.scale)
+        return LinearMap(law.table.points, ndtri(middles), law.scale)
     frozen = law.to_scipy()
     if frozen is None:
         raise ValueError(
