@@ -175,7 +175,7 @@ def in_scipy(given: Any) -> Any:
     if _n_inputs(given) > 1:
         raise ValueError(
             f"{given} is a distribution of {_n_inputs(given)} inputs; expected one of "
-            "a single input."
+            "a single input, or a list of these, such as its marginal distributions."
         )
     read = kind(given)
     if read.is_discrete():
@@ -190,8 +190,8 @@ def in_scipy(given: Any) -> Any:
 def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     """Return distributions of inputs of whatever kind as those that are known here.
 
-    A joint distribution of independent inputs is the list of these, a problem of SALib
-    a dict by its names; a list where ``names`` are those of an array without any.
+    A problem of SALib is a dict by its names; a list where ``names`` are those of an
+    array without any.
     """
     if _is_problem(given):
         found = _laws_of_problem(given)
@@ -203,8 +203,6 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     if isinstance(given, (list, tuple)):
         is_plain = type(given) in (list, tuple)  # a named tuple takes its fields
         return type(given)(map(in_scipy, given)) if is_plain else given
-    if _kind_of(given) is not None and _n_inputs(given) > 1:
-        return [in_scipy(one) for one in _marginals(given)]
     return in_scipy(given)
 
 
@@ -212,22 +210,6 @@ def _n_inputs(given: Any) -> int:
     if hasattr(given, "getDimension"):
         return int(given.getDimension())
     return len(given) if type(given).__module__.startswith("chaospy") else 1
-
-
-def _marginals(given: Any) -> list[Any]:
-    """Return the distributions of the inputs of a joint one, which must not depend."""
-    if hasattr(given, "hasIndependentCopula"):
-        independent = given.hasIndependentCopula()
-        found = [given.getMarginal(i) for i in range(_n_inputs(given))]
-    else:
-        independent = not given.stochastic_dependent
-        found = [given[i] for i in range(_n_inputs(given))]
-    if not independent:
-        raise ValueError(
-            f"{given} has dependent inputs; expected independent ones. Map them first: "
-            "skpce.NatafTransformer learns normal dependence from the data."
-        )
-    return found
 
 
 def _classical(read: _Given) -> Any:
