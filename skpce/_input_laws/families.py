@@ -19,7 +19,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -442,22 +442,9 @@ def check_frozen(owner: str, frozen: Any) -> None:
         )
 
 
-# Mean and standard deviation of families without shapes, for loc=0 and scale=1.
-_MOMENTS: Mapping[type, tuple[float, float]] = {
-    type(stats.norm): (0.0, 1.0),
-    type(stats.uniform): (0.5, math.sqrt(1.0 / 12.0)),
-}
-
-
+@lru_cache(maxsize=64)
 def moments(frozen: Any) -> tuple[Any, Any]:
     """Return mean and standard deviation, not finite where they do not exist."""
-    known = _MOMENTS.get(type(frozen.dist))
-    if known is not None:  # scipy takes longer than a small fit
-        given = parameters(frozen)
-        loc, scale = given["loc"], given["scale"]
-        plain = isinstance(loc, Real) and isinstance(scale, Real)
-        if plain and math.isfinite(loc) and 0 < scale < math.inf:
-            return np.float64(loc + scale * known[0]), np.float64(scale * known[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")
