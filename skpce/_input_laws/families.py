@@ -159,14 +159,6 @@ class InputLaw(ABC):
             slopes[k + 1] /= root[k]
         return slopes / self.scale
 
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        r"""Return :math:`\sigma(t)`, :math:`\lambda_k`; None for no classical family.
-
-        The polynomials of a classical family with the standardised density w solve
-        :math:`(\sigma w \psi_k')' = -\lambda_k w \psi_k` ([1]_, section 1.5).
-        """
-        return None
-
     def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
         """Return all values that matter to a degree, and masses; None for a density."""
         return None
@@ -474,9 +466,6 @@ class NormalLaw(InputLaw):
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return np.zeros(degree), np.arange(1.0, degree + 1.0)
 
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return np.ones_like(t), k
-
     def to_scipy(self) -> Any:
         return stats.norm(self.location, self.scale)
 
@@ -523,9 +512,6 @@ class UniformLaw(BoundedLaw):
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         k = np.arange(1.0, degree + 1.0)
         return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
-
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return 1.0 - t**2, k * (k + 1.0)
 
     def to_scipy(self) -> Any:
         return stats.uniform(self.location - self.scale, 2.0 * self.scale)
@@ -671,9 +657,6 @@ class GammaLaw(InputLaw):
         alpha = self.shape - 1.0
         return 2.0 * k[:-1] + 1.0 + alpha, k[1:] * (k[1:] + alpha)
 
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return t, k
-
     def to_scipy(self) -> Any:
         return stats.gamma(self.shape, self.location, self.scale)
 
@@ -768,9 +751,6 @@ class BetaLaw(BoundedLaw):
         b[1:] = 4 * k * (k + alpha) * (k + beta) * (k + total)
         b[1:] /= s**2 * (s + 1.0) * (s - 1.0)
         return a, b
-
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return 1.0 - t**2, k * (k + sum(self.shapes) - 1.0)
 
     def to_scipy(self) -> Any:
         low = self.location - self.scale

@@ -230,6 +230,9 @@ _SUBNORMAL = 1e-290
 _MOST_TO_HALVE = 4000
 
 
+_NO_EDGES = np.empty(0)
+
+
 @dataclass(frozen=True)
 class Panels:
     """Intervals on which a density is smooth, and narrow ones that count as points."""
@@ -237,8 +240,9 @@ class Panels:
     unit: Any  # the distribution with loc=0 and scale=1
     loc: float
     scale: float
-    wide: FloatArray  # shape: (2, n_panels), left and right ends
-    narrow: FloatArray  # shape: (2, n_points)
+    wide: FloatArray  # shape: (2, n_panels), left and right ends, both increasing
+    points: FloatArray  # shape: (n_points,), of the narrow ones
+    masses: FloatArray  # shape: (n_points,)
     n_nodes: int  # of each panel
 
     @classmethod
@@ -246,16 +250,11 @@ class Panels:
         cls,
         frozen: Any,  # a continuous law of scipy.stats
         degree: int,
-        edges: FloatArray | None = None,  # where panels end too
     ) -> Panels:
         """Halve panels until each is narrow, or the density is smooth on it."""
         unit, loc, scale = at_the_origin(frozen)
         spread = float(np.diff(unit.ppf(_QUARTILES))[0])
         ends = _start_points(unit, spread, degree)
-        if edges is not None:
-            inside = (edges - loc) / scale
-            inside = inside[(inside > ends[0]) & (inside < ends[-1])]
-            ends = np.union1d(ends, inside)
         nodes, weights = leggauss(degree + _SPARE_NODES)
         first, last = np.minimum(_LAST_DEGREES, len(nodes) + np.array([-4, 0]))
         series = legvander(nodes, last - 1)[:, first:] * weights[:, np.newaxis]
@@ -278,25 +277,30 @@ class Panels:
             left, right = panels[:, ~smooth]
             middle = (left + right) / 2.0
             panels = np.stack([np.append(left, middle), np.append(middle, right)])
-        smooth_ones, points = (np.hstack(parts) for parts in (wide, narrow))
-        return cls(unit, loc, scale, smooth_ones, points, len(nodes))
+        low, high = points = np.hstack(narrow)
+        # The difference of the smaller tail areas has all its digits on both sides.
+        below = unit.cdf(high) - unit.cdf(low)
+        above = unit.sf(low) - unit.sf(high)
+        masses = np.where(unit.cdf(high) < 0.5, below, above)
+        settled = np.sort(np.hstack(wide), axis=1)
+        given = unit, loc, scale, settled, points.mean(axis=0), masses
+        return cls(*given, len(nodes))
 
-    def measure(self, parts: int = 1) -> FiniteMeasure:
-        """Return Gauss' rule on each of so many equal parts of the panels."""
+    def measure(self, parts: int = 1, edges: FloatArray = _NO_EDGES) -> FiniteMeasure:
+        """Return Gauss' rule on so many equal parts of the panels, cut at the edges."""
         nodes, weights = leggauss(self.n_nodes)
         left, right = self.wide
+        edges = (edges - self.loc) / self.scale
+        place = np.searchsorted(left, edges) - 1
+        edges = edges[(place >= 0) & (edges < right[place])]
+        left, right = np.union1d(left, edges), np.union1d(right, edges)
         cuts = np.linspace(left, right, parts + 1)
         panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
         points = _points_of(panels, nodes)
         half = np.diff(panels, axis=0).T / 2.0
         masses = (self.unit.pdf(points) * weights * half).ravel()
-        low, high = self.narrow
-        # The difference of the smaller tail areas has all its digits on both sides.
-        below = self.unit.cdf(high) - self.unit.cdf(low)
-        above = self.unit.sf(low) - self.unit.sf(high)
-        jumps = np.where(self.unit.cdf(high) < 0.5, below, above)
-        points = np.append(points.ravel(), self.narrow.mean(axis=0))
-        masses = np.append(masses, jumps)
+        points = np.append(points.ravel(), self.points)
+        masses = np.append(masses, self.masses)
         order = np.argsort(points, kind="stable")
         order = order[masses[order] > 0]
         return FiniteMeasure(points[order], masses[order])
