@@ -100,31 +100,18 @@ def check_distribution(
             )
     else:
         specifications = [distribution] * n_features
-    if labels:
-        one_for_all = isinstance(distribution, str)
-        specifications = _of_labels(owner, specifications, names, labels, one_for_all)
-    return [_read_specification(owner, given) for given in specifications]
-
-
-def _of_labels(
-    owner: str,
-    specifications: list[Any],
-    names: Sequence[str],
-    labels: Collection[str],
-    one_for_all: bool,
-) -> list[Any]:
-    """Return specifications in which inputs that are labels are categorical."""
-    found = list(specifications)
-    for i, (name, given) in enumerate(zip(names, specifications, strict=True)):
+    found = [_read_specification(owner, given) for given in specifications]
+    one_for_all = isinstance(distribution, str)
+    for i, name in enumerate(names):
         if name not in labels:
             continue
-        found[i] = "categorical"
-        may_be = isinstance(given, str) and given in (AUTO, "categorical")
-        if not may_be and not one_for_all:
+        if not one_for_all and found[i] not in (AUTO, "categorical"):
             raise ValueError(
-                f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
-                "whose column of X holds labels; expected 'categorical', or numbers."
+                f"The 'distribution' parameter of {owner} is {specifications[i]!r} for "
+                f"{name}, whose column of X holds labels; expected 'categorical', or "
+                "numbers."
             )
+        found[i] = "categorical"
     return found
 
 

@@ -48,29 +48,18 @@ class GaussianScores:
         fixed: Sequence[int],
         noise: FloatArray,  # shape: (n_samples, n_features), standard normal
     ) -> FloatArray:  # shape: (n_samples, n_features)
-        """Draw the other columns again, given the fixed ones."""
-        slopes, root, free = conditional_parts(self.correlation, fixed)
-        drawn = scores.copy()
-        drawn[:, free] = scores[:, list(fixed)] @ slopes.T + noise[:, free] @ root.T
+        """Draw the other columns again, jointly normal given the fixed ones."""
+        known, drawn = list(fixed), scores.copy()
+        free = [i for i in range(len(self.correlation)) if i not in known]
+        cross = self.correlation[np.ix_(free, known)]
+        inner, slopes = self.correlation[np.ix_(free, free)], cross
+        if known:
+            factor = cho_factor(self.correlation[np.ix_(known, known)], lower=True)
+            slopes = cho_solve(factor, cross.T).T
+            inner -= slopes @ cross.T
+        root = correlation_root(inner, "cholesky")
+        drawn[:, free] = scores[:, known] @ slopes.T + noise[:, free] @ root.T
         return drawn
-
-
-def conditional_parts(
-    correlation: FloatArray, fixed: Sequence[int]
-) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return slopes of the means, root of the covariance, and positions of the others.
-
-    All columns are jointly normal; the others are taken conditional on the fixed ones.
-    """
-    known = list(fixed)
-    free = sorted(set(range(len(correlation))) - set(known))
-    inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
-    slopes = cross
-    if known:
-        factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
-        slopes = cho_solve(factor, cross.T).T
-        inner -= slopes @ cross.T
-    return slopes, correlation_root(inner, "cholesky"), free
 
 
 # Below this eigenvalue of the correlation one column is a function of the others.

@@ -28,7 +28,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legvander
-from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
@@ -367,11 +366,6 @@ _SMALL_SUPPORT = 2000
 
 _LARGEST_TABLE = 500_000
 
-# Cells of the chi-square test hold at least so many expected values.
-_SMALLEST_CELL = 5.0
-
-_MOST_CELLS = 20
-
 
 @dataclass(frozen=True)
 class DiscreteLaw(GeneralFrozenLaw):
@@ -448,19 +442,6 @@ class DiscreteLaw(GeneralFrozenLaw):
         draws = self.frozen.dist(**shapes).rvs(size=size, random_state=generator)
         return loc + np.asarray(draws, dtype=np.float64)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Chi-square test on cells of neighbouring values; 0 off the support."""
-        if self.outside(column).any():
-            return 0.0
-        values, counts = np.unique(column, return_counts=True)
-        edges = _cell_edges(self.frozen, len(column))
-        if not edges.size:
-            return float("nan")
-        below = np.concatenate([[0.0], self.frozen.cdf(edges), [1.0]])
-        cells = np.searchsorted(edges, values)
-        observed = np.bincount(cells, weights=counts, minlength=len(edges) + 1)
-        return stats.chisquare(observed, len(column) * np.diff(below)).pvalue
-
     def outside(self, column: FloatArray) -> BoolArray:
         if self._values is not None:
             after = np.searchsorted(self._values, column)
@@ -481,18 +462,6 @@ class DiscreteLaw(GeneralFrozenLaw):
             f"lie outside {where}, the support of its distribution; the expansion "
             "extrapolates there."
         )
-
-
-def _cell_edges(frozen: Any, size: int) -> FloatArray:
-    """Return the last values of all cells but the last, whatever the sample."""
-    n_cells = int(min(size / _SMALLEST_CELL, _MOST_CELLS))
-    candidates = np.unique(frozen.ppf(np.arange(1, n_cells) / n_cells))
-    edges, filled = [], 0.0
-    for value, count in zip(candidates, size * frozen.cdf(candidates), strict=True):
-        if count - filled >= _SMALLEST_CELL and size - count >= _SMALLEST_CELL:
-            edges.append(value)
-            filled = count
-    return np.asarray(edges)
 
 
 @dataclass(frozen=True)

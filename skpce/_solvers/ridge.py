@@ -48,16 +48,12 @@ def slopes_by_normal_equations(
     weights: FloatArray,  # shape: (n_samples,)
     alpha: FloatArray,  # shape: (n_targets,)
 ) -> FloatArray | None:  # shape: (n_columns, n_targets)
-    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost.
-
-    With more columns than rows it is ``X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
-    """
+    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost."""
     root = np.sqrt(weights)[:, np.newaxis]
-    rows, right = columns * root, targets * root
-    dual = len(rows) < rows.shape[1]
-    gram = rows @ rows.T if dual else rows.T @ rows
-    if not dual:
-        right = rows.T @ right
+    rows = columns * root
+    if len(rows) < rows.shape[1]:
+        return None
+    gram, right = rows.T @ rows, rows.T @ (targets * root)
     if not gram.size:
         return right
     penalties, which = np.unique(alpha, return_inverse=True)
@@ -72,7 +68,7 @@ def slopes_by_normal_equations(
             return None
         mine = which == number
         solved[:, mine] = dpotrs(factor, right[:, mine], lower=1)[0]
-    return rows.T @ solved if dual else solved
+    return solved
 
 
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
