@@ -23,7 +23,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,6 +44,9 @@ from .families import (
     of_logarithm,
     parameters,
 )
+
+#: Gauss-Legendre nodes and weights.
+gauss_rule = lru_cache(maxsize=64)(leggauss)
 
 # Largest deviation from orthonormality that passes.
 TOLERANCE = 1e-8
@@ -254,7 +257,7 @@ class Panels:
         unit, loc, scale = at_the_origin(frozen)
         spread = float(np.diff(unit.ppf(_QUARTILES))[0])
         ends = _start_points(unit, spread, degree)
-        nodes, weights = leggauss(degree + _SPARE_NODES)
+        nodes, weights = gauss_rule(degree + _SPARE_NODES)
         first, last = np.minimum(_LAST_DEGREES, len(nodes) + np.array([-4, 0]))
         series = legvander(nodes, last - 1)[:, first:] * weights[:, np.newaxis]
         panels = np.stack([ends[:-1], ends[1:]])
@@ -287,7 +290,7 @@ class Panels:
 
     def measure(self, parts: int = 1, edges: FloatArray = _NO_EDGES) -> FiniteMeasure:
         """Return Gauss' rule on so many equal parts of the panels, cut at the edges."""
-        nodes, weights = leggauss(self.n_nodes)
+        nodes, weights = gauss_rule(self.n_nodes)
         left, right = self.wide
         edges = (edges - self.loc) / self.scale
         place = np.searchsorted(left, edges) - 1

@@ -194,7 +194,9 @@ def _fit_of(
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
     own = root.take(value_of, axis=1)
-    scaled = decomposition.residuals(targets - mean, loadings, alpha) / own
+    residuals = decomposition.left @ (factor.kept(alpha) * loadings)
+    residuals += decomposition.outside(targets - mean, loadings)
+    scaled = residuals / own
     loo = scaled / own
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
