@@ -128,42 +128,33 @@ class Truncation(NamedTuple):
     degree: int
     q: float
     order: int | None  # largest number of inputs in a term; None for no limit
-    largest: FloatArray  # shape: (n_features,), functions beside the constant
-    categorical: BoolArray  # shape: (n_features,)
+    largest: tuple[float, ...]  # functions of each input beside the constant
+    categorical: tuple[bool, ...]  # whether they are contrasts
 
     @classmethod
     def of_degree(
         cls, n_features: int, degree: int, q: float = 1.0, order: int | None = None
     ) -> Truncation:
         """Return the set of polynomials without an end."""
-        ends, kinds = np.full(n_features, np.inf), np.zeros(n_features, dtype=bool)
-        return cls(degree, q, order, ends, kinds)
+        return cls(degree, q, order, (math.inf,) * n_features, (False,) * n_features)
 
     @classmethod
     def of_laws(
         cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
     ) -> Truncation:
         """Return the set of the functions that the inputs have."""
-        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-        return cls(degree, q, order, ends, categorical_inputs(laws))
+        largest = tuple(float(law.largest_degree) for law in laws)
+        return cls(degree, q, order, largest, tuple(categorical_inputs(laws).tolist()))
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        alike = np.all(self.largest >= self.degree) and not self.categorical.any()
-        if not alike or self.q != 1.0:
-            return self._grown(stop_above)[0]
-        n_features, total = len(self.largest), 1
-        for size in range(1, min(self.degree, self.order or n_features) + 1):
-            total += math.comb(n_features, size) * math.comb(self.degree, size)
-            if total > stop_above:
-                break
-        return total
+        small = _listed(self)
+        return self._grown(stop_above)[0] if small is None else len(small)
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
-        if self.count(LARGEST_KEPT) * len(self.largest) > LARGEST_KEPT:
-            return self.made()
-        return _listed(*self[:3], *map(tuple, self[3:])).copy()
+        small = _listed(self)
+        return self.made() if small is None else small.copy()
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
@@ -175,7 +166,7 @@ class Truncation(NamedTuple):
             own[:] = rows[shorter]
             own[:, i] = numbers
             start += len(shorter)
-        return sort_graded(rows, self.categorical)
+        return sort_graded(rows, np.array(self.categorical))
 
     def _grown(
         self, stop_above: float = math.inf
@@ -206,17 +197,16 @@ class Truncation(NamedTuple):
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""
-        contrasts = self.largest if self.degree >= 1 else np.zeros_like(self.largest)
-        polynomials = np.minimum(self.degree, self.largest)
-        return np.where(self.categorical, contrasts, polynomials)
+        largest = np.array(self.largest)
+        contrasts = largest if self.degree >= 1 else np.zeros_like(largest)
+        return np.where(self.categorical, contrasts, np.minimum(self.degree, largest))
 
 
 @lru_cache(maxsize=32)
-def _listed(
-    degree: int, q: float, order: int | None, largest: Any, categorical: Any
-) -> IndexArray:  # shape: (n_terms, n_features)
-    ends, kinds = np.array(largest), np.array(categorical)
-    return Truncation(degree, q, order, ends, kinds).made()
+def _listed(cut: Truncation) -> IndexArray | None:  # shape: (n_terms, n_features)
+    """Return the terms of a small set."""
+    most = LARGEST_KEPT // len(cut.largest)
+    return cut.made() if cut._grown(most)[0] <= most else None
 
 
 # More functions of one input than this are refused; no number of samples tells them
