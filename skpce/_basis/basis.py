@@ -298,8 +298,6 @@ _SMALLEST_BLOCK = 256
 # Largest product of functions: 1 - leverage is about the inverse of its square, and
 # the square of that is a number too.
 _LARGEST_PRODUCT = 1e60
-# Features that are fitted by nothing may be as large as numbers are.
-_LARGEST_FEATURE = 1e300
 
 
 class MoreTermsThanRowsWarning(UserWarning):
@@ -459,10 +457,9 @@ class PolynomialBasis(Functions):
         X: FloatArray,  # shape: (n_samples, n_features)
         columns: FloatArray,  # shape: (n_columns, n_samples), filled
         slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        highest = largest_product ** (1.0 / self._products.most_factors)
+        highest = _LARGEST_PRODUCT ** (1.0 / self._products.most_factors)
         tables = {}
         with np.errstate(over="ignore", invalid="ignore"):
             for i, degree in enumerate(self._products.largest):
@@ -510,7 +507,6 @@ class PolynomialBasis(Functions):
         *,
         max_entries: int = _BLOCK_ENTRIES,
         slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of at least 256 rows of the design matrix.
 
@@ -523,7 +519,7 @@ class PolynomialBasis(Functions):
             rows = slice(start, min(start + size, len(X)))
             n_rows = rows.stop - start
             columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
-            self._fill(X[rows], columns, slope_of, largest_product)
+            self._fill(X[rows], columns, slope_of)
             yield rows, columns[:n_terms].T
 
     def names(self, input_names: Sequence[str]) -> list[str]:
@@ -718,8 +714,8 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     design : ndarray of shape (n_samples, n_terms)
         Values of the basis functions; column 0 is one.
     """
-    values, basis = checked_inputs(self, X), self.basis_.with_terms
-    return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
+    values = checked_inputs(self, X)
+    return self.basis_.with_terms.evaluate(values)
 
 
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
