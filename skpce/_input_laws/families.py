@@ -316,10 +316,6 @@ class FiniteMeasure:
         section 2.2.3). They are orthogonalised twice against all before them. A
         measure on :math:`n` points ends the recurrence with :math:`b_n = 0`.
         """
-        if degree > len(self):
-            raise ValueError(
-                f"A measure on {len(self)} points has no recurrence of degree {degree}."
-            )
         a, root = np.zeros(degree), np.zeros(degree)
         vectors = np.empty((min(degree + 1, len(self)), len(self)))
         vectors[0] = np.sqrt(self.masses / self.masses.sum())

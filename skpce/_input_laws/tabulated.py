@@ -94,13 +94,7 @@ class TabulatedLaw(InputLaw):
         return self._recurrences[degree]
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
-        try:
-            a, b, _ = self._solve(degree)
-        except UnresolvedError as error:
-            raise ValueError(
-                f"There is no recurrence of degree {degree} for {self._describe()}: "
-                f"{error}."
-            ) from error
+        a, b, _ = self._solve(degree)
         return a, b
 
     def check_degree(self, owner: str, name: str, degree: int) -> None:
@@ -657,11 +651,6 @@ class CategoricalLaw(LevelsLaw):
         column: FloatArray,  # shape: (n_samples,), codes
         degree: int,
     ) -> FloatArray:  # shape: (degree + 1, n_samples)
-        if degree > self.largest_degree:
-            n_levels = len(self.table)
-            raise ValueError(
-                f"{n_levels} levels have {n_levels - 1} contrasts, not {degree}."
-            )
         position = self._position(column)
         before, own = np.cumsum(self.table.masses), self.table.masses
         values = np.zeros((degree + 1, len(column)))
