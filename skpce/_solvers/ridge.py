@@ -180,16 +180,28 @@ CRITERIA = ("loo", "gcv")
 _LARGEST_BLOCK, _FEWEST_ROWS = 262144, 256
 
 
-def _fit_of(
+def solve_path(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
-    mean: FloatArray,  # shape: (n_targets,)
-    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,  # shape: (n_alphas,)
+    groups: IndexArray,  # shape: (n_targets,)
+    criterion: str = "loo",
+) -> LinearFit:
+    """Fit every penalty and select the best of each group by the criterion."""
+    scores = path_scores(decomposition, targets, alphas, criterion)
+    best, least = best_penalties(scores, groups)
+    return fit_penalties(decomposition, targets, alphas[best], least)
+
+
+def fit_penalties(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
     alpha: FloatArray,  # shape: (n_targets,)
     scores: FloatArray | None = None,  # shape: (n_targets,); None: leave-one-out
 ) -> LinearFit:
-    """Return the fit with a penalty for each target."""
+    """Fit targets with given penalties."""
     factor, weights = decomposition.factor, decomposition.weights
+    mean, loadings = decomposition.project(targets)
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
@@ -212,40 +224,15 @@ def _fit_of(
     )
 
 
-def solve_path(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,)
-    groups: IndexArray,  # shape: (n_targets,)
-    criterion: str = "loo",
-) -> LinearFit:
-    """Fit every penalty and select the best of each group by the criterion."""
-    mean, loadings = decomposition.project(targets)
-    scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
-    best, least = best_penalties(scores, groups)
-    return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
-
-
-def fit_penalties(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alpha: FloatArray,  # shape: (n_targets,)
-) -> LinearFit:
-    """Fit targets with given penalties; the criterion is leave-one-out."""
-    mean, loadings = decomposition.project(targets)
-    return _fit_of(decomposition, targets, mean, loadings, alpha)
-
-
 def path_scores(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets), of the targets about the center
     alphas: FloatArray,  # shape: (n_alphas,)
     criterion: str = "loo",
-    center: FloatArray | float = 0.0,  # shape: (n_targets,)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
     factor, total = decomposition.factor, decomposition.weights.sum()
+    center, loadings = decomposition.project(targets)
     outside = decomposition.outside(targets - center, loadings)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)
