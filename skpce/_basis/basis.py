@@ -569,11 +569,6 @@ class BasisParameters:
             levels=getattr(estimator, "levels_", {}),
         )
 
-    @property
-    def cuts_nothing(self) -> bool:
-        """Whether the truncation is the default."""
-        return (self.truncation, self.q) == ("total_degree", 1.0)
-
     def check(self, names: Sequence[str]) -> list[Any]:
         """Check the parameters; return one distribution per feature."""
         owner, order = self.owner, self.interaction_order
@@ -608,8 +603,9 @@ class BasisParameters:
         for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
             laws[i].check_degree(self.owner, name, degree)
             laws[i] = laws[i].for_degree(degree)
-        used = weights > 0
-        reach = reach_of_held(laws, X if used.all() else X[used])
+        held, reach = np.array([law.held for law in laws]), None
+        if held.any():  # their functions keep the values of the outermost samples
+            reach = np.where(held, ends_of(X[weights > 0]), [[-np.inf], [np.inf]])
         return PolynomialBasis(laws, multi_indices, reach)
 
     def learn_laws(
@@ -750,14 +746,6 @@ def get_feature_names_out(
 def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
     """Return the smallest and the largest value of each input."""
     return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
-
-
-def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
-    """Return the outermost samples of inputs whose functions are held there."""
-    if not any(law.held for law in laws):
-        return None
-    held = np.array([law.held for law in laws])
-    return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 
 def tables_of(

@@ -403,14 +403,6 @@ def describe(frozen: Any) -> str:
     return f"scipy.stats.{family_name(frozen)}({shown})"
 
 
-def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
-    """Return the distribution with ``loc=0`` and ``scale=1``, its loc and scale."""
-    # A density that is infinite at its bound needs the small steps of numbers near 0.
-    shapes = parameters(frozen)
-    loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
-    return frozen.dist(**shapes), loc, scale
-
-
 def check_frozen(owner: str, frozen: Any) -> None:
     """Refuse a frozen distribution whose mean or variance is an array or not finite."""
     if type(frozen.dist) is type(stats.vonmises) and np.isinf(frozen.support()[0]):

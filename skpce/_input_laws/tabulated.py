@@ -36,7 +36,6 @@ from .families import (
     InputLaw,
     LogNormalLaw,
     LogUniformLaw,
-    at_the_origin,
     describe,
     family_name,
     measure_of_sample,
@@ -248,7 +247,10 @@ class Panels:
         degree: int,
     ) -> Panels:
         """Halve panels until each is narrow, or the density is smooth on it."""
-        unit, loc, scale = at_the_origin(frozen)
+        # A density that is infinite at its bound needs the small steps near 0.
+        shapes = parameters(frozen)
+        loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
+        unit = frozen.dist(**shapes)
         spread = float(np.diff(unit.ppf(_QUARTILES))[0])
         ends = _start_points(unit, spread, degree)
         nodes, weights = gauss_rule(degree + _SPARE_NODES)
