@@ -340,9 +340,6 @@ def evaluate_within(
     return values
 
 
-_SHOWN = 12  # inputs that are printed
-
-
 class Functions(ABC):
     """Functions of independent inputs, in which an expansion is expanded."""
 
@@ -401,12 +398,6 @@ class PolynomialBasis(Functions):
     reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields
-
-    def __str__(self) -> str:
-        head = f"{self.n_terms} terms of degree up to {self.total_degree}."
-        laws = [f"- x{i}: {law.describe()}" for i, law in enumerate(self.laws[:_SHOWN])]
-        more = len(self.laws) - len(laws)
-        return "\n".join([head, *laws, *([f"- ({more} more)"] if more else [])])
 
     @cached_property
     def exponents(self) -> IndexArray:

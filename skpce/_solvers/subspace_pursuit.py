@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
 from .._checks import FloatArray, IndexArray
 from .problem import LinearProblem
@@ -148,11 +148,11 @@ class _Pursuit:
         weights, total = self.dictionary.weights, self.dictionary.weights.sum()
         residual, leverage = self.targets, np.full(len(weights), 1.0 / total)
         if len(subset):
-            factor, failed = dpotrf(self._gram(subset), lower=1)
+            factor, failed = dpotrf(self._gram(subset), lower=1, clean=1)
             if failed:
                 return math.inf
             columns = self.dictionary.columns[:, subset]
-            left, _ = dtrtrs(factor, columns.T, lower=1)
+            left = dtrtri(factor, lower=1)[0] @ columns.T
             residual = residual - left.T @ (left @ residual)
             leverage += np.square(left).sum(axis=0) / weights
         complement = 1.0 - np.minimum(weights, 1.0) * leverage
