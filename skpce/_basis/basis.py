@@ -61,19 +61,13 @@ def sort_graded(
     """Sort by total degree, then by first input, its exponent, second input, ...
 
     Larger exponents come first, as in scikit-learn: x0*x0*x1 before x0*x1*x1. The
-    contrasts of a category come in their own order. There are as many sort keys as
-    inputs in the largest term, not as features.
+    contrasts of a category come in their own order.
     """
-    terms, features = np.nonzero(multi_indices)
-    exponents = multi_indices[terms, features]
-    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
-    keys = np.full((2 * slot.max(initial=-1) + 2, len(multi_indices)), -1)
-    contrast = categorical[features]
-    keys[2 * slot, terms] = features
-    keys[2 * slot + 1, terms] = np.where(contrast, exponents, -exponents)
-    degrees = np.where(contrast, 1, exponents)
-    total = np.bincount(terms, degrees, minlength=len(multi_indices))
-    return multi_indices[np.lexsort((*keys[::-1], total))]
+    last = multi_indices.max(initial=0) + 1  # a term without the input comes last
+    contrasts = np.where(multi_indices > 0, multi_indices, last)
+    keys = np.where(categorical, contrasts, -multi_indices)
+    total = np.where(categorical, multi_indices > 0, multi_indices).sum(axis=1)
+    return multi_indices[np.lexsort((*keys.T[::-1], total))]
 
 
 def longer_sets(

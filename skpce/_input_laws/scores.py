@@ -297,11 +297,9 @@ class SurrogateDiagnostics(Shown):
         if design.shape[1] == 1:
             return 1.0
         centred = design[:, 1:] - design[:, 1:].mean(axis=0)
-        values = np.linalg.svd(centred, compute_uv=False)
-        rounding = max(design.shape) * np.finfo(np.float64).eps * values[0]
-        if np.sum(values > rounding) < centred.shape[1]:
+        if np.linalg.matrix_rank(centred) < centred.shape[1]:
             return float("inf")
-        return float(values[0] / values[-1])
+        return float(np.linalg.cond(centred))
 
     @cached_property
     def distribution_p_values(self) -> FloatArray:
