@@ -15,7 +15,6 @@ from .._checks import LARGEST_NUMBER, FloatArray
 from .choice import choose_laws
 from .families import (
     BETA_FAMILIES,
-    GAMMA_FAMILIES,
     MAP_TO_NORMAL,
     BetaLaw,
     ExponentialLaw,
@@ -68,7 +67,8 @@ FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     {
         "norm": NormalLaw,
         "uniform": UniformLaw,
-        **GAMMA_FAMILIES,
+        "expon": ExponentialLaw,
+        **dict.fromkeys(("gamma", "erlang", "chi2"), GammaLaw),
         **dict.fromkeys(BETA_FAMILIES, BetaLaw),
     }
 )

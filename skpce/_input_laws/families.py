@@ -283,16 +283,6 @@ class FiniteMeasure:
     points: FloatArray  # shape: (n_points,), distinct, increasing
     masses: FloatArray  # shape: (n_points,), positive, of sum 1
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FiniteMeasure)
-            and np.array_equal(self.points, other.points)
-            and np.array_equal(self.masses, other.masses)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.points.tobytes(), self.masses.tobytes()))
-
     def __len__(self) -> int:
         return len(self.points)
 
@@ -674,15 +664,6 @@ def _moments_above_smallest(
     """Return the smallest value, and mean and variance of the distance above it."""
     low = float(column[weights > 0].min())
     return low, *weighted_moments(column - low, weights)
-
-
-#: Families of ``scipy.stats`` that are gamma laws.
-GAMMA_FAMILIES: Mapping[str, type[GammaLaw]] = {
-    "expon": ExponentialLaw,
-    "gamma": GammaLaw,
-    "erlang": GammaLaw,
-    "chi2": GammaLaw,
-}
 
 
 # Moments of a column that takes only its two extremes give shapes of 0.
