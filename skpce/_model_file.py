@@ -47,7 +47,6 @@ from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
 from ._input_laws import NAMED_LAWS, scores
 from ._input_laws.families import FiniteMeasure
-from ._input_laws.maps import IsoprobabilisticMap
 from ._input_laws.other_libraries import all_in_scipy
 from ._input_laws.tabulated import ContinuousLaw, DiscreteLaw
 from ._learned.kernel_basis import KernelBasis
@@ -101,12 +100,9 @@ NOUNS: Mapping[str, type] = {
     "log-ratio coordinates": LogRatioGeometry,
     "compositions": FittedCompositions,
     "diagnostics": scores.SurrogateDiagnostics,
-    "constant column": scores.ConstantMap,
-    "normal column": scores.NormalMap,
     "column of a distribution": scores.DistributionMap,
-    "empirical column": scores.EmpiricalMap,
+    "linear column": scores.LinearMap,
     "normal scores": scores.GaussianScores,
-    "isoprobabilistic map": IsoprobabilisticMap,
 }
 _KIND_OF: Mapping[type, str] = {noun: kind for kind, noun in NOUNS.items()}
 

@@ -61,19 +61,13 @@ def sort_graded(
     """Sort by total degree, then by first input, its exponent, second input, ...
 
     Larger exponents come first, as in scikit-learn: x0*x0*x1 before x0*x1*x1. The
-    contrasts of a category come in their own order. There are as many sort keys as
-    inputs in the largest term, not as features.
+    contrasts of a category come in their own order.
     """
-    terms, features = np.nonzero(multi_indices)
-    exponents = multi_indices[terms, features]
-    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
-    keys = np.full((2 * slot.max(initial=-1) + 2, len(multi_indices)), -1)
-    contrast = categorical[features]
-    keys[2 * slot, terms] = features
-    keys[2 * slot + 1, terms] = np.where(contrast, exponents, -exponents)
-    degrees = np.where(contrast, 1, exponents)
-    total = np.bincount(terms, degrees, minlength=len(multi_indices))
-    return multi_indices[np.lexsort((*keys[::-1], total))]
+    last = multi_indices.max(initial=0) + 1  # a term without the input comes last
+    contrasts = np.where(multi_indices > 0, multi_indices, last)
+    keys = np.where(categorical, contrasts, -multi_indices)
+    total = np.where(categorical, multi_indices > 0, multi_indices).sum(axis=1)
+    return multi_indices[np.lexsort((*keys.T[::-1], total))]
 
 
 def longer_sets(
@@ -121,9 +115,6 @@ LARGEST_KEPT = 20_000
 # Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
 _TOLERANCE = 1e-9
 
-# Functions of single inputs, and terms, that are counted one by one at most.
-_LARGEST_UNIVARIATE, _LARGEST_COUNT = 1e8, 1e18
-
 
 class Truncation(NamedTuple):
     """Which terms are in a set."""
@@ -131,113 +122,85 @@ class Truncation(NamedTuple):
     degree: int
     q: float
     order: int | None  # largest number of inputs in a term; None for no limit
-    largest: FloatArray  # shape: (n_features,), functions beside the constant
-    categorical: BoolArray  # shape: (n_features,)
+    largest: tuple[float, ...]  # functions of each input beside the constant
+    categorical: tuple[bool, ...]  # whether they are contrasts
 
     @classmethod
     def of_degree(
         cls, n_features: int, degree: int, q: float = 1.0, order: int | None = None
     ) -> Truncation:
         """Return the set of polynomials without an end."""
-        ends, kinds = np.full(n_features, np.inf), np.zeros(n_features, dtype=bool)
-        return cls(degree, q, order, ends, kinds)
+        return cls(degree, q, order, (math.inf,) * n_features, (False,) * n_features)
 
     @classmethod
     def of_laws(
         cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
     ) -> Truncation:
         """Return the set of the functions that the inputs have."""
-        ends = np.array([law.largest_degree for law in laws], dtype=np.float64)
-        return cls(degree, q, order, ends, categorical_inputs(laws))
+        largest = tuple(float(law.largest_degree) for law in laws)
+        return cls(degree, q, order, largest, tuple(categorical_inputs(laws).tolist()))
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        n_univariate = self.function_numbers().sum()
-        alike = np.all(self.largest >= self.degree) and not self.categorical.any()
-        if alike and self.q == 1.0:  # by the number of inputs in a term
-            n_features, total = len(self.largest), 1
-            for size in range(1, min(self.degree, self.order or n_features) + 1):
-                total += math.comb(n_features, size) * math.comb(self.degree, size)
-                if total > max(stop_above, _LARGEST_COUNT):
-                    break
-            return total
-        if n_univariate > min(stop_above, _LARGEST_UNIVARIATE):
-            return int(min(n_univariate, _LARGEST_COUNT))
-        return self._grown(stop_above)[0]
+        small = _listed(self)
+        return self._grown(stop_above)[0] if small is None else len(small)
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
-        if self.count(LARGEST_KEPT) * len(self.largest) > LARGEST_KEPT:
-            return self.made()
-        return _listed(*self[:3], *map(tuple, self[3:])).copy()
+        small = _listed(self)
+        return self.made() if small is None else small.copy()
 
     def made(self) -> IndexArray:  # shape: (n_terms, n_features)
         """List and sort the terms."""
-        n_terms, parts = self._grown()
-        inputs, numbers, _ = self._functions()
+        n_terms, steps = self._grown()
         rows = np.zeros((n_terms, len(self.largest)), dtype=np.int64)
         start = 1
-        for places in parts:
-            own = rows[start : start + len(places)]
-            np.put_along_axis(own, inputs[places], numbers[places], axis=1)
-            start += len(places)
-        return sort_graded(rows, self.categorical)
+        for i, (shorter, numbers) in enumerate(steps):
+            own = rows[start : start + len(shorter)]
+            own[:] = rows[shorter]
+            own[:, i] = numbers
+            start += len(shorter)
+        return sort_graded(rows, np.array(self.categorical))
 
-    def _grown(self, stop_above: float = math.inf) -> tuple[int, list[IndexArray]]:
-        """Return the number of terms, and those of one input, of two, ...
+    def _grown(
+        self, stop_above: float = math.inf
+    ) -> tuple[int, list[tuple[IndexArray, IndexArray]]]:
+        """Return the number of terms, and how those are made that each input adds.
 
-        A term is given by the places of its functions among those of all inputs.
+        A function of the input, given by its number, times a term of inputs before.
         """
-        inputs, _, costs = self._functions()
         limit = float(self.degree) ** self.q * (1.0 + _TOLERANCE)
-        places, spent = np.arange(len(costs))[:, np.newaxis], costs
-        n_terms, parts = 1 + len(places), [places]
-        first = inputs * len(inputs)
-        by_input = np.sort(first + np.arange(len(inputs)))
-        n_features = len(self.largest)
-        for _ in range(1, min(self.order or n_features, n_features)):
-            reach = np.searchsorted(costs, limit - spent, side="right")
-            after = places[:, -1:] + 1
-            reach = np.maximum(reach, after[:, 0])
-            # Of later functions within reach, those of inputs that a term has do not
-            # count.
-            until, since = (
-                np.searchsorted(by_input, first[places] + place)
-                for place in (reach[:, np.newaxis], after)
-            )
-            n_new = (reach - after[:, 0]).sum() - (until - since).sum()
-            n_terms += int(n_new)
-            if not n_new or n_terms > stop_above:
-                break
-            which, factor = longer_sets(places, reach, inputs)
-            places = np.column_stack([places[which], factor])
-            spent = spent[which] + costs[factor]
-            parts.append(places)
-        return n_terms, parts
-
-    def _functions(self) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """Return the input, the number and the cost of functions, cheapest first."""
-        sizes = self.function_numbers().astype(np.int64)
-        inputs = np.repeat(np.arange(len(sizes)), sizes)
-        numbers = 1 + np.arange(len(inputs)) - (np.cumsum(sizes) - sizes)[inputs]
-        contrasts = self.categorical[inputs]
-        costs = np.where(contrasts, 1.0, numbers.astype(np.float64) ** self.q)
-        order = np.argsort(costs, kind="stable")
-        return inputs[order], numbers[order], costs[order]
+        order = self.order or len(self.largest)
+        spent, sizes = np.zeros(1), np.zeros(1, dtype=np.int64)
+        steps: list[tuple[IndexArray, IndexArray]] = []
+        n_functions = self.function_numbers().astype(np.int64)
+        for n, categorical in zip(n_functions, self.categorical, strict=True):
+            costs = np.arange(1.0, n + 1.0) ** (0.0 if categorical else self.q)
+            shorter = np.flatnonzero(sizes < order)
+            reach = np.searchsorted(costs, limit - spent[shorter], side="right")
+            n_terms = len(spent) + int(reach.sum())
+            if n_terms > stop_above:
+                return n_terms, steps
+            which = np.repeat(shorter, reach)
+            ends = np.cumsum(reach)
+            numbers = 1 + np.arange(len(which)) - np.repeat(ends - reach, reach)
+            spent = np.append(spent, spent[which] + costs[numbers - 1])
+            sizes = np.append(sizes, sizes[which] + 1)
+            steps.append((which, numbers))
+        return len(spent), steps
 
     def function_numbers(self) -> FloatArray:
         """Return the number of functions of each input alone."""
-        contrasts = self.largest if self.degree >= 1 else np.zeros_like(self.largest)
-        polynomials = np.minimum(self.degree, self.largest)
-        return np.where(self.categorical, contrasts, polynomials)
+        largest = np.array(self.largest)
+        contrasts = largest if self.degree >= 1 else np.zeros_like(largest)
+        return np.where(self.categorical, contrasts, np.minimum(self.degree, largest))
 
 
 @lru_cache(maxsize=32)
-def _listed(
-    degree: int, q: float, order: int | None, largest: Any, categorical: Any
-) -> IndexArray:  # shape: (n_terms, n_features)
-    ends, kinds = np.array(largest), np.array(categorical)
-    return Truncation(degree, q, order, ends, kinds).made()
+def _listed(cut: Truncation) -> IndexArray | None:  # shape: (n_terms, n_features)
+    """Return the terms of a small set."""
+    most = LARGEST_KEPT // len(cut.largest)
+    return cut.made() if cut._grown(most)[0] <= most else None
 
 
 # More functions of one input than this are refused; no number of samples tells them
@@ -269,30 +232,19 @@ def check_design_fits(
     )
 
 
-# The columns of a basis as products of blocks of columns.
-#
-# A term is its first univariate function times its tail. In graded order the terms that
-# begin with one function have consecutive tails, so that few products of whole blocks
-# make all columns.
+# The columns of a basis: each is its first univariate function times another column,
+# that of its tail.
 
 
 class Products(NamedTuple):
-    """What fills the columns of a basis, and what its terms are made of."""
+    """How the columns of a basis are filled."""
 
-    n_columns: int  # those of the terms, then those of their tails
-    runs: list[Run]  # in order
+    n_columns: int  # those of the terms, then those of tails that are no terms
+    # Of each column but the constant its place, that of its tail, which is filled
+    # before, and the input and the exponent of its first function.
+    steps: list[tuple[int, int, int, int]]
     most_factors: int  # number of inputs in the largest product of a term, at least 1
     largest: list[int]  # exponent of each input
-
-
-class Run(NamedTuple):
-    """Consecutive columns that are one function times consecutive columns."""
-
-    start: int
-    stop: int
-    parent: int  # first of the other columns; 0, the constant, for a single one
-    feature: int
-    exponent: int
 
 
 @lru_cache(maxsize=32)
@@ -304,41 +256,27 @@ def _products_of_small(multi_indices: bytes, n_features: int) -> Products:
 def products_of(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> Products:
-    """Make the products; tails that are no terms get columns after the terms."""
-    rows = multi_indices
-    # Rows are told apart by a sum of large random numbers, which wraps around.
-    generator = np.random.default_rng(0)
-    random: IndexArray = generator.integers(2**62, size=(rows.shape[1],))
-    while True:
-        every = np.arange(len(rows))
-        features = (rows > 0).argmax(axis=1)
-        exponents = rows[every, features]
-        codes = rows @ random
-        tails = codes - exponents * random[features]
-        order = np.argsort(codes)
-        place = np.searchsorted(codes, tails, sorter=order)
-        parents = order[np.minimum(place, len(order) - 1)]
-        missing = codes[parents] != tails
-        if not missing.any():
-            break
-        some = every[missing][np.unique(tails[missing], return_index=True)[1]]
-        added = rows[some]
-        added[np.arange(len(some)), features[some]] = 0
-        rows = np.vstack([rows, added])
-    n_factors = np.count_nonzero(rows, axis=1)
-    order = np.argsort(n_factors, kind="stable")
-    order = order[exponents[order] > 0]  # without the constant
-    heads = np.column_stack([features, exponents])[order]
-    parents = parents[order]
-    follows = (np.diff(order) == 1) & (np.diff(parents) == 1) & (parents[:-1] > 0)
-    follows &= (heads[1:] == heads[:-1]).all(axis=1)
-    starts = np.flatnonzero(np.append(True, ~follows)[: len(order)])
-    sizes = np.diff(np.append(starts, len(order)))
-    parts = order[starts], order[starts] + sizes, parents[starts], *heads[starts].T
-    runs = zip(*(part.tolist() for part in parts), strict=True)
+    """Return the steps; tails that are no terms get columns after the terms."""
+    factors: list[list[tuple[int, int]]] = [[] for _ in multi_indices]
+    terms, inputs = np.nonzero(multi_indices)
+    exponents = multi_indices[terms, inputs].tolist()
+    for term, i, k in zip(terms.tolist(), inputs.tolist(), exponents, strict=True):
+        factors[term].append((i, k))
+    rows = [tuple(row) for row in factors]
+    places = {row: place for place, row in enumerate(rows)}
+    for row in rows:  # which grow
+        if row[1:] not in places:
+            places[row[1:]] = len(rows)
+            rows.append(row[1:])
+    shortest_first = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    steps = [
+        (place, places[rows[place][1:]], *rows[place][0])
+        for place in shortest_first
+        if rows[place]
+    ]
+    most_factors = max(map(len, rows))
     largest = multi_indices.max(axis=0, initial=0).tolist()
-    most_factors = max(int(n_factors.max()), 1)
-    return Products(len(rows), [Run(*run) for run in runs], most_factors, largest)
+    return Products(len(rows), steps, max(most_factors, 1), largest)
 
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
@@ -348,14 +286,12 @@ TRUNCATIONS = ("total_degree", "hyperbolic")
 _BLOCK_ENTRIES = 2**19
 
 # Below this many rows the calls cost more than the arithmetic.
-_SMALLEST_BLOCK = 64
+_SMALLEST_BLOCK = 256
 
 
 # Largest product of functions: 1 - leverage is about the inverse of its square, and
 # the square of that is a number too.
 _LARGEST_PRODUCT = 1e60
-# Features that are fitted by nothing may be as large as numbers are.
-_LARGEST_FEATURE = 1e300
 
 
 class MoreTermsThanRowsWarning(UserWarning):
@@ -525,10 +461,9 @@ class PolynomialBasis(Functions):
         X: FloatArray,  # shape: (n_samples, n_features)
         columns: FloatArray,  # shape: (n_columns, n_samples), filled
         slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        highest = largest_product ** (1.0 / self._products.most_factors)
+        highest = _LARGEST_PRODUCT ** (1.0 / self._products.most_factors)
         tables = {}
         with np.errstate(over="ignore", invalid="ignore"):
             for i, degree in enumerate(self._products.largest):
@@ -541,13 +476,8 @@ class PolynomialBasis(Functions):
                     if not -highest <= low <= high <= highest:  # or NaN
                         self._refuse_overflow(table, X, i, highest)
         columns[0] = 1.0
-        for start, stop, parent, feature, exponent in self._products.runs:
-            factor = tables[feature][exponent]
-            if parent == 0:
-                columns[start] = factor
-            else:
-                parents = columns[parent : parent + stop - start]
-                np.multiply(parents, factor, out=columns[start:stop])
+        for place, tail, feature, exponent in self._products.steps:
+            np.multiply(columns[tail], tables[feature][exponent], out=columns[place])
 
     def _refuse_overflow(
         self, table: FloatArray, X: FloatArray, i: int, highest: float
@@ -581,9 +511,8 @@ class PolynomialBasis(Functions):
         *,
         max_entries: int = _BLOCK_ENTRIES,
         slope_of: int | None = None,
-        largest_product: float = _LARGEST_PRODUCT,
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Iterate over blocks of at least 64 rows of the design matrix.
+        """Iterate over blocks of at least 256 rows of the design matrix.
 
         The columns of a block are contiguous. The next block overwrites it.
         """
@@ -594,7 +523,7 @@ class PolynomialBasis(Functions):
             rows = slice(start, min(start + size, len(X)))
             n_rows = rows.stop - start
             columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
-            self._fill(X[rows], columns, slope_of, largest_product)
+            self._fill(X[rows], columns, slope_of)
             yield rows, columns[:n_terms].T
 
     def without_waves(
@@ -669,11 +598,6 @@ class BasisParameters:
             levels=getattr(estimator, "levels_", {}),
         )
 
-    @property
-    def cuts_nothing(self) -> bool:
-        """Whether the truncation is the default."""
-        return (self.truncation, self.q) == ("total_degree", 1.0)
-
     def check(self, names: Sequence[str]) -> list[Any]:
         """Check the parameters; return one distribution per feature."""
         owner, order = self.owner, self.interaction_order
@@ -708,8 +632,9 @@ class BasisParameters:
         for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
             laws[i].check_degree(self.owner, name, degree)
             laws[i] = laws[i].for_degree(degree)
-        used = weights > 0
-        reach = reach_of_held(laws, X if used.all() else X[used])
+        held, reach = np.array([law.held for law in laws]), None
+        if held.any():  # their functions keep the values of the outermost samples
+            reach = np.where(held, ends_of(X[weights > 0]), [[-np.inf], [np.inf]])
         return PolynomialBasis(laws, multi_indices, reach)
 
     def learn_laws(
@@ -814,8 +739,8 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     design : ndarray of shape (n_samples, n_terms)
         Values of the basis functions; column 0 is one.
     """
-    values, basis = checked_inputs(self, X), self.basis_.with_terms
-    return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
+    values = checked_inputs(self, X)
+    return self.basis_.with_terms.evaluate(values)
 
 
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
@@ -850,14 +775,6 @@ def get_feature_names_out(
 def ends_of(inputs: FloatArray) -> FloatArray:  # shape: (2, n_inputs)
     """Return the smallest and the largest value of each input."""
     return np.stack([inputs.min(axis=0), inputs.max(axis=0)])
-
-
-def reach_of_held(laws: Sequence[InputLaw], inputs: FloatArray) -> FloatArray | None:
-    """Return the outermost samples of inputs whose functions are held there."""
-    if not any(law.held for law in laws):
-        return None
-    held = np.array([law.held for law in laws])
-    return np.where(held, ends_of(inputs), [[-np.inf], [np.inf]])
 
 
 def tables_of(

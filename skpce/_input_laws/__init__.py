@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,6 @@ from .._checks import LARGEST_NUMBER, FloatArray
 from .choice import choose_laws
 from .families import (
     BETA_FAMILIES,
-    GAMMA_FAMILIES,
     MAP_TO_NORMAL,
     BetaLaw,
     ExponentialLaw,
@@ -67,7 +67,8 @@ FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     {
         "norm": NormalLaw,
         "uniform": UniformLaw,
-        **GAMMA_FAMILIES,
+        "expon": ExponentialLaw,
+        **dict.fromkeys(("gamma", "erlang", "chi2"), GammaLaw),
         **dict.fromkeys(BETA_FAMILIES, BetaLaw),
     }
 )
@@ -99,48 +100,19 @@ def check_distribution(
             )
     else:
         specifications = [distribution] * n_features
-    if labels:
-        one_for_all = isinstance(distribution, str)
-        specifications = _of_labels(owner, specifications, names, labels, one_for_all)
-    read: dict[int, Any] = {}  # scipy takes long to evaluate a frozen one
-    found = []
-    for given in specifications:
-        if id(given) not in read:
-            read[id(given)] = _read_specification(owner, given)
-        found.append(read[id(given)])
-    return found
-
-
-def _of_labels(
-    owner: str,
-    specifications: list[Any],
-    names: Sequence[str],
-    labels: Collection[str],
-    one_for_all: bool,
-) -> list[Any]:
-    """Return specifications in which inputs that are labels are categorical."""
-    found = list(specifications)
-    for i, (name, given) in enumerate(zip(names, specifications, strict=True)):
+    found = [_read_specification(owner, given) for given in specifications]
+    one_for_all = isinstance(distribution, str)
+    for i, name in enumerate(names):
         if name not in labels:
             continue
-        found[i] = "categorical"
-        may_be = isinstance(given, str) and given in (AUTO, "categorical")
-        if not may_be and not one_for_all:
+        if not one_for_all and found[i] not in (AUTO, "categorical"):
             raise ValueError(
-                f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
-                "whose column of X holds labels; expected 'categorical', or numbers."
+                f"The 'distribution' parameter of {owner} is {specifications[i]!r} for "
+                f"{name}, whose column of X holds labels; expected 'categorical', or "
+                "numbers."
             )
+        found[i] = "categorical"
     return found
-
-
-def by_position(
-    owner: str, distribution: Any, names: Sequence[str], labels: Collection[str] = ()
-) -> Any:
-    """Return what needs no names of inputs: a list in place of a mapping or bounds."""
-    distribution = all_in_scipy(distribution, names)
-    if isinstance(distribution, Mapping) or _are_bounds(distribution) or labels:
-        return check_distribution(owner, distribution, names, labels)
-    return distribution
 
 
 def _is_listed(distribution: Any) -> bool:
@@ -190,7 +162,7 @@ def _read_specification(owner: str, specification: Any) -> Any:
                 f"{tuple(specification)!r}; expected two finite numbers, the lower one "
                 "first."
             )
-        return stats.uniform(low, high - low)
+        return _uniform_between(low, high)
     if isinstance(specification, stats.rv_histogram) or hasattr(specification, "xk"):
         return specification()  # of a table, which has all parameters
     if is_frozen(specification):
@@ -215,6 +187,11 @@ def _read_specification(owner: str, specification: Any) -> Any:
     return specification
 
 
+@lru_cache(maxsize=64)
+def _uniform_between(low: float, high: float) -> Any:
+    return stats.uniform(low, high - low)
+
+
 def _call_of(family: Any) -> str:
     """Return the call that freezes a family of ``scipy.stats``."""
     names = [*(family.shapes or "").replace(",", " ").split(), "loc"]
@@ -233,7 +210,6 @@ def learn_input_laws(
     auto = np.array([isinstance(given, str) and given == AUTO for given in given_laws])
     chosen = iter(choose_laws(X[:, auto], weights) if auto.any() else ())
     laws: list[InputLaw] = []
-    frozen: dict[int, InputLaw] = {}
     for i, (given, column) in enumerate(zip(given_laws, X.T, strict=True)):
         if auto[i]:
             laws.append(next(chosen))
@@ -241,13 +217,16 @@ def learn_input_laws(
             _refuse_no_logarithm(given, i, column[weights > 0])
             laws.append(NAMED_LAWS[given].learn(column, weights))
         else:
-            if id(given) not in frozen:
-                is_discrete = isinstance(given.dist, stats.rv_discrete)
-                other = DiscreteLaw if is_discrete else ContinuousLaw
-                kind = FROZEN_LAWS.get(family_name(given), other)
-                frozen[id(given)] = kind.from_frozen(given)
-            laws.append(frozen[id(given)])
+            laws.append(_law_of(given))
     return laws
+
+
+@lru_cache(maxsize=64)
+def _law_of(frozen: Any) -> InputLaw:
+    """Return a frozen distribution with its polynomials, which take long to make."""
+    is_discrete = isinstance(frozen.dist, stats.rv_discrete)
+    other = DiscreteLaw if is_discrete else ContinuousLaw
+    return FROZEN_LAWS.get(family_name(frozen), other).from_frozen(frozen)
 
 
 def _refuse_no_logarithm(name: str, i: int, present: FloatArray) -> None:

@@ -87,7 +87,12 @@ def _kind_of(
     measure = measure_of_sample(column, weights).without_rounding()
     n_copies = float(at_least_one_copy(weights).sum())
     if _has_levels(measure.points, n_copies, settings):
-        return _kind_of_levels(measure.points)
+        # Numbers if their distances are alike, else ordered.
+        points = measure.points
+        ordered = not _is_even(points)
+        if ordered and len(points) > _MOST_LEVELS:
+            ordered = bool(points[0] > 0) and _is_even(np.log(points))
+        return OrdinalLaw if ordered else EmpiricalLaw
     plain = _Compared(measure.points, measure.masses)
     normal, uniform = plain.log_likelihoods()
     likely: list[tuple[float, type[InputLaw], Callable[[], bool]]]
@@ -116,14 +121,6 @@ def _has_levels(points: FloatArray, n_copies: float, settings: FloatArray) -> bo
         return True
     most = np.unique(settings, return_counts=True)[1].max()
     return bool(most >= max(_FREQUENT * len(settings), _FEWEST))
-
-
-def _kind_of_levels(points: FloatArray) -> type[InputLaw]:
-    """Return that of the levels: numbers if their distances are alike, else ordered."""
-    ordered = not _is_even(points)
-    if ordered and len(points) > _MOST_LEVELS:
-        ordered = bool(points[0] > 0) and _is_even(np.log(points))
-    return OrdinalLaw if ordered else EmpiricalLaw
 
 
 def _is_even(points: FloatArray) -> bool:

@@ -25,8 +25,7 @@ def correlation_reason(
     if not largest > _CORRELATED:
         return ()
     if n_samples > 3:
-        ratio = np.sqrt((n_samples - 2) / max(1 - largest**2, 1e-12))
-        p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
+        p_value = stats.pearsonr(X[:, first], X[:, second]).pvalue
         if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
             return ()
     return (

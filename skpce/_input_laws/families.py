@@ -21,7 +21,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,14 +181,6 @@ class InputLaw(ABC):
             slopes[k + 1] /= root[k]
         return slopes / self.scale
 
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        r"""Return :math:`\sigma(t)`, :math:`\lambda_k`; None for no classical family.
-
-        The polynomials of a classical family with the standardised density w solve
-        :math:`(\sigma w \psi_k')' = -\lambda_k w \psi_k` ([1]_, section 1.5).
-        """
-        return None
-
     def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
         """Return all values that matter to a degree, and masses; None for a density."""
         return None
@@ -313,16 +305,6 @@ class FiniteMeasure:
     points: FloatArray  # shape: (n_points,), distinct, increasing
     masses: FloatArray  # shape: (n_points,), positive, of sum 1
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FiniteMeasure)
-            and np.array_equal(self.points, other.points)
-            and np.array_equal(self.masses, other.masses)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.points.tobytes(), self.masses.tobytes()))
-
     def __len__(self) -> int:
         return len(self.points)
 
@@ -346,10 +328,6 @@ class FiniteMeasure:
         section 2.2.3). They are orthogonalised twice against all before them. A
         measure on :math:`n` points ends the recurrence with :math:`b_n = 0`.
         """
-        if degree > len(self):
-            raise ValueError(
-                f"A measure on {len(self)} points has no recurrence of degree {degree}."
-            )
         a, root = np.zeros(degree), np.zeros(degree)
         vectors = np.empty((min(degree + 1, len(self)), len(self)))
         vectors[0] = np.sqrt(self.masses / self.masses.sum())
@@ -437,14 +415,6 @@ def describe(frozen: Any) -> str:
     return f"scipy.stats.{family_name(frozen)}({shown})"
 
 
-def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
-    """Return the distribution with ``loc=0`` and ``scale=1``, its loc and scale."""
-    # A density that is infinite at its bound needs the small steps of numbers near 0.
-    shapes = parameters(frozen)
-    loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
-    return frozen.dist(**shapes), loc, scale
-
-
 def check_frozen(owner: str, frozen: Any) -> None:
     """Refuse a frozen distribution whose mean or variance is an array or not finite."""
     if type(frozen.dist) is type(stats.vonmises) and np.isinf(frozen.support()[0]):
@@ -464,22 +434,9 @@ def check_frozen(owner: str, frozen: Any) -> None:
         )
 
 
-# Mean and standard deviation of families without shapes, for loc=0 and scale=1.
-_MOMENTS: Mapping[type, tuple[float, float]] = {
-    type(stats.norm): (0.0, 1.0),
-    type(stats.uniform): (0.5, math.sqrt(1.0 / 12.0)),
-}
-
-
+@lru_cache(maxsize=64)
 def moments(frozen: Any) -> tuple[Any, Any]:
     """Return mean and standard deviation, not finite where they do not exist."""
-    known = _MOMENTS.get(type(frozen.dist))
-    if known is not None:  # scipy takes longer than a small fit
-        given = parameters(frozen)
-        loc, scale = given["loc"], given["scale"]
-        plain = isinstance(loc, Real) and isinstance(scale, Real)
-        if plain and math.isfinite(loc) and 0 < scale < math.inf:
-            return np.float64(loc + scale * known[0]), np.float64(scale * known[1])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")
@@ -508,9 +465,6 @@ class NormalLaw(InputLaw):
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return np.zeros(degree), np.arange(1.0, degree + 1.0)
-
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return np.ones_like(t), k
 
     def to_scipy(self) -> Any:
         return stats.norm(self.location, self.scale)
@@ -558,9 +512,6 @@ class UniformLaw(BoundedLaw):
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         k = np.arange(1.0, degree + 1.0)
         return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
-
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return 1.0 - t**2, k * (k + 1.0)
 
     def to_scipy(self) -> Any:
         return stats.uniform(self.location - self.scale, 2.0 * self.scale)
@@ -706,9 +657,6 @@ class GammaLaw(InputLaw):
         alpha = self.shape - 1.0
         return 2.0 * k[:-1] + 1.0 + alpha, k[1:] * (k[1:] + alpha)
 
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return t, k
-
     def to_scipy(self) -> Any:
         return stats.gamma(self.shape, self.location, self.scale)
 
@@ -738,15 +686,6 @@ def _moments_above_smallest(
     """Return the smallest value, and mean and variance of the distance above it."""
     low = float(column[weights > 0].min())
     return low, *weighted_moments(column - low, weights)
-
-
-#: Families of ``scipy.stats`` that are gamma laws.
-GAMMA_FAMILIES: Mapping[str, type[GammaLaw]] = {
-    "expon": ExponentialLaw,
-    "gamma": GammaLaw,
-    "erlang": GammaLaw,
-    "chi2": GammaLaw,
-}
 
 
 # Moments of a column that takes only its two extremes give shapes of 0.
@@ -803,9 +742,6 @@ class BetaLaw(BoundedLaw):
         b[1:] = 4 * k * (k + alpha) * (k + beta) * (k + total)
         b[1:] /= s**2 * (s + 1.0) * (s - 1.0)
         return a, b
-
-    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
-        return 1.0 - t**2, k * (k + sum(self.shapes) - 1.0)
 
     def to_scipy(self) -> Any:
         low = self.location - self.scale

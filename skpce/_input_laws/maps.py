@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
-    Fitted,
     FloatArray,
     RandomState,
-    as_floats,
     at_least_one_copy,
     check_draws,
     check_option,
     check_real,
     checked_sample_weight,
-    chosen_names,
     input_names,
     make_generator,
-    method_of,
-    refuse_not_finite,
     validated,
     validated_array,
 )
 from .._version import DOC_LINK_TEMPLATE
 from . import check_distribution, learn_input_laws
 from .columns import warn_outside
-from .families import InputLaw
 from .scores import (
     DistributionMap,
     GaussianScores,
@@ -44,135 +38,6 @@ from .scores import (
 )
 
 ROOTS = ("cholesky", "symmetric")
-
-
-@dataclass(frozen=True, eq=False)
-class IsoprobabilisticMap:
-    """A map to independent standard normals, and back."""
-
-    owner: str  # for messages
-    names: tuple[str, ...]  # of the inputs
-    laws: tuple[InputLaw, ...]  # distribution of each column
-    columns: tuple[MarginalMap, ...]  # of each column to its normal scores and back
-    scores: GaussianScores  # joint distribution of the scores
-    sequential: bool = True  # whether each output takes out the inputs before it
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Map inputs to independent standard normal ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        normals : ndarray of shape (n_samples, n_features)
-            Under the fitted distribution, independent and standard normal.
-
-        Warns
-        -----
-        InputOutsideSupportWarning
-            For values outside the support of a named or frozen distribution; a normal
-            or an empirical one goes on.
-        """
-        values = as_floats(X, "X")
-        refuse_not_finite(values, "X")
-        ends = [  # others go on beyond the data
-            i for i, one in enumerate(self.columns) if isinstance(one, DistributionMap)
-        ]
-        names = [self.names[i] for i in ends]
-        warn_outside([self.laws[i] for i in ends], values[:, ends], names)
-        return self.scores.to_independent(normal_scores(self.columns, values))
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map independent standard normals back to inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Independent normals.
-
-        Returns
-        -------
-        inputs : ndarray of shape (n_samples, n_features)
-            With the fitted distribution. A constant column comes back constant.
-        """
-        normals = self._checked(X, "X")
-        return self.from_scores(self.scores.from_independent(normals))
-
-    def from_scores(self, scores: FloatArray) -> FloatArray:
-        """Map dependent normal scores to inputs, each column by its own distribution.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples, n_features)
-            Normal scores, as ``distribution_`` draws them.
-
-        Returns
-        -------
-        inputs : ndarray of shape (n_samples, n_features)
-            In the units of the inputs.
-        """
-        columns = zip(self.columns, self._checked(scores, "scores").T, strict=True)
-        return np.column_stack([one.from_normal(column) for one, column in columns])
-
-    def _checked(self, values: ArrayLike, name: str) -> FloatArray:
-        """Return finite values with a column for each input."""
-        checked = validated_array(values, name)
-        if checked.shape[1] != len(self.names):
-            raise ValueError(
-                f"{name} has {checked.shape[1]} columns; expected {len(self.names)}, "
-                "one per input."
-            )
-        return checked
-
-    def sample(
-        self, n_samples: int = 1, *, random_state: RandomState = None
-    ) -> FloatArray:
-        """Draw inputs from the fitted joint distribution.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-        random_state : int, RandomState instance or None, default=None
-            Randomness of the draws.
-
-        Returns
-        -------
-        inputs : ndarray of shape (n_samples, n_features)
-            Dependent as in the data.
-        """
-        owner = f"{self.owner}.sample"
-        check_draws(owner, "n_samples", n_samples, each=len(self.columns))
-        shape = int(n_samples), len(self.columns)
-        noise, empty = make_generator(random_state).normal(size=shape), np.zeros(shape)
-        return self.from_scores(self.scores.redraw(empty, [], noise))
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``x0``, ``x1|x0``, ``x2|x0..x1``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_features,)
-            After the bar stand the inputs whose part is taken out. Those of a
-            symmetric root are the names of the inputs.
-        """
-        names = chosen_names(input_features, self.names)
-        if not self.sequential:
-            return np.asarray(names, dtype=object)
-        given = ["", f"|{names[0]}"] + [f"|{names[0]}..{name}" for name in names[1:]]
-        joined = [name + before for name, before in zip(names, given, strict=False)]
-        return np.asarray(joined, dtype=object)
 
 
 def normal_scores(columns: Sequence[MarginalMap], X: FloatArray) -> FloatArray:
@@ -327,9 +192,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             self.shrinkage_ = 0.0
         self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
         root = correlation_root(self.correlation_, self.root)
-        scores = GaussianScores(self.correlation_, root)
-        sequential = self.root == "cholesky"
-        self._map = IsoprobabilisticMap(owner, names, laws, columns, scores, sequential)
+        self.distribution_ = GaussianScores(self.correlation_, root)
+        self.maps_, self._laws = columns, laws
         return self
 
     def _learned(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
@@ -367,13 +231,122 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
                 "ones on its diagonal."
             )
 
-    maps_: Fitted[tuple[MarginalMap, ...]] = Fitted("_map", lambda m: m.columns)
-    distribution_: Fitted[GaussianScores] = Fitted("_map", lambda m: m.scores)
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Map inputs to independent standard normal ones.
 
-    transform = method_of("_map", IsoprobabilisticMap.transform)
-    inverse_transform = method_of(
-        "_map", IsoprobabilisticMap.inverse_transform, inputs=None
-    )
-    from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
-    sample = method_of("_map", IsoprobabilisticMap.sample)
-    get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        normals : ndarray of shape (n_samples, n_features)
+            Under the fitted distribution, independent and standard normal.
+
+        Warns
+        -----
+        InputOutsideSupportWarning
+            For values outside the support of a named or frozen distribution; a normal
+            or an empirical one goes on.
+        """
+        check_is_fitted(self)
+        values = validated(self, X, reset=False)
+        ends = [  # others go on beyond the data
+            i for i, one in enumerate(self.maps_) if isinstance(one, DistributionMap)
+        ]
+        names = [input_names(self)[i] for i in ends]
+        warn_outside([self._laws[i] for i in ends], values[:, ends], names)
+        return self.distribution_.to_independent(normal_scores(self.maps_, values))
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Map independent standard normals back to inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Independent normals.
+
+        Returns
+        -------
+        inputs : ndarray of shape (n_samples, n_features)
+            With the fitted distribution. A constant column comes back constant.
+        """
+        normals = self._checked(X, "X")
+        return self.from_scores(self.distribution_.from_independent(normals))
+
+    def from_scores(self, scores: FloatArray) -> FloatArray:
+        """Map dependent normal scores to inputs, each column by its own distribution.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_features)
+            Normal scores, as ``distribution_`` draws them.
+
+        Returns
+        -------
+        inputs : ndarray of shape (n_samples, n_features)
+            In the units of the inputs.
+        """
+        columns = zip(self.maps_, self._checked(scores, "scores").T, strict=True)
+        return np.column_stack([one.from_normal(column) for one, column in columns])
+
+    def _checked(self, values: ArrayLike, name: str) -> FloatArray:
+        """Return finite values with a column for each input."""
+        check_is_fitted(self)
+        checked = validated_array(values, name)
+        if checked.shape[1] != len(self.maps_):
+            raise ValueError(
+                f"{name} has {checked.shape[1]} columns; expected {len(self.maps_)}, "
+                "one per input."
+            )
+        return checked
+
+    def sample(
+        self, n_samples: int = 1, *, random_state: RandomState = None
+    ) -> FloatArray:
+        """Draw inputs from the fitted joint distribution.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        random_state : int, RandomState instance or None, default=None
+            Randomness of the draws.
+
+        Returns
+        -------
+        inputs : ndarray of shape (n_samples, n_features)
+            Dependent as in the data.
+        """
+        check_is_fitted(self)
+        owner = f"{type(self).__name__}.sample"
+        check_draws(owner, "n_samples", n_samples, each=len(self.maps_))
+        shape = int(n_samples), len(self.maps_)
+        noise, empty = make_generator(random_state).normal(size=shape), np.zeros(shape)
+        return self.from_scores(self.distribution_.redraw(empty, [], noise))
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return names such as ``x0``, ``x1|x0``, ``x2|x0..x1``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_features,)
+            After the bar stand the inputs whose part is taken out. Those of a
+            symmetric root are the names of the inputs.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        if self.root != "cholesky":
+            return np.asarray(names, dtype=object)
+        given = ["", f"|{names[0]}"] + [f"|{names[0]}..{name}" for name in names[1:]]
+        joined = [name + before for name, before in zip(names, given, strict=False)]
+        return np.asarray(joined, dtype=object)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -29,169 +29,149 @@ _PROBABILITIES = np.linspace(0.02, 0.98, 33)
 _TAIL = 1e-14
 
 
+# How libraries call the density, the distribution function, its complement and the
+# quantile function.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "scipy": {"pdf": "pdf", "pmf": "pmf", "cdf": "cdf", "sf": "ccdf", "ppf": "icdf"},
+    "openturns": {
+        **{"pdf": "computePDF", "pmf": "computePDF", "cdf": "computeCDF"},
+        **{"sf": "computeComplementaryCDF", "ppf": "computeQuantile"},
+    },
+    "chaospy": {"pdf": "pdf", "pmf": "pdf", "cdf": "cdf", "ppf": "inv"},
+}
+
+
 class _Given(stats.rv_continuous):
     """A distribution of one input of another library, behind the methods of scipy."""
 
     def __init__(self, given: Any, **kwargs: Any) -> None:
-        self.given = given
-        low, high = self.ends()
-        super().__init__(**{"a": low, "b": high, "name": str(given), **kwargs})
+        self.given, self.library = given, _library_of(given)
+        self.facts = _FACTS[self.library](given)
+        ends = {"a": self.facts.low, "b": self.facts.high}
+        super().__init__(**{**ends, "name": str(given), **kwargs})
 
     def _updated_ctor_param(self) -> dict[str, Any]:
         return {**super()._updated_ctor_param(), "given": self.given}
 
-    def ends(self) -> tuple[float, float]:
-        """Return the ends of the support."""
-        raise NotImplementedError
-
-    def is_discrete(self) -> bool:
-        raise NotImplementedError
-
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
-        """Return the values of a discrete distribution, and their probabilities."""
-        low, high = self.ends()
-        tails = self._ppf(np.array([_TAIL, 1.0 - _TAIL]))
-        first = low if math.isfinite(low) else tails[0]
-        last = high if math.isfinite(high) else tails[1]
-        values = np.arange(round(first), round(last) + 1.0)
-        return values, np.asarray(self._pdf(values), dtype=np.float64)
+    def called(self, name: str, x: Any) -> FloatArray:
+        """Call a function by its name in scipy."""
+        function = getattr(self.given, _NAMES[self.library][name])
+        if self.library != "openturns":
+            return np.asarray(function(x), dtype=np.float64)
+        shape = -1 if name == "ppf" else (-1, 1)  # probabilities, or rows of values
+        return np.reshape(function(np.reshape(x, shape).tolist()), np.shape(x))
 
     def _pdf(self, x: Any) -> Any:
-        return self.given.pdf(x)
+        return self.called("pdf", x)
 
     def _cdf(self, x: Any) -> Any:
-        return self.given.cdf(x)
+        return self.called("cdf", x)
 
     def _sf(self, x: Any) -> Any:
-        return 1.0 - self._cdf(x)
-
-
-class _OfScipy(_Given):
-    def ends(self) -> tuple[float, float]:
-        low, high = self.given.support()
-        return float(low), float(high)
-
-    def is_discrete(self) -> bool:
-        return _has_base(self.given, "DiscreteDistribution")
-
-    def _pdf(self, x: Any) -> Any:
-        return (self.given.pmf if self.is_discrete() else self.given.pdf)(x)
-
-    def _sf(self, x: Any) -> Any:
-        return self.given.ccdf(x)
+        known = "sf" in _NAMES[self.library]
+        return self.called("sf", x) if known else 1.0 - self.called("cdf", x)
 
     def _ppf(self, x: Any) -> Any:
-        return self.given.icdf(x)
+        return self.called("ppf", x)
 
     def _stats(self) -> Any:
-        return float(self.given.mean()), float(self.given.variance()), None, None
+        return self.facts.mean, self.facts.variance, None, None
 
 
-class _OfOpenTurns(_Given):
-    def ends(self) -> tuple[float, float]:
-        ends = self.given.getRange()
-        low, high = ends.getLowerBound()[0], ends.getUpperBound()[0]
-        return (
-            low if ends.getFiniteLowerBound()[0] else -math.inf,
-            high if ends.getFiniteUpperBound()[0] else math.inf,
-        )
+class _Facts(NamedTuple):
+    """What is read from a distribution at once."""
 
-    def is_discrete(self) -> bool:
-        return bool(self.given.isDiscrete())
-
-    def atoms(self) -> tuple[FloatArray, FloatArray]:
-        values = np.ravel(np.array(self.given.getSupport()))
-        return values, np.asarray(self._pdf(values), dtype=np.float64)
-
-    def _pdf(self, x: Any) -> Any:
-        return self._called(self.given.computePDF, x)
-
-    def _cdf(self, x: Any) -> Any:
-        return self._called(self.given.computeCDF, x)
-
-    def _sf(self, x: Any) -> Any:
-        return self._called(self.given.computeComplementaryCDF, x)
-
-    def _ppf(self, x: Any) -> Any:
-        found = [self.given.computeQuantile(float(one))[0] for one in np.ravel(x)]
-        return np.reshape(found, np.shape(x))
-
-    @staticmethod
-    def _called(function: Callable[[Any], Any], x: Any) -> Any:
-        return np.reshape(function(np.reshape(x, (-1, 1)).tolist()), np.shape(x))
-
-    def _stats(self) -> Any:
-        return (
-            *(self.given.getMean()[0], self.given.getStandardDeviation()[0] ** 2),
-            *(None, None),
-        )
+    low: float  # end of the support
+    high: float
+    mean: float
+    variance: float
+    is_discrete: bool
 
 
-class _OfChaospy(_Given):
-    def ends(self) -> tuple[float, float]:
-        ends = self.given.lower, self.given.upper
-        low, high = (float(np.ravel(end)[0]) for end in ends)
-        if self.is_discrete():  # cells of one around whole numbers
-            return math.ceil(low), math.floor(high)
-        return low, high
+def _of_scipy(given: Any) -> _Facts:
+    is_discrete = _has_base(given, "DiscreteDistribution")
+    low, high = given.support()
+    return _Facts(low, high, given.mean(), given.variance(), is_discrete)
 
-    def is_discrete(self) -> bool:
-        return bool(self.given.interpret_as_integer)
 
-    def _ppf(self, x: Any) -> Any:
-        return self.given.inv(x)
+def _of_openturns(given: Any) -> _Facts:
+    ends = given.getRange()
+    low = ends.getLowerBound()[0] if ends.getFiniteLowerBound()[0] else -math.inf
+    high = ends.getUpperBound()[0] if ends.getFiniteUpperBound()[0] else math.inf
+    mean, deviation = given.getMean()[0], given.getStandardDeviation()[0]
+    return _Facts(low, high, mean, deviation**2, given.isDiscrete())
 
-    def _stats(self) -> Any:
-        mean, square = (float(np.ravel(self.given.mom(k))[0]) for k in (1, 2))
-        return mean, max(square - mean**2, 0.0), None, None
+
+def _of_chaospy(given: Any) -> _Facts:
+    low, high = (float(np.ravel(end)[0]) for end in (given.lower, given.upper))
+    if given.interpret_as_integer:  # cells of one around whole numbers
+        low, high = math.ceil(low), math.floor(high)
+    mean, square = (float(np.ravel(given.mom(k))[0]) for k in (1, 2))
+    variance = max(square - mean**2, 0.0)
+    return _Facts(low, high, mean, variance, given.interpret_as_integer)
+
+
+_FACTS: Mapping[str, Callable[[Any], _Facts]] = {
+    "scipy": _of_scipy,
+    "openturns": _of_openturns,
+    "chaospy": _of_chaospy,
+}
 
 
 def _has_base(given: Any, name: str) -> bool:
     return any(base.__name__ == name for base in type(given).__mro__)
 
 
-def _kind_of(given: Any) -> type[_Given] | None:
-    """Return how a distribution of another library is read; None for all else."""
+def _library_of(given: Any) -> str:
+    """Return the library of a distribution that is read; nothing for all else."""
     library = type(given).__module__.partition(".")[0]
-    if library == "scipy" and _has_base(given, "_ProbabilityDistribution"):
-        return _OfScipy
-    if library == "openturns" and hasattr(given, "computePDF"):
-        return _OfOpenTurns
-    if library == "chaospy" and hasattr(given, "mom"):
-        return _OfChaospy
-    return None
+    is_read = {
+        "scipy": _has_base(given, "_ProbabilityDistribution"),
+        "openturns": hasattr(given, "computePDF"),
+        "chaospy": hasattr(given, "mom"),
+    }
+    return library if is_read.get(library) else ""
 
 
 def is_of_another_library(given: Any) -> bool:
     """Return whether this is a distribution, or a problem, of another library."""
-    return _is_problem(given) or _kind_of(given) is not None
+    return _is_problem(given) or bool(_library_of(given))
 
 
 def in_scipy(given: Any) -> Any:
     """Return the distribution of one input as a frozen one; all else as it is."""
-    kind = _kind_of(given)
-    if kind is None:
+    if not _library_of(given):
         return given
     if _n_inputs(given) > 1:
         raise ValueError(
             f"{given} is a distribution of {_n_inputs(given)} inputs; expected one of "
-            "a single input."
+            "a single input, or a list of these, such as its marginal distributions."
         )
-    read = kind(given)
-    if read.is_discrete():
-        values, masses = read.atoms()
-        some = masses > 0
-        return stats.rv_discrete(
-            values=(values[some], masses[some] / masses[some].sum())
-        )()
-    return _classical(read) or read()
+    read = _Given(given)
+    if not read.facts.is_discrete:
+        return _classical(read) or read()
+    values = _values_of(read)
+    masses = read.called("pmf", values)
+    some = masses > 0
+    return stats.rv_discrete(values=(values[some], masses[some] / masses.sum()))()
+
+
+def _values_of(read: _Given) -> FloatArray:
+    """Return the values of a discrete distribution, of infinitely many all but few."""
+    if hasattr(read.given, "getSupport"):
+        return np.ravel(np.array(read.given.getSupport()))
+    low, high = read.facts.low, read.facts.high
+    first, last = read.called("ppf", np.array([_TAIL, 1.0 - _TAIL]))
+    first = low if math.isfinite(low) else first
+    last = high if math.isfinite(high) else last
+    return np.arange(round(first), round(last) + 1.0)
 
 
 def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     """Return distributions of inputs of whatever kind as those that are known here.
 
-    A joint distribution of independent inputs is the list of these, a problem of SALib
-    a dict by its names; a list where ``names`` are those of an array without any.
+    A problem of SALib is a dict by its names; a list where ``names`` are those of an
+    array without any.
     """
     if _is_problem(given):
         found = _laws_of_problem(given)
@@ -203,8 +183,6 @@ def all_in_scipy(given: Any, names: Sequence[str] | None = None) -> Any:
     if isinstance(given, (list, tuple)):
         is_plain = type(given) in (list, tuple)  # a named tuple takes its fields
         return type(given)(map(in_scipy, given)) if is_plain else given
-    if _kind_of(given) is not None and _n_inputs(given) > 1:
-        return [in_scipy(one) for one in _marginals(given)]
     return in_scipy(given)
 
 
@@ -214,30 +192,14 @@ def _n_inputs(given: Any) -> int:
     return len(given) if type(given).__module__.startswith("chaospy") else 1
 
 
-def _marginals(given: Any) -> list[Any]:
-    """Return the distributions of the inputs of a joint one, which must not depend."""
-    if hasattr(given, "hasIndependentCopula"):
-        independent = given.hasIndependentCopula()
-        found = [given.getMarginal(i) for i in range(_n_inputs(given))]
-    else:
-        independent = not given.stochastic_dependent
-        found = [given[i] for i in range(_n_inputs(given))]
-    if not independent:
-        raise ValueError(
-            f"{given} has dependent inputs; expected independent ones. Map them first: "
-            "skpce.NatafTransformer learns normal dependence from the data."
-        )
-    return found
-
-
 def _classical(read: _Given) -> Any:
     """Return the family of ``scipy.stats`` with this distribution function, or None."""
-    mean, variance, *_ = read._stats()
+    low, high, mean, variance, _ = read.facts
     if not (math.isfinite(mean) and 0.0 < variance < math.inf):
         return None
-    quantiles = np.asarray(read._ppf(_PROBABILITIES), dtype=np.float64)
-    known = np.asarray(read._cdf(quantiles), dtype=np.float64)
-    for frozen in _candidates(mean, math.sqrt(variance), *read.ends()):
+    quantiles = read.called("ppf", _PROBABILITIES)
+    known = read.called("cdf", quantiles)
+    for frozen in _candidates(mean, math.sqrt(variance), low, high):
         if np.abs(frozen.cdf(quantiles) - known).max() <= _SAME:
             return frozen
     return None

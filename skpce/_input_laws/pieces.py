@@ -1,19 +1,6 @@
-r"""Means of the polynomials of an input over pieces of its range.
+"""Means of the polynomials of an input over pieces of its range, and its quantiles.
 
-The polynomials of a classical family with the standardised density :math:`w` solve
-:math:`(\sigma w \psi_k')' = -\lambda_k w \psi_k`, so that the mean over a piece needs
-no quadrature [1]_:
-
-.. math:: E[\psi_k; a < t \le b] = \frac{1}{\lambda_k}
-          \left[\sigma w \psi_k'\right]_b^a, \qquad k \ge 1.
-
-For a normal input of degree one this is :math:`\varphi(a) - \varphi(b)`. Any other
-density becomes a composite Gauss-Legendre rule whose panels end where the pieces do.
-
-References
-----------
-.. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation", Oxford
-   University Press, 2004, section 1.5.
+A density becomes a composite Gauss-Legendre rule whose panels end where the pieces do.
 """
 
 from __future__ import annotations
@@ -25,8 +12,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from .._checks import FloatArray
-from .families import InputLaw, at_the_origin
-from .tabulated import adapt, start_points
+from .families import InputLaw
+from .tabulated import Panels
 
 
 def sobol_points(
@@ -43,14 +30,15 @@ def deviation_of(points: FloatArray, masses: FloatArray) -> float:
     return float(np.sqrt(masses @ np.square(points - masses @ points)))
 
 
-# Nodes of a panel beyond the degree.
-_SPARE_NODES = 16
-
-
 @lru_cache(maxsize=256)
 def _frozen(law: InputLaw) -> Any:
     """Return the distribution as one of scipy.stats, which takes long to make one."""
     return law.to_scipy()
+
+
+@lru_cache(maxsize=256)
+def _panels(law: InputLaw, degree: int) -> Panels:
+    return Panels.of(_frozen(law), degree)
 
 
 def means_of_pieces(
@@ -59,26 +47,6 @@ def means_of_pieces(
     degree: int,
 ) -> FloatArray:  # shape: (n_pieces, degree + 1)
     """Return ``E[psi_k(x); x in the piece]`` of each piece of the whole range."""
-    t = law.standardize(edges)
-    classical = law.pearson(t, np.arange(1.0, degree + 1.0))
-    if classical is None:
-        return _means_by_rule(law, edges, degree)
-    frozen = _frozen(law)
-    sigma, eigenvalues = classical
-    density = sigma * frozen.pdf(edges) * law.scale
-    slopes = law.differentiate(edges, degree)[1:].T * law.scale
-    at_edges = np.zeros((len(edges) + 2, degree))
-    at_edges[1:-1] = density[:, np.newaxis] * slopes / eigenvalues
-    below = np.concatenate([[0.0], frozen.cdf(edges), [1.0]])
-    above = np.concatenate([[1.0], frozen.sf(edges), [0.0]])
-    # The difference of the smaller tail areas has all its digits on both sides.
-    masses = np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
-    return np.column_stack([masses, -np.diff(at_edges, axis=0)])
-
-
-def _means_by_rule(
-    law: InputLaw, edges: FloatArray, degree: int
-) -> FloatArray:  # shape: (n_pieces, degree + 1)
     points, masses = rule_of_pieces(law, edges, degree)
     values = law.evaluate(points, degree) * masses
     found = np.zeros((len(edges) + 1, degree + 1))
@@ -97,19 +65,14 @@ def rule_of_pieces(
     Each panel is cut into ``parts`` equal ones, which serve functions that are less
     smooth than polynomials of the degree. Single values are returned as they are.
     """
-    found = law.atoms(max(degree, 1))
+    degree = max(degree, 1)
+    found = law.atoms(degree)
     if found is not None:
         return found
-    frozen = _frozen(law)
-    unit, loc, scale = at_the_origin(frozen)
-    sd = float(frozen.std()) / scale
-    start = start_points(unit, sd, max(degree, 1))
-    inside = (edges - loc) / scale
-    inside = inside[(inside > start[0]) & (inside < start[-1])]
-    n_nodes = degree + _SPARE_NODES
-    panels = adapt(unit, np.union1d(start, inside), sd, n_nodes)
-    measure = panels.measure(unit.pdf, n_nodes, parts)
-    return loc + scale * measure.points, measure.masses / measure.masses.sum()
+    panels = _panels(law, degree)
+    measure = panels.measure(parts, edges)
+    points = panels.loc + panels.scale * measure.points
+    return points, measure.masses / measure.masses.sum()
 
 
 def quantiles(

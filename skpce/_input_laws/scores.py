@@ -48,29 +48,18 @@ class GaussianScores:
         fixed: Sequence[int],
         noise: FloatArray,  # shape: (n_samples, n_features), standard normal
     ) -> FloatArray:  # shape: (n_samples, n_features)
-        """Draw the other columns again, given the fixed ones."""
-        slopes, root, free = conditional_parts(self.correlation, fixed)
-        drawn = scores.copy()
-        drawn[:, free] = scores[:, list(fixed)] @ slopes.T + noise[:, free] @ root.T
+        """Draw the other columns again, jointly normal given the fixed ones."""
+        known, drawn = list(fixed), scores.copy()
+        free = [i for i in range(len(self.correlation)) if i not in known]
+        cross = self.correlation[np.ix_(free, known)]
+        inner, slopes = self.correlation[np.ix_(free, free)], cross
+        if known:
+            factor = cho_factor(self.correlation[np.ix_(known, known)], lower=True)
+            slopes = cho_solve(factor, cross.T).T
+            inner -= slopes @ cross.T
+        root = correlation_root(inner, "cholesky")
+        drawn[:, free] = scores[:, known] @ slopes.T + noise[:, free] @ root.T
         return drawn
-
-
-def conditional_parts(
-    correlation: FloatArray, fixed: Sequence[int]
-) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return slopes of the means, root of the covariance, and positions of the others.
-
-    All columns are jointly normal; the others are taken conditional on the fixed ones.
-    """
-    known = list(fixed)
-    free = sorted(set(range(len(correlation))) - set(known))
-    inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
-    slopes = cross
-    if known:
-        factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
-        slopes = cho_solve(factor, cross.T).T
-        inner -= slopes @ cross.T
-    return slopes, correlation_root(inner, "cholesky"), free
 
 
 # Below this eigenvalue of the correlation one column is a function of the others.
@@ -131,33 +120,6 @@ _FARTHEST = 8.0
 
 
 @dataclass(frozen=True)
-class ConstantMap:
-    """A column that never varied: every score maps back to its value."""
-
-    value: float
-
-    def to_normal(self, column: FloatArray) -> FloatArray:
-        return column - self.value
-
-    def from_normal(self, scores: FloatArray) -> FloatArray:
-        return np.full_like(scores, self.value)
-
-
-@dataclass(frozen=True)
-class NormalMap:
-    """A normal column: standardised."""
-
-    location: float
-    scale: float
-
-    def to_normal(self, column: FloatArray) -> FloatArray:
-        return (column - self.location) / self.scale
-
-    def from_normal(self, scores: FloatArray) -> FloatArray:
-        return self.location + self.scale * scores
-
-
-@dataclass(frozen=True)
 class DistributionMap:
     r"""A column of a continuous distribution :math:`F`: :math:`z = \Phi^{-1}(F(x))`."""
 
@@ -177,20 +139,22 @@ class DistributionMap:
 
 
 @dataclass(frozen=True, eq=False)
-class EmpiricalMap:
-    """A column known by its data: van der Waerden's scores of the distinct values [1]_.
+class LinearMap:
+    """A column that is linear in its score between some values, and beyond them.
 
-    A value has the score of the middle of its step of the distribution function.
-    Between values the map is linear, beyond them it continues as a normal tail.
+    A column known by its data has van der Waerden's scores of the distinct values [1]_:
+    that of the middle of each step of the distribution function. A normal one has a
+    single value, its mean, and so has a constant one, to which every score maps back.
     """
 
-    values: FloatArray  # shape: (n_values,), distinct, increasing, at least two
+    values: FloatArray  # shape: (n_values,), distinct, increasing
     scores: FloatArray  # shape: (n_values,)
     slope: float  # standard deviation of the column
 
     def to_normal(self, column: FloatArray) -> FloatArray:
         beyond = column - np.clip(column, self.values[0], self.values[-1])
-        return np.interp(column, self.values, self.scores) + beyond / self.slope
+        inside = np.interp(column, self.values, self.scores)
+        return inside + beyond / (self.slope or 1.0)
 
     def from_normal(self, scores: FloatArray) -> FloatArray:
         beyond = scores - np.clip(scores, self.scores[0], self.scores[-1])
@@ -198,7 +162,7 @@ class EmpiricalMap:
 
 
 #: A strictly increasing map between a column and its normal score.
-MarginalMap = ConstantMap | NormalMap | DistributionMap | EmpiricalMap
+MarginalMap = DistributionMap | LinearMap
 
 
 def marginal_map(
@@ -211,13 +175,13 @@ def marginal_map(
     """Return the map of a continuous distribution."""
     present = column[weights > 0]
     if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
-        return ConstantMap(float(present[0]))
+        return LinearMap(present[:1], np.zeros(1), 0.0)
     if isinstance(law, NormalLaw):
-        return NormalMap(law.location, law.scale)
+        return LinearMap(np.array([law.location]), np.zeros(1), law.scale)
     if isinstance(law, EmpiricalLaw):
         masses = law.table.masses
         middles = np.cumsum(masses) - masses / 2.0
-        return EmpiricalMap(law.table.points, ndtri(middles), law.scale)
+        return LinearMap(law.table.points, ndtri(middles), law.scale)
     frozen = law.to_scipy()
     if frozen is None:
         raise ValueError(
@@ -333,11 +297,9 @@ class SurrogateDiagnostics(Shown):
         if design.shape[1] == 1:
             return 1.0
         centred = design[:, 1:] - design[:, 1:].mean(axis=0)
-        values = np.linalg.svd(centred, compute_uv=False)
-        rounding = max(design.shape) * np.finfo(np.float64).eps * values[0]
-        if np.sum(values > rounding) < centred.shape[1]:
+        if np.linalg.matrix_rank(centred) < centred.shape[1]:
             return float("inf")
-        return float(values[0] / values[-1])
+        return float(np.linalg.cond(centred))
 
     @cached_property
     def distribution_p_values(self) -> FloatArray:

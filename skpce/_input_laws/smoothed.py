@@ -7,13 +7,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from scipy import stats
 from scipy.interpolate import CubicHermiteSpline
 
 from .._checks import FloatArray, IndexArray, state_of_fields
 from .families import FiniteMeasure, measure_of_sample, positive_scale
-from .tabulated import TabulatedLaw
+from .tabulated import TabulatedLaw, gauss_rule
 
 # About so many groups of values at most.
 _MOST_GROUPS = 40
@@ -136,13 +135,6 @@ class SmoothedLaw(TabulatedLaw):
 
 
 @lru_cache(maxsize=64)
-def _gauss(n_nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Return Gauss-Legendre nodes within [0, 1], and weights that sum to 1."""
-    nodes, weights = leggauss(n_nodes)
-    return (nodes + 1.0) / 2.0, weights / 2.0
-
-
-@lru_cache(maxsize=64)
 def group_starts(n_values: int) -> IndexArray:
     """Return the first of the values of each group: few values at the ends."""
     largest = max(n_values ** (2.0 / 3.0) / 2.0, n_values / _MOST_GROUPS)
@@ -203,12 +195,11 @@ class _Curve:
     def tails(self, column: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the probabilities below and above values."""
         inner, low, high = self._place(column)
-        lower, upper, *_ = self._tails
-        before, after = lower * np.exp(-low), upper * np.exp(-high)
         inside = self._inner(inner)
-        below = np.where(low > 0, before, np.where(high > 0, 1.0 - after, inside))
-        above = np.where(low > 0, 1.0 - before, np.where(high > 0, after, 1.0 - inside))
-        return below, above
+        below, above = inside * np.exp(-low), (1.0 - inside) * np.exp(-high)
+        return np.where(high > 0, 1.0 - above, below), np.where(
+            low > 0, 1 - below, above
+        )
 
     def density(self, column: FloatArray) -> FloatArray:
         inner, low, high = self._place(column)
@@ -257,7 +248,8 @@ class _Curve:
 
     def rule(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss' rule for each piece, under this distribution."""
-        nodes, weights = _gauss(n_nodes)
+        nodes, weights = gauss_rule(n_nodes)
+        nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
         width = np.diff(self.points)[:, np.newaxis]
         inner = (self.points[:-1, np.newaxis] + width * nodes).ravel()
         masses = self.density(inner) * (width * weights).ravel()
@@ -266,16 +258,6 @@ class _Curve:
         before, after = self.quantile(first, 1.0 - first), self.quantile(1 - last, last)
         masses = np.concatenate([lower * weights, masses, upper * weights[::-1]])
         return np.concatenate([before, inner, after]), masses
-
-    def moments(self) -> tuple[float, float]:
-        """Return mean and variance; those of the tails have a closed form."""
-        points, masses = self.rule(4)
-        lower, upper, low, high = self._tails
-        points = np.r_[self.points[0] - low, points[4:-4], self.points[-1] + high]
-        masses = np.r_[lower, masses[4:-4], upper]
-        mean = float(masses @ points)
-        spread = lower * low**2 + upper * high**2
-        return mean, float(masses @ np.square(points - mean) + spread)
 
 
 class _Smoothed(stats.rv_continuous):
@@ -302,6 +284,3 @@ class _Smoothed(stats.rv_continuous):
 
     def _isf(self, q: FloatArray) -> FloatArray:
         return self.curve.quantile(1.0 - q, q)
-
-    def _stats(self) -> tuple[float, float, None, None]:
-        return *self.curve.moments(), None, None

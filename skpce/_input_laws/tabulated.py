@@ -23,12 +23,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legvander
-from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
@@ -37,7 +36,6 @@ from .families import (
     InputLaw,
     LogNormalLaw,
     LogUniformLaw,
-    at_the_origin,
     describe,
     family_name,
     measure_of_sample,
@@ -45,6 +43,9 @@ from .families import (
     of_logarithm,
     parameters,
 )
+
+#: Gauss-Legendre nodes and weights.
+gauss_rule = lru_cache(maxsize=64)(leggauss)
 
 # Largest deviation from orthonormality that passes.
 TOLERANCE = 1e-8
@@ -92,13 +93,7 @@ class TabulatedLaw(InputLaw):
         return self._recurrences[degree]
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
-        try:
-            a, b, _ = self._solve(degree)
-        except UnresolvedError as error:
-            raise ValueError(
-                f"There is no recurrence of degree {degree} for {self._describe()}: "
-                f"{error}."
-            ) from error
+        a, b, _ = self._solve(degree)
         return a, b
 
     def check_degree(self, owner: str, name: str, degree: int) -> None:
@@ -148,12 +143,6 @@ class GeneralFrozenLaw(TabulatedLaw):
         return float(low), float(high)
 
 
-# Quantiles that the first panels start from.
-_PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-
-# Nodes of a panel beyond the degree.
-_SPARE_NODES = 16
-
 # Families that spread over many orders of magnitude, such as a lognormal one.
 _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
@@ -177,19 +166,16 @@ class ContinuousLaw(GeneralFrozenLaw):
         return family_name(self.frozen) in ("lognorm", "loguniform", "reciprocal")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        unit, loc, scale = at_the_origin(self.frozen)
-        n_nodes = degree + _SPARE_NODES
-        breakpoints = start_points(unit, self.scale / scale, degree)
-        panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
-        shift = self.location - loc
+        panels = Panels.of(self.frozen, degree)
 
         def standardised(parts: int) -> FiniteMeasure:
-            measure = panels.measure(unit.pdf, n_nodes, parts)
-            total = float(measure.masses.sum())
+            unit = panels.measure(parts)
+            total = float(unit.masses.sum())
             if not abs(total - 1.0) <= TOLERANCE:
                 raise UnresolvedError(f"its density integrates to {total:.10g}")
-            points = (measure.points * scale - shift) / self.scale
-            return FiniteMeasure(points, measure.masses / total)
+            shift = self.location - panels.loc
+            points = (unit.points * panels.scale - shift) / self.scale
+            return FiniteMeasure(points, unit.masses / total)
 
         return standardised(1), standardised(3)
 
@@ -212,173 +198,132 @@ class ContinuousLaw(GeneralFrozenLaw):
         return self.frozen
 
 
-def start_points(unit: Any, sd: float, degree: int) -> FloatArray:
-    """Return quantiles, joined to the end of each tail by doubling distances."""
-    low, high = unit.support()
-    center = float(unit.median())
-    if not np.isfinite(low):
-        low = tail_cut(unit.logpdf, center, -sd, degree)
-    if not np.isfinite(high):
-        high = tail_cut(unit.logpdf, center, sd, degree)
-    body = unit.ppf(_PROBABILITIES)
-    outward = sd * 2.0 ** np.arange(200.0)
-    jumps = getattr(unit.dist, "_hbins", [])  # edges of a histogram
-    every = np.concatenate([center - outward, body, center + outward, jumps])
-    inside = every[(every > low) & (every < high)]
-    return np.unique(np.concatenate([[low], inside, [high]]))
+# Quantiles that the first panels start from.
+_PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
+# Between these lies what distances are measured in.
+_QUARTILES = (0.25, 0.75)
 
-# A panel is accepted when halving it changes its local moments by less than this,
-# relative to its mass, because functions are large where masses are small.
-_ACCURACY = 1e-12
+# Nodes of a panel beyond the degree.
+_SPARE_NODES = 16
 
-# Panels narrower than this, in standard deviations, count as one point: no
-# polynomial in use sees the difference. Jumps, kinks and infinite values end here.
-_NARROWEST = 1e-13
+# A density is smooth on a panel where its Legendre coefficients of these degrees, or of
+# as many below the number of nodes, are less than this share of its mass.
+_LAST_DEGREES, _ACCURACY = (28, 32), 1e-12
 
-# The same relative to the distance from 0, where points themselves are rounded.
-_NARROWEST_RELATIVE = 1e5 * np.finfo(float).eps
+# Panels narrower than this, in spreads and relative to the distance from 0, count as
+# one point: no polynomial in use sees the difference. Jumps, kinks and
+# infinite values end here.
+_NARROWEST, _NARROWEST_RELATIVE = 1e-13, 1e-11
 
-# Densities near the smallest numbers have few digits.
+# Points are rounded, and densities near the smallest numbers have few digits.
+_EPSILON = 4.0 * np.finfo(float).eps
 _SUBNORMAL = 1e-290
 
 # More panels to halve than this mean noise in the density; they stay as they are, and
 # the check on a finer rule decides.
 _MOST_TO_HALVE = 4000
 
-_LARGEST_LOCAL_DEGREE = 64
+
+_NO_EDGES = np.empty(0)
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Intervals that resolve a density, and narrow ones that count as points."""
+    """Intervals on which a density is smooth, and narrow ones that count as points."""
 
-    bounds: FloatArray  # shape: (2, n_panels), left and right ends
-    totals: FloatArray  # shape: (n_panels,), masses where rounding matters, else NaN
+    unit: Any  # the distribution with loc=0 and scale=1
+    loc: float
+    scale: float
+    wide: FloatArray  # shape: (2, n_panels), left and right ends, both increasing
     points: FloatArray  # shape: (n_points,), of the narrow ones
     masses: FloatArray  # shape: (n_points,)
+    n_nodes: int  # of each panel
 
-    def measure(
-        self, density: Callable[[FloatArray], FloatArray], n_nodes: int, parts: int
-    ) -> FiniteMeasure:
-        """Return the rule of ``n_nodes`` on each of ``parts`` equal parts."""
-        left, right = self.bounds[:, :, np.newaxis]
-        width = (right - left) / parts
-        lefts = left + width * np.arange(parts)
-        nodes, weights = leggauss(n_nodes)
-        points = lefts[:, :, np.newaxis] + width[:, :, np.newaxis] * (nodes + 1.0) / 2.0
-        masses = density(points) * weights * width[:, :, np.newaxis] / 2.0
-        found = masses.sum(axis=(1, 2))
-        known = ~np.isnan(self.totals) & (found > 0)
-        masses[known] *= (self.totals[known] / found[known])[:, np.newaxis, np.newaxis]
+    @classmethod
+    def of(
+        cls,
+        frozen: Any,  # a continuous law of scipy.stats
+        degree: int,
+    ) -> Panels:
+        """Halve panels until each is narrow, or the density is smooth on it."""
+        # A density that is infinite at its bound needs the small steps near 0.
+        shapes = parameters(frozen)
+        loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
+        unit = frozen.dist(**shapes)
+        spread = float(np.diff(unit.ppf(_QUARTILES))[0])
+        ends = _start_points(unit, spread, degree)
+        nodes, weights = gauss_rule(degree + _SPARE_NODES)
+        first, last = np.minimum(_LAST_DEGREES, len(nodes) + np.array([-4, 0]))
+        series = legvander(nodes, last - 1)[:, first:] * weights[:, np.newaxis]
+        panels = np.stack([ends[:-1], ends[1:]])
+        wide, narrow = [], []
+        while panels.size:
+            width = np.diff(panels, axis=0)[0]
+            size = np.abs(panels).max(axis=0)
+            thin = width <= _NARROWEST * spread + _NARROWEST_RELATIVE * size
+            narrow.append(panels[:, thin])
+            panels, rounding = panels[:, ~thin], _EPSILON * (size / width)[~thin]
+            with np.errstate(all="ignore"):
+                values = unit.pdf(_points_of(panels, nodes))
+                rough = np.abs(values @ series).max(axis=1, initial=0.0)
+                share = _ACCURACY + rounding
+                smooth = rough <= share * (values @ weights) + _SUBNORMAL
+            if np.count_nonzero(~smooth) > _MOST_TO_HALVE:
+                smooth[:] = True
+            wide.append(panels[:, smooth])
+            left, right = panels[:, ~smooth]
+            middle = (left + right) / 2.0
+            panels = np.stack([np.append(left, middle), np.append(middle, right)])
+        low, high = points = np.hstack(narrow)
+        # The difference of the smaller tail areas has all its digits on both sides.
+        below = unit.cdf(high) - unit.cdf(low)
+        above = unit.sf(low) - unit.sf(high)
+        masses = np.where(unit.cdf(high) < 0.5, below, above)
+        settled = np.sort(np.hstack(wide), axis=1)
+        given = unit, loc, scale, settled, points.mean(axis=0), masses
+        return cls(*given, len(nodes))
+
+    def measure(self, parts: int = 1, edges: FloatArray = _NO_EDGES) -> FiniteMeasure:
+        """Return Gauss' rule on so many equal parts of the panels, cut at the edges."""
+        nodes, weights = gauss_rule(self.n_nodes)
+        left, right = self.wide
+        edges = (edges - self.loc) / self.scale
+        place = np.searchsorted(left, edges) - 1
+        edges = edges[(place >= 0) & (edges < right[place])]
+        left, right = np.union1d(left, edges), np.union1d(right, edges)
+        cuts = np.linspace(left, right, parts + 1)
+        panels = np.stack([cuts[:-1].ravel(), cuts[1:].ravel()])
+        points = _points_of(panels, nodes)
+        half = np.diff(panels, axis=0).T / 2.0
+        masses = (self.unit.pdf(points) * weights * half).ravel()
         points = np.append(points.ravel(), self.points)
-        masses = np.append(masses.ravel(), self.masses)
+        masses = np.append(masses, self.masses)
         order = np.argsort(points, kind="stable")
         order = order[masses[order] > 0]
         return FiniteMeasure(points[order], masses[order])
 
 
-def adapt(
-    frozen: Any,  # a continuous scipy.stats law
-    breakpoints: FloatArray,  # increasing
-    scale: float,
-    n_nodes: int,
-) -> Panels:
-    """Halve the panels between break points until each resolves the density."""
-    center = float(frozen.median())
-    wide, thin = _settle(frozen.pdf, breakpoints, center, scale, n_nodes)
-    totals = np.full(wide.shape[1], np.nan)
-    rounded = _rounding(*wide) > _ACCURACY
-    totals[rounded] = _mass_between(frozen, wide[:, rounded], center)
-    return Panels(wide, totals, thin.mean(axis=0), _mass_between(frozen, thin, center))
+def _points_of(panels: FloatArray, nodes: FloatArray) -> FloatArray:
+    """Return the nodes of each panel; shape (n_panels, n_nodes)."""
+    left, right = panels[:, :, np.newaxis]
+    return (left + right) / 2.0 + (right - left) / 2.0 * nodes
 
 
-def _settle(
-    density: Callable[[FloatArray], FloatArray],
-    breakpoints: FloatArray,
-    center: float,
-    scale: float,
-    n_nodes: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of the panels that resolve the density, and of narrow ones."""
-    local = _LocalMoments(density, n_nodes)
-    left, right = breakpoints[:-1], breakpoints[1:]
-    settled, narrow = [np.empty((2, 0))], [np.empty((2, 0))]
-    while left.size:
-        thin = right - left <= _narrowest(left, right, center, scale)
-        bounds = np.stack([left, right])
-        narrow.append(bounds[:, thin])
-        bounds = bounds[:, ~thin]
-        good = local.are_resolved(*bounds)
-        if np.count_nonzero(~good) > _MOST_TO_HALVE:
-            good[:] = True
-        settled.append(bounds[:, good])
-        left, right = bounds[:, ~good]
-        middle = (left + right) / 2.0
-        left, right = np.append(left, middle), np.append(middle, right)
-    return np.concatenate(settled, axis=1), np.concatenate(narrow, axis=1)
-
-
-def _narrowest(
-    left: FloatArray, right: FloatArray, center: float, scale: float
-) -> FloatArray:
-    """Return the width below which a panel counts as one point."""
-    size = np.maximum(np.abs(left), np.abs(right))
-    # Neighbouring numbers are `spacing` apart: narrower than that, halving stalls.
-    return np.maximum.reduce(
-        [
-            _NARROWEST * np.maximum(scale, np.abs(left - center)),
-            _NARROWEST_RELATIVE * np.minimum(size, scale),
-            4.0 * np.spacing(size),
-        ]
-    )
-
-
-def _rounding(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the relative error that the rounding of points makes in a panel."""
-    size = np.maximum(np.abs(left), np.abs(right))
-    return 4.0 * np.finfo(float).eps * size / (right - left)
-
-
-def _mass_between(
-    frozen: Any,
-    bounds: FloatArray,  # shape: (2, n_panels)
-    center: float,
-) -> FloatArray:  # shape: (n_panels,)
-    low, high = bounds
-    # The difference of the smaller tail areas has all its digits on both sides.
-    below = frozen.cdf(high) - frozen.cdf(low)
-    above = frozen.sf(low) - frozen.sf(high)
-    return np.maximum(np.where(high <= center, below, above), 0.0)
-
-
-class _LocalMoments:
-    """Integrals of a density times Legendre polynomials of a panel."""
-
-    def __init__(self, density: Any, n_nodes: int) -> None:
-        self.density = density
-        self.nodes, self.weights = leggauss(n_nodes)
-        degree = min(n_nodes, _LARGEST_LOCAL_DEGREE)
-        halves = [(self.nodes - 1.0) / 2.0, (self.nodes + 1.0) / 2.0]
-        weights = self.weights[:, np.newaxis]
-        self.whole = weights * legvander(self.nodes, degree)
-        self.halves = [weights / 2.0 * legvander(half, degree) for half in halves]
-
-    def are_resolved(self, left: FloatArray, right: FloatArray) -> np.ndarray:
-        """Mark the panels that change little when halved."""
-        middle = (left + right) / 2.0
-        with np.errstate(all="ignore"):
-            coarse = self._values(left, right) @ self.whole
-            fine = self._values(left, middle) @ self.halves[0]
-            fine += self._values(middle, right) @ self.halves[1]
-            change = np.max(np.abs(coarse - fine), axis=1, initial=0.0)
-        accuracy = _ACCURACY + _rounding(left, right)
-        return change <= accuracy * fine[:, 0] + _SUBNORMAL
-
-    def _values(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Return the density at the nodes of each panel."""
-        middle, half = (left + right) / 2.0, (right - left) / 2.0
-        return self.density(middle[:, np.newaxis] + half[:, np.newaxis] * self.nodes)
+def _start_points(unit: Any, spread: float, degree: int) -> FloatArray:
+    """Return quantiles, joined to the end of each tail by doubling distances."""
+    low, high = unit.support()
+    center = float(unit.median())
+    if not np.isfinite(low):
+        low = tail_cut(unit.logpdf, center, -spread, degree)
+    if not np.isfinite(high):
+        high = tail_cut(unit.logpdf, center, spread, degree)
+    body = unit.ppf(_PROBABILITIES)
+    outward = spread * 2.0 ** np.arange(200.0)
+    jumps = getattr(unit.dist, "_hbins", [])  # edges of a histogram
+    every = np.concatenate([center - outward, body, center + outward, jumps])
+    inside = every[(every > low) & (every < high)]
+    return np.unique(np.concatenate([[low], inside, [high]]))
 
 
 # Tails are left out where what they add to the largest moment is e**-45 of its peak.
@@ -387,7 +332,7 @@ _NEGLIGIBLE = -45.0
 # Below this log-density, weights have too few digits or are 0 in double precision.
 _UNDERFLOW = -690.0
 
-# Distances tried, in standard deviations.
+# Distances tried, in scales.
 _DISTANCES = 1.1 ** np.arange(1500.0)
 
 
@@ -419,11 +364,6 @@ def tail_cut(
 _SMALL_SUPPORT = 2000
 
 _LARGEST_TABLE = 500_000
-
-# Cells of the chi-square test hold at least so many expected values.
-_SMALLEST_CELL = 5.0
-
-_MOST_CELLS = 20
 
 
 @dataclass(frozen=True)
@@ -501,19 +441,6 @@ class DiscreteLaw(GeneralFrozenLaw):
         draws = self.frozen.dist(**shapes).rvs(size=size, random_state=generator)
         return loc + np.asarray(draws, dtype=np.float64)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Chi-square test on cells of neighbouring values; 0 off the support."""
-        if self.outside(column).any():
-            return 0.0
-        values, counts = np.unique(column, return_counts=True)
-        edges = _cell_edges(self.frozen, len(column))
-        if not edges.size:
-            return float("nan")
-        below = np.concatenate([[0.0], self.frozen.cdf(edges), [1.0]])
-        cells = np.searchsorted(edges, values)
-        observed = np.bincount(cells, weights=counts, minlength=len(edges) + 1)
-        return stats.chisquare(observed, len(column) * np.diff(below)).pvalue
-
     def outside(self, column: FloatArray) -> BoolArray:
         if self._values is not None:
             after = np.searchsorted(self._values, column)
@@ -534,18 +461,6 @@ class DiscreteLaw(GeneralFrozenLaw):
             f"lie outside {where}, the support of its distribution; the expansion "
             "extrapolates there."
         )
-
-
-def _cell_edges(frozen: Any, size: int) -> FloatArray:
-    """Return the last values of all cells but the last, whatever the sample."""
-    n_cells = int(min(size / _SMALLEST_CELL, _MOST_CELLS))
-    candidates = np.unique(frozen.ppf(np.arange(1, n_cells) / n_cells))
-    edges, filled = [], 0.0
-    for value, count in zip(candidates, size * frozen.cdf(candidates), strict=True):
-        if count - filled >= _SMALLEST_CELL and size - count >= _SMALLEST_CELL:
-            edges.append(value)
-            filled = count
-    return np.asarray(edges)
 
 
 @dataclass(frozen=True)
@@ -738,11 +653,6 @@ class CategoricalLaw(LevelsLaw):
         column: FloatArray,  # shape: (n_samples,), codes
         degree: int,
     ) -> FloatArray:  # shape: (degree + 1, n_samples)
-        if degree > self.largest_degree:
-            n_levels = len(self.table)
-            raise ValueError(
-                f"{n_levels} levels have {n_levels - 1} contrasts, not {degree}."
-            )
         position = self._position(column)
         before, own = np.cumsum(self.table.masses), self.table.masses
         values = np.zeros((degree + 1, len(column)))

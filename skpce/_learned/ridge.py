@@ -205,7 +205,8 @@ def learn_from(
             f"solver such as 'ridge'. Got criterion={criterion!r}, alphas={alphas!r}."
         )
     check_option(owner, "truncation", parameters.truncation, TRUNCATIONS)
-    if not parameters.has_degree and not parameters.cuts_nothing:
+    cut = parameters.truncation, parameters.q
+    if not parameters.has_degree and cut != ("total_degree", 1.0):
         raise ValueError(
             f"The 'truncation' and 'q' parameters of {owner} cut the terms at a "
             "degree; expected 'degree' with them."

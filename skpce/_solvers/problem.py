@@ -510,16 +510,6 @@ class DesignDecomposition:
         base = self.weights @ self._unpenalized_complement
         return np.asarray(base + sums @ self.factor.kept(alphas)) / self.weights.sum()
 
-    def residuals(
-        self,
-        centred: FloatArray,  # shape: (n_samples, n_targets)
-        loadings: FloatArray,  # shape: (rank, n_targets)
-        alpha: float | FloatArray,  # of all targets, or of each
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the residuals of one penalty a target."""
-        inside = self.left @ (self.factor.kept(np.atleast_1d(alpha)) * loadings)
-        return inside + self.outside(centred, loadings)
-
     def outside(
         self,
         centred: FloatArray,  # shape: (n_samples, n_targets)

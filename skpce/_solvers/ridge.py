@@ -48,16 +48,12 @@ def slopes_by_normal_equations(
     weights: FloatArray,  # shape: (n_samples,)
     alpha: FloatArray,  # shape: (n_targets,)
 ) -> FloatArray | None:  # shape: (n_columns, n_targets)
-    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost.
-
-    With more columns than rows it is ``X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
-    """
+    """Return ``(X' W X + alpha)^(-1) X' W y``; None where digits would be lost."""
     root = np.sqrt(weights)[:, np.newaxis]
-    rows, right = columns * root, targets * root
-    dual = len(rows) < rows.shape[1]
-    gram = rows @ rows.T if dual else rows.T @ rows
-    if not dual:
-        right = rows.T @ right
+    rows = columns * root
+    if len(rows) < rows.shape[1]:
+        return None
+    gram, right = rows.T @ rows, rows.T @ (targets * root)
     if not gram.size:
         return right
     penalties, which = np.unique(alpha, return_inverse=True)
@@ -72,7 +68,7 @@ def slopes_by_normal_equations(
             return None
         mine = which == number
         solved[:, mine] = dpotrs(factor, right[:, mine], lower=1)[0]
-    return rows.T @ solved if dual else solved
+    return solved
 
 
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
@@ -184,21 +180,35 @@ CRITERIA = ("loo", "gcv")
 _LARGEST_BLOCK, _FEWEST_ROWS = 262144, 256
 
 
-def _fit_of(
+def solve_path(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
-    mean: FloatArray,  # shape: (n_targets,)
-    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,  # shape: (n_alphas,)
+    groups: IndexArray,  # shape: (n_targets,)
+    criterion: str = "loo",
+) -> LinearFit:
+    """Fit every penalty and select the best of each group by the criterion."""
+    scores = path_scores(decomposition, targets, alphas, criterion)
+    best, least = best_penalties(scores, groups)
+    return fit_penalties(decomposition, targets, alphas[best], least)
+
+
+def fit_penalties(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
     alpha: FloatArray,  # shape: (n_targets,)
     scores: FloatArray | None = None,  # shape: (n_targets,); None: leave-one-out
 ) -> LinearFit:
-    """Return the fit with a penalty for each target."""
+    """Fit targets with given penalties."""
     factor, weights = decomposition.factor, decomposition.weights
+    mean, loadings = decomposition.project(targets)
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
     own = root.take(value_of, axis=1)
-    scaled = decomposition.residuals(targets - mean, loadings, alpha) / own
+    residuals = decomposition.left @ (factor.kept(alpha) * loadings)
+    residuals += decomposition.outside(targets - mean, loadings)
+    scaled = residuals / own
     loo = scaled / own
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
@@ -214,40 +224,15 @@ def _fit_of(
     )
 
 
-def solve_path(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alphas: FloatArray,  # shape: (n_alphas,)
-    groups: IndexArray,  # shape: (n_targets,)
-    criterion: str = "loo",
-) -> LinearFit:
-    """Fit every penalty and select the best of each group by the criterion."""
-    mean, loadings = decomposition.project(targets)
-    scores = path_scores(decomposition, targets, loadings, alphas, criterion, mean)
-    best, least = best_penalties(scores, groups)
-    return _fit_of(decomposition, targets, mean, loadings, alphas[best], least)
-
-
-def fit_penalties(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alpha: FloatArray,  # shape: (n_targets,)
-) -> LinearFit:
-    """Fit targets with given penalties; the criterion is leave-one-out."""
-    mean, loadings = decomposition.project(targets)
-    return _fit_of(decomposition, targets, mean, loadings, alpha)
-
-
 def path_scores(
     decomposition: DesignDecomposition,
     targets: FloatArray,  # shape: (n_samples, n_targets)
-    loadings: FloatArray,  # shape: (rank, n_targets), of the targets about the center
     alphas: FloatArray,  # shape: (n_alphas,)
     criterion: str = "loo",
-    center: FloatArray | float = 0.0,  # shape: (n_targets,)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
     factor, total = decomposition.factor, decomposition.weights.sum()
+    center, loadings = decomposition.project(targets)
     outside = decomposition.outside(targets - center, loadings)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)

@@ -21,7 +21,7 @@ from .._checks import (
 )
 from .._input_laws.maps import NatafTransformer
 from .._input_laws.pieces import sobol_points
-from .._input_laws.scores import EmpiricalMap
+from .._input_laws.scores import LinearMap
 from .._result import Result, cautions_in_words, table_of_targets
 from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
@@ -397,12 +397,13 @@ def _law_cautions(
         )
     scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
     for name, column, one in zip(inputs.names, inputs.values.T, law.maps_, strict=True):
-        if not isinstance(one, EmpiricalMap) or 2 * len(one.values) > len(column):
+        n_values = len(one.values) if isinstance(one, LinearMap) else 0
+        if not 1 < n_values <= len(column) / 2:
             continue
         excess = one.from_normal(scores).std() / column.std() - 1.0
         if abs(excess) > _TIED_EXCESS:
             found.append(
-                f"the joint distribution draws between the {len(one.values)} distinct "
+                f"the joint distribution draws between the {n_values} distinct "
                 f"values of {name}, whose standard deviation becomes {1 + excess:.2f} "
                 "times that of X; its share of the variance is too large"
             )

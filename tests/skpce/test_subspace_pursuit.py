@@ -1,4 +1,4 @@
-"""Subspace pursuit of all targets together, against one target after another."""
+"""Subspace pursuit against the algorithm as the papers write it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lstsq
 
-from skpce._solvers import make_solver, subspace_pursuit
+from skpce._solvers import make_solver
 from skpce._solvers.problem import LinearProblem
 from skpce._solvers.sparse import correction
 from tests.shared import cases
@@ -161,17 +161,6 @@ def test_constant_targets_among_others(rng):
     assert assert_is_reference(problem) == 6
     fit = SOLVER.fit(problem)
     assert_array_equal(fit.coefficients[1], [2.5] + 8 * [0.0])
-
-
-@pytest.mark.parametrize("name", ["_LARGEST_BATCH", "_LARGEST_GRAM"])
-def test_neither_blocks_nor_the_gram_matrix_change_anything(monkeypatch, name):
-    problem = make_problem(np.random.default_rng(0), 40, 15, [*range(9), 9, 9])
-    expected = SOLVER.fit(problem)
-    monkeypatch.setattr(subspace_pursuit, name, 0)
-    fit = SOLVER.fit(problem)
-    assert_array_equal(fit.scales, expected.scales)
-    assert_allclose(fit.coefficients, expected.coefficients, atol=1e-13)
-    assert assert_is_reference(problem) == 10
 
 
 def test_dependent_columns(rng):

@@ -55,8 +55,8 @@ def truncations(draw):
         draw(st.integers(0, 4)),
         draw(st.sampled_from([1.0, 0.95, 0.75, 0.5, 0.3, 1e-6, 1e-300])),
         draw(st.sampled_from([None, 1, 2, 3])),
-        np.array(largest),
-        np.array(categorical),
+        tuple(largest),
+        tuple(categorical),
     )
 
 
@@ -83,7 +83,7 @@ def test_order_is_that_of_scikit_learn(n_features, degree):
 
 
 def test_contrasts_of_one_category_are_neighbours_in_their_order():
-    cut = Truncation(2, 1.0, None, np.array([2, np.inf]), np.array([True, False]))
+    cut = Truncation(2, 1.0, None, (2.0, np.inf), (True, False))
     assert cut.listed().tolist() == [
         *([0, 0], [1, 0], [2, 0]),
         *([0, 1], [1, 1], [2, 1], [0, 2]),

@@ -23,7 +23,7 @@ from ..._checks import (
 )
 from ..._expansion.expansion import ConstantTargetWarning, Expansion
 from ..._expansion.problem import FittedProblem
-from ..._input_laws import by_position, check_distribution
+from ..._input_laws import check_distribution
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
 from ...inspection._reading import (
@@ -116,7 +116,7 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
         regressor = PolynomialChaosRegressor(**{one: settings[one] for one in _SHARED})
     labels = getattr(reading.estimator, "levels_", ())
     names_of_laws = input_names(reading.estimator)
-    laws = by_position(OWNER, regressor.distribution, names_of_laws, labels)
+    laws = check_distribution(OWNER, regressor.distribution, names_of_laws, labels)
     regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
     size = np.abs(values).max(axis=1, keepdims=True)

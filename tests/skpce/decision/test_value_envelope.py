@@ -109,8 +109,7 @@ def test_several_polynomials_by_quadrature(name, n_actions, degree):
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
-def test_means_of_pieces_add_up_to_those_of_the_rule(name):
-    """Closed forms against a composite rule, piece by piece."""
+def test_means_of_pieces_are_those_of_a_finer_rule(name):
     frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
     edges = frozen.ppf([0.05, 0.3, 0.31, 0.9])
     found = means_of_pieces(one, edges, 4)
