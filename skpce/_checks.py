@@ -21,7 +21,6 @@ import re
 import reprlib
 import sys
 import threading
-import time
 import uuid
 import warnings
 from collections.abc import (
@@ -37,21 +36,17 @@ from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from decimal import Decimal
 from errno import ENOENT
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import current_process, parent_process
 from numbers import Integral, Real
 from pathlib import Path
-from threading import Thread
 from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
-from joblib import Parallel
-from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
@@ -450,14 +445,12 @@ def warn_outside_folds(message: str, category: type[Warning]) -> None:
 # Data frames: the one place that makes them, and that knows one when it is given.
 #
 # Results are frames of the library of the data where these are at hand; else of the one
-# that ``sklearn.set_config(transform_output=...)`` names; else of that of the data
-# which the result came from; else of pandas, or of polars where pandas is not
-# installed. Frames of other libraries come from narwhals.
+# that ``sklearn.set_config(transform_output=...)`` names; else of pandas, or of polars
+# where only that is installed. Frames of other libraries come from narwhals.
 
 
 _LIBRARIES = ("pandas", "polars")
 _WHO = "a data frame"
-_MEMORY = "_library_of_frames"
 
 
 def is_table(given: Any) -> bool:
@@ -536,7 +529,6 @@ def make_frame(
     columns: Iterable[Any],  # each of shape (n_rows,)
     *,
     like: Any = None,  # the data, whose library is used where it is one of frames
-    of: Any = None,  # what remembers the library of its data
     index: tuple[str, Sequence[Any]] | None = None,  # name and labels of the rows
     levels: tuple[str, str] | None = None,  # what pairs of names are
 ) -> Any:
@@ -545,7 +537,7 @@ def make_frame(
     Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
     levels in pandas, elsewhere ``first__second``, which the estimators read alike.
     """
-    library = _library_for(like, of)
+    library = _library_for(like)
     found, names = list(columns), list(names)
     if library == "pandas":
         return _of_pandas(names, found, like, index, levels)
@@ -559,52 +551,13 @@ def make_frame(
     return narwhals.from_dict(table, backend=library).to_native()
 
 
-def remembers_frames(function: Callable[P, R]) -> Callable[P, R]:
-    """Let what a function returns remember the library of the data that it is given."""
-
-    @wraps(function)
-    def remembering(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = function(*args, **kwargs)
-        remember_frames(found, *args, *kwargs.values())
-        return found
-
-    return remembering
-
-
-def remember_frames(holder: Any, *given: Any) -> None:
-    """Let frames of an object be of the first library among what is given.
-
-    That is data, or what remembers the library of its data: also a fitted estimator, or
-    the last step of a pipeline, by its expansion.
-    """
-    found = next(filter(None, map(_library_behind, given)), "")
-    if found:
-        vars(holder)[_MEMORY] = found
-        for table in getattr(holder, "tables", {}).values():
-            vars(table)[_MEMORY] = found
-
-
-def _library_behind(given: Any) -> str:
-    """Return the library of frames of data, or of data that something came from."""
-    library = _library_of(given)
-    if library:
-        return library
-    last = getattr(given, "_final_estimator", given)
-    holders = (last, getattr(last, "expansion_", None))
-    found = (getattr(holder, "__dict__", {}).get(_MEMORY) for holder in holders)
-    return str(next(filter(None, found), ""))
-
-
-def _library_for(like: Any, of: Any) -> str:
+def _library_for(like: Any) -> str:
     """Return the library of a new frame."""
-    library = _library_of(like)
-    if library:
+    library = _library_of(like) or str(get_config()["transform_output"])
+    if library != "default":
         return library
-    wanted = str(get_config()["transform_output"])
-    if wanted in _LIBRARIES:
-        return wanted
-    possible = (_library_behind(of), *_LIBRARIES)
-    return next(filter(_is_installed, possible), "pandas")
+    has_pandas, has_polars = map(find_spec, ("pandas", "polars"))
+    return "polars" if has_polars and not has_pandas else "pandas"
 
 
 def _library_of(given: Any) -> str:
@@ -624,13 +577,6 @@ def _library_of(given: Any) -> str:
         import_module("narwhals").from_native(given, eager_only=True)
         return library
     return ""
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return bool(name) and find_spec(name) is not None
-    except ValueError:  # it was taken out of sys.modules
-        return False
 
 
 def _of_pandas(
@@ -675,9 +621,6 @@ def _plain(column: Any) -> Any:
 #
 # Codes count the levels from 0, in the order of a category of pandas or an enumeration
 # of polars, else sorted. Categories that are numbers are their own codes.
-
-
-_DOUBLES = np.dtype(np.float64)
 
 
 def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
@@ -836,51 +779,13 @@ def validated(
     are numbers whose squares overflow, and in what is ``varying`` underflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
-        if _passes_as_it_is(estimator, X, *y, **options):
-            found = (X, *y) if y else X
-        else:
-            X = with_codes(estimator, X, reset=options.get("reset", True))
-            for value, name in zip((X, *y), ("X", "y"), strict=False):
-                refuse_no_numbers(value, name)
-            found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+        X = with_codes(estimator, X, reset=options.get("reset", True))
+        for value, name in zip((X, *y), ("X", "y"), strict=False):
+            refuse_no_numbers(value, name)
+        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
         refuse_extremes(values, name, varying=name == varying)
     return found
-
-
-def _passes_as_it_is(
-    estimator: Any,
-    X: Any,
-    *y: Any,
-    reset: bool = True,
-    multi_output: bool = False,
-    y_numeric: bool = False,
-    **others: Any,
-) -> bool:
-    """Whether ``validate_data`` would return the arrays unchanged, which takes longer.
-
-    Then the estimator learns of X what it would learn there. All else is left to
-    scikit-learn, whose messages users know.
-    """
-    if others or not all(map(_are_finite_floats, (X, *y))) or X.ndim != 2:
-        return False
-    for values in y:
-        if values.ndim not in (1, 1 + multi_output) or len(values) != len(X):
-            return False
-    known = vars(estimator)
-    if reset:
-        known.pop("feature_names_in_", None)
-        known.pop("levels_", None)
-        estimator.n_features_in_ = X.shape[1]
-    return (
-        known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known
-    )
-
-
-def _are_finite_floats(values: Any) -> bool:
-    """Whether this is an array of NumPy, of doubles, of which there are some."""
-    is_plain = type(values) is np.ndarray and values.dtype == _DOUBLES and values.size
-    return bool(is_plain and np.isfinite(np.add.reduce(values, axis=None)))
 
 
 # y as one table, its steps side by side: what is given as an array per step is not.
@@ -1617,43 +1522,6 @@ class Fitted(property, Generic[R]):
                 obj=estimator,
             ) from None
         return self._read(source)
-
-
-# Worker processes that end with the process which started them.
-
-
-_SECONDS_BETWEEN_LOOKS = 1.0
-
-
-def workers(n_jobs: int | None, **options: Any) -> Parallel:
-    """Return ``joblib.Parallel`` whose processes do not outlive a killed parent.
-
-    Those of loky, joblib's default, would wait five minutes for another task. Whoever
-    gave the backend an initializer of their own keeps it.
-    """
-    backend, _ = get_active_backend()
-    if "initializer" not in getattr(backend, "backend_kwargs", {}):
-        options |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
-    return Parallel(n_jobs=n_jobs, **options)
-
-
-def end_with_parent(parent: int) -> None:
-    """Let this process, if it is a worker of loky, end when its parent is gone.
-
-    Workers of other backends, such as dask, have keepers of their own.
-    """
-    if current_process().name.startswith("Loky"):
-        Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    guardian = parent_process()
-    if os.name == "posix" or guardian is None:
-        while os.getppid() == parent:  # whose parent is gone has another one
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-    else:  # on Windows the number stays
-        guardian.join()
-    os._exit(1)
 
 
 # The progress of functions that refit, and callbacks of scikit-learn, since 1.9.

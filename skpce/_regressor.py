@@ -41,7 +41,6 @@ from ._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
-    remember_frames,
     unchanged_on_failure,
     validated,
 )
@@ -369,7 +368,6 @@ class PolynomialChaosRegressor(
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
-            remember_frames(self.expansion_, X, y)
         return self
 
     def _fit_expansion(
@@ -396,7 +394,6 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples.copy(), groups)
             self._store(problem)
-            remember_frames(self.expansion_, X, y)
 
     def _store(self, problem: FittedProblem) -> None:
         """Set what a fit has found."""
@@ -605,7 +602,6 @@ class PolynomialChaosRegressor(
             expansion.input_names,
             expansion.unexplained_share,
             interval,
-            of=expansion,
         )
 
     # What the expansion and the data of the fit give, when it is read or called.

@@ -40,7 +40,6 @@ from ._checks import (
     refuse_nan,
     refuse_other_rows,
     refuse_swapped,
-    remember_frames,
     unchanged_on_failure,
 )
 from ._compositions import indices, predictive, probability_indices
@@ -357,7 +356,6 @@ class CompositionalPCESurrogate(
         spread = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
         by_step = sum_by_step(spread, geometry)
         self._store(problem, by_step, geometry, coordinates, n_dimensions == 1)
-        remember_frames(self.expansion_, X, y)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=self.expansion_.q2,
             n_members=round(float(weights.sum())),

@@ -448,4 +448,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return make_frame(columns, columns.values(), of=fitted.expansion)
+    return make_frame(columns, columns.values())
