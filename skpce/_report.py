@@ -215,16 +215,6 @@ def _some_of(values: Any, rows: IndexArray) -> Any:
 # The page.
 
 
-_SPREAD = {
-    "members": "members",
-    "columns": "columns",
-    "variance": "variance",
-    "variance per column": "variance_per_column",
-    "standard deviation": "standard_deviation",
-    "smallest": "minimum",
-    "largest": "maximum",
-}
-
 _OF_FRAGILITY = (
     "The measures can rank the decisions differently. Summed variances grow with the "
     "number of actions and weigh rare actions like frequent ones; the alr sum depends "
@@ -478,7 +468,7 @@ class FitReport(HtmlReport):
         what, text = "Fragility", _OF_FRAGILITY
         if self.is_real:
             what, text = "Spread", _OF_SPREAD
-            columns = [(head, found.columns[name]) for head, name in _SPREAD.items()]
+            columns = [(n.replace("_", " "), v) for n, v in found.columns.items()]
         else:
             columns = fragility_columns(found)[1:]
         if self.is_real and (found.members < len(self.y)).any():
@@ -717,8 +707,8 @@ def report(
     Then come, folded, the verdict, Q², the fragility of policies or the spread of real
     outputs, shares and Sobol indices, and coverage on members that were held out. Where
     a verdict is given, each share of the variance is that of its table of drivers. The
-    page asks nothing of another host, a click on a heading sorts a table, and the same
-    arguments give the same bytes. All arguments are checked before anything is computed
+    page has no script and asks nothing of another host, and the same arguments give the
+    same bytes. All arguments are checked before anything is computed
     or written: a ``ValueError`` says which data, verdict or path does not fit.
 
     Parameters
