@@ -180,8 +180,8 @@ def refuse_no_numbers(value: Any, name: str) -> None:
 
     Sparse arrays are a ``TypeError``; masked entries, complex numbers, dates and text
     are a ``ValueError``. None and objects of other types are left to the caller.
-    Arrays of other libraries, such as tensors, are read as those of NumPy, unless they
-    hold a gradient, or scikit-learn's ``array_api_dispatch`` promises their own kind.
+    Arrays of other libraries, such as tensors, are read as those of NumPy, unless
+    scikit-learn's ``array_api_dispatch`` promises their own kind.
     """
     if type(value) is np.ndarray and value.dtype.kind in "fiub":
         return
@@ -219,11 +219,6 @@ def _refuse_other_arrays(value: Any, name: str) -> None:
     """Raise ``TypeError`` for arrays of another library that NumPy cannot stand for."""
     if isinstance(value, (np.ndarray, np.generic)):
         return
-    if getattr(value, "requires_grad", False) is True:
-        raise TypeError(
-            f"{name} is a tensor with a gradient, which would be lost; expected "
-            f"{name}.detach()."
-        )
     kinds = ("__array_namespace__", "device")  # torch has no namespace of its own
     if get_config()["array_api_dispatch"] and any(hasattr(value, k) for k in kinds):
         raise TypeError(
@@ -446,7 +441,7 @@ def warn_outside_folds(message: str, category: type[Warning]) -> None:
 #
 # Results are frames of the library of the data where these are at hand; else of the one
 # that ``sklearn.set_config(transform_output=...)`` names; else of pandas, or of polars
-# where only that is installed. Frames of other libraries come from narwhals.
+# where only that is installed. Frames of other libraries are read by narwhals.
 
 
 _LIBRARIES = ("pandas", "polars")
@@ -480,9 +475,11 @@ def at_hand(given: Any) -> Any:
 
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
-    if is_table(given) or not _library_of(given):
+    if isinstance(given, (np.ndarray, list, tuple, Mapping)) or is_table(given):
         return given
-    return import_module("narwhals").from_native(given, eager_only=True)
+    with suppress(ImportError, TypeError):  # narwhals is not installed, or reads none
+        return import_module("narwhals").from_native(given, eager_only=True)
+    return given
 
 
 def refuse_other_rows(**tables: Any) -> None:
@@ -545,10 +542,7 @@ def make_frame(
     table = {_flat(name): _plain(column) for name, column in pairs}
     if index is not None:
         table = {index[0] or "name": _plain(index[1]), **table}
-    if library == "polars":
-        return import_extra("polars", "frames", _WHO).DataFrame(table)
-    narwhals = import_extra("narwhals", "frames", f"{_WHO} of {library}")
-    return narwhals.from_dict(table, backend=library).to_native()
+    return import_extra(library, "frames", _WHO).DataFrame(table)
 
 
 def _library_for(like: Any) -> str:
@@ -562,21 +556,13 @@ def _library_for(like: Any) -> str:
 
 def _library_of(given: Any) -> str:
     """Return the library of a frame or series of which frames can be made, or ""."""
-    if given is None or isinstance(given, (np.ndarray, list, tuple)):
-        return ""
     if type(given).__name__ == "LazyFrame":
         raise ValueError(
             "A LazyFrame has no values yet; expected a data frame, as collect() gives."
         )
-    if not hasattr(given, "columns") and not hasattr(given, "to_frame"):
-        return ""
     library = type(given).__module__.partition(".")[0]
-    if library in _LIBRARIES:
-        return library
-    with suppress(ImportError, TypeError):  # narwhals is not installed, or has no such
-        import_module("narwhals").from_native(given, eager_only=True)
-        return library
-    return ""
+    is_frame = hasattr(given, "columns") or hasattr(given, "to_frame")
+    return library if is_frame and library in _LIBRARIES else ""
 
 
 def _of_pandas(
@@ -1375,15 +1361,6 @@ def state_of_fields(noun: Any) -> dict[str, Any]:
     return {entry.name: getattr(noun, entry.name) for entry in fields(noun)}
 
 
-def check_path(owner: str, path: Any) -> None:
-    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
-    error = fail(owner, "path", "the path of a file", path)
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(str(error))
-    if not Path(path).name:
-        raise error
-
-
 def check_target(
     what: str, path: Any, endings: Sequence[str] = (".html", ".htm")
 ) -> None:
@@ -1417,10 +1394,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
-    except OSError as error:  # a full disk names no file, others the temporary one
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -33,7 +33,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from ._basis.basis import PolynomialBasis
-from ._checks import Samples, check_path, write_file
+from ._checks import Samples, write_file
 from ._compositions.amalgamation import Amalgamation
 from ._compositions.fitted import (
     FittedCompositions,
@@ -127,7 +127,7 @@ _LINEAR_MODELS = (
     *("OrthogonalMatchingPursuitCV", "Ridge", "RidgeCV"),
 )
 
-#: Of these every public fitted attribute is held.
+#: Others whose parameters and attributes are plain data.
 OF_SCIKIT_LEARN = (
     "sklearn.pipeline.Pipeline",
     "sklearn.preprocessing.StandardScaler",
@@ -140,12 +140,6 @@ OF_SCIKIT_LEARN = (
     "sklearn.feature_selection.VarianceThreshold",
     "sklearn.cross_decomposition.PLSRegression",
     *(f"sklearn.linear_model.{name}" for name in _LINEAR_MODELS),
-)
-
-# Other attributes: those of PLSRegression that it predicts by, and of set_output.
-_PRIVATE = (
-    *("_x_mean", "_x_std", "_y_mean", "_y_std", "_predict_1d"),
-    "_sklearn_output_config",
 )
 
 _REFUSED = "a model file does not hold"
@@ -211,7 +205,6 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(coefficients, pce.coefficients_)
     True
     """
-    check_path("save_model", path)
     if public_path(type(estimator)) is None:
         raise ValueError(
             f"estimator is {_shown(estimator)}; expected one that a model file holds: "
@@ -278,7 +271,6 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(path)
     PolynomialChaosRegressor(degree=3)
     """
-    check_path("load_model", path)
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; expected a model file of skpce.")
     content = Path(path).read_bytes()
@@ -388,19 +380,6 @@ def _class_of(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def _learned(estimator: Any, path: str) -> dict[str, Any]:
-    """Return the fitted attributes of an estimator."""
-    parameters = estimator.get_params(deep=False)
-    learned = {k: v for k, v in vars(estimator).items() if k not in parameters}
-    if path in OURS:
-        return learned
-    return {
-        k: v
-        for k, v in learned.items()
-        if k in _PRIVATE or (k.endswith("_") and not k.startswith("_"))
-    }
-
-
 #: Class of a discrete distribution that was made from a table.
 _TABLE = type(stats.rv_discrete(values=([0.0], [1.0])))
 
@@ -506,13 +485,14 @@ class _Writer:
         path = public_path(type(value))
         if path is not None:
             parameters = value.get_params(deep=False)
+            learned = {k: v for k, v in vars(value).items() if k not in parameters}
             if "memory" in parameters:  # of a Pipeline: a folder of this machine
                 parameters["memory"] = None
             owner = type(value).__name__
             return {
                 "kind": path,
                 "parameters": self._named(parameters, owner),
-                "fitted": self._named(_learned(value, path), owner),
+                "fitted": self._named(learned, owner),
             }
         kind, parts = _KIND_OF.get(type(value)), None
         if kind is not None:

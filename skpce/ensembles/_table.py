@@ -152,8 +152,8 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas or polars, or of another library that narwhals reads, such as pyarrow,
-        where it is installed; X and y of the ensemble are of the same library. A
+        Of pandas or polars, whose frames X and y of the ensemble are then too, or of
+        another library that narwhals reads, such as pyarrow, where it is installed. A
         dataset of xarray has a row for each of its values.
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
