@@ -206,7 +206,10 @@ def refuse_no_numbers(value: Any, name: str) -> None:
             where = "" if label is None else f" in the column {label!r}"
             what, instead = _KINDS[kind]
             if name == "y" and kind in "UST":
-                instead = ", such as 1 and 0 for two labels"
+                instead = (
+                    ", such as 1 and 0 for two labels, or probabilities such as the "
+                    "predict_proba of each member at one or several points"
+                )
             elif where and kind in "UST":
                 instead = ": leave it out, or encode it, as OneHotEncoder does"
             raise ValueError(
@@ -879,20 +882,6 @@ def one_table(y: Any, name: str = "y") -> Any:
             for part in range(n_classes)
         ]
         return table
-    try:
-        values = np.asarray(y).ravel()
-    except ValueError:
-        raise ValueError(
-            f"{name} has rows of different length; {EXPECTED_TABLE}."
-        ) from None
-    entries = values.tolist() if values.dtype.kind in "USO" else []
-    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
-    if text:  # often the labels of a classifier
-        raise ValueError(
-            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
-            "member of the ensemble: probabilities such as the predict_proba of each "
-            "member at one or several points, side by side, or scores or losses."
-        )
     return y
 
 

@@ -48,15 +48,6 @@ def labels(names: Iterable[Any], width: int = 28, max_lines: int = 3) -> list[st
     """Return labels of names; those of different names differ."""
     given = list(map(str, names))
     found = {name: label(name, width, max_lines) for name in given}
-    for text, number in Counter(found.values()).items():
-        if number > 1:  # without what all of them begin with
-            alike = [name for name, own in found.items() if own == text]
-            first, last = min(alike), max(alike)
-            pairs = enumerate(zip(first, last, strict=False))
-            start = next((i for i, (a, b) in pairs if a != b), len(first))
-            start = first.rfind(" ", 0, start) + 1 or start
-            for name in alike:
-                found[name] = label(f"… {name[start:]}", width, max_lines)
     seen = Counter(found.values())
     for place, (name, text) in enumerate(found.items(), start=1):
         if seen[text] > 1:  # they differ in what is cut

@@ -7,7 +7,6 @@ import platform
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -42,7 +41,6 @@ from .plotting import (
     EmbeddingDisplay,
     MainEffectsDisplay,
     SobolDisplay,
-    StepVarianceDisplay,
 )
 from .plotting._members import coverage_of
 from .plotting._steps import spread_of
@@ -475,20 +473,6 @@ class FitReport(HtmlReport):
             text += " A member that failed in one output (NaN) counts in the others."
         self.add_rows(columns, f"{what} of the {len(self.y)} members of the test data")
         self.add_text(text)
-        keys, columns_drawn = (
-            {name: _some_of(values, self.drawn) for name, values in table.items()}
-            for table in (found.keys, found.columns)
-        )
-        display = StepVarianceDisplay(
-            replace(found, keys=keys, columns=columns_drawn),
-            unexplained=self.support.unexplained[self.drawn],
-            supported=_some_of(self.support.supported, self.drawn),
-        )
-        self.add_figure(
-            display.plot(),
-            f"Disagreement per {self.noun}. Variance bars are cut into what is "
-            "predicted from the inputs and what is not.",
-        )
 
     def add_indices(self) -> None:
         self.add_heading("Shares of the variance and Sobol indices")
