@@ -484,16 +484,10 @@ class _Writer:
     def _record(self, value: Any, where: str) -> dict[str, Any]:
         path = public_path(type(value))
         if path is not None:
-            parameters = value.get_params(deep=False)
-            learned = {k: v for k, v in vars(value).items() if k not in parameters}
-            if "memory" in parameters:  # of a Pipeline: a folder of this machine
-                parameters["memory"] = None
-            owner = type(value).__name__
-            return {
-                "kind": path,
-                "parameters": self._named(parameters, owner),
-                "fitted": self._named(learned, owner),
-            }
+            state = dict(vars(value))
+            if "memory" in state:  # of a Pipeline: a folder of this machine
+                state["memory"] = None
+            return {"kind": path, "state": self._named(state, type(value).__name__)}
         kind, parts = _KIND_OF.get(type(value)), None
         if kind is not None:
             parts = {name: getattr(value, name) for name in field_names(type(value))}
@@ -560,35 +554,28 @@ def _object_of(record: Any, reader: _Reader) -> Any:
     """Return the object of a record; classes are those that are listed, no others."""
     values = dict(record)
     kind = values.pop("kind")
-    if kind in OURS or kind in OF_SCIKIT_LEARN:
-        return _estimator(_class_of(kind), **values, reader=reader)
-    if kind not in NOUNS and kind not in _MADE:
+    is_estimator = kind in OURS or kind in OF_SCIKIT_LEARN
+    if not is_estimator and kind not in NOUNS and kind not in _MADE:
         raise ValueError(
             f"it holds a {_shown(kind)}, which this version of skpce does not know"
         )
-    named = reader.named(values)
+    named = reader.named(values["state"] if is_estimator else values)
     if kind in _MADE:
         return _MADE[kind](**named)
-    noun = NOUNS[kind]
-    if set(named) != set(field_names(noun)):
+    noun = _class_of(kind) if is_estimator else NOUNS[kind]
+    if is_estimator:
+        for name in named:
+            if callable(getattr(noun, name, None)):
+                raise ValueError(f"a {noun.__name__} has no attribute {name!r}")
+        if "memory" in named:  # no folder is made that a file names
+            named["memory"] = None
+    elif set(named) != set(field_names(noun)):
         raise ValueError(f"a {kind!r} has the fields {', '.join(sorted(named))}")
-    if not is_dataclass(noun):
+    if not (is_estimator or is_dataclass(noun)):
         return noun(**named)
     made = object.__new__(noun)  # as it was: nothing is checked or completed again
     vars(made).update(named)
     return made
-
-
-def _estimator(made: Any, parameters: Any, fitted: Any, reader: _Reader) -> Any:
-    """Return an estimator with its parameters and fitted attributes."""
-    if "memory" in parameters:  # no folder is made that a file names
-        parameters = parameters | {"memory": None}
-    estimator = made(**reader.named(parameters))
-    for name in fitted:
-        if callable(getattr(made, name, None)):
-            raise ValueError(f"a {made.__name__} has no fitted attribute {name!r}")
-    vars(estimator).update(reader.named(fitted))
-    return estimator
 
 
 class _Reader:

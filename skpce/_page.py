@@ -1,7 +1,7 @@
 """One HTML page: sections, tables and figures.
 
-No server, no script, no address of another host: figures are inlined, as SVG where that
-is smaller than PNG. The first section is open, the others are folded.
+No server, no script, no address of another host: figures are inlined. The first
+section is open, the others are folded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
 }
 """
 
-_DOTS_PER_INCH = 110
+_DOTS_PER_INCH = 130
 
 Column = tuple[str, Any]  # heading and values
 
@@ -125,12 +125,12 @@ class HtmlReport:
         headings, values = zip(*columns, strict=True)
         self.add_table(headings, list(zip(*values, strict=True)), caption)
 
-    def add_png(self, payload: bytes, description: str, kind: str = "png") -> None:
-        """Add the bytes of a PNG file, or of one of another kind, inlined."""
+    def add_png(self, payload: bytes, description: str) -> None:
+        """Add the bytes of a PNG file, inlined."""
         encoded = base64.b64encode(payload).decode("ascii")
         self._parts.append(
             f'<figure><img alt="{escape(description, quote=True)}" '
-            f'src="data:image/{kind};base64,{encoded}">'
+            f'src="data:image/png;base64,{encoded}">'
             f"<figcaption>{escape(description)}</figcaption></figure>"
         )
 
@@ -138,18 +138,13 @@ class HtmlReport:
         """Inline the figure of a display and close it."""
         import matplotlib.pyplot as plt
 
-        png, svg = io.BytesIO(), io.BytesIO()
-        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        png = io.BytesIO()
         try:
-            display.figure_.savefig(png, format="png", **style)
-            with plt.rc_context({"svg.hashsalt": "skpce"}):  # the same bytes each time
-                display.figure_.savefig(svg, format="svg", metadata={"Date": None})
+            metadata = {"Software": None}  # the same bytes each time
+            display.figure_.savefig(png, dpi=_DOTS_PER_INCH, metadata=metadata)
         finally:
             plt.close(display.figure_)
-        kind, payload = "png", png.getvalue()
-        if len(svg.getvalue()) < len(payload):
-            kind, payload = "svg+xml", svg.getvalue()
-        self.add_png(payload, description, kind)
+        self.add_png(png.getvalue(), description)
 
     def to_html(self) -> str:
         """Return the page."""

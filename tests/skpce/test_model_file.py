@@ -561,8 +561,7 @@ def edit(of, /, **changes):
     (edit("basis", colour=1), "colour"),
     (lambda d: find(d, "basis").pop("laws"), "has the fields"),
     (edit("basis", laws=[{"object": 500}]), "stands for"),
-    (lambda d: find(d, "PCA")["fitted"].update(transform=1), "attribute 'transform'"),
-    (lambda d: find(d, "Transformer")["parameters"].update(speed=1), "speed"),
+    (lambda d: find(d, "PCA")["state"].update(transform=1), "attribute 'transform'"),
     (edit("scipy distribution", family="kstest"), "has no distribution 'kstest'"),
 )
 def test_what_does_not_fit_together(change, message, content, refused):
@@ -573,7 +572,7 @@ def test_what_does_not_fit_together(change, message, content, refused):
 
 def test_no_folder_is_made_that_a_file_names(content, tmp_path):
     description = description_of(content)
-    find(description, "Pipeline")["parameters"]["memory"] = str(tmp_path / "cache")
+    find(description, "Pipeline")["state"]["memory"] = str(tmp_path / "cache")
     (tmp_path / "edited.npz").write_bytes(with_description(content, description))
     assert load_model(tmp_path / "edited.npz").memory is None
 
