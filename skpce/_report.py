@@ -38,7 +38,6 @@ from .drivers._findings import percent
 from .inspection._reading import Reading, expansion_of, refuse_expansion
 from .plotting import (
     CoverageDisplay,
-    EmbeddingDisplay,
     MainEffectsDisplay,
     SobolDisplay,
 )
@@ -204,9 +203,9 @@ def _largest(values: FloatArray, most: int) -> IndexArray:
 
 
 def _some_of(values: Any, rows: IndexArray) -> Any:
-    """Return some entries of a tuple, a list or an array; None stays None."""
-    if values is None or isinstance(values, np.ndarray):
-        return None if values is None else values[rows]
+    """Return some entries of a tuple, a list or an array."""
+    if isinstance(values, np.ndarray):
+        return values[rows]
     return tuple(values[row] for row in rows)
 
 
@@ -256,10 +255,10 @@ class FitReport(HtmlReport):
         self.step_names = self.expansion.group_names
         self.inputs, n_members = reading.inputs, len(reading.inputs)
         self.is_real = reading.compositions is None  # else of compositions
-        # What a row of the tables is, the same at the start of a sentence, the fit.
-        self.noun, self.one, self.model = "decision", "A decision", "surrogate"
+        # What a row of the tables is, one of them, the fit.
+        self.noun, self.one, self.model = "decision", "a decision", "surrogate"
         if self.is_real:
-            self.noun, self.one, self.model = "output", "An output", "expansion"
+            self.noun, self.one, self.model = "output", "an output", "expansion"
             names = self.expansion.output_names
             self.y = checked_outputs(y, names, n_members, "y_test")
         else:
@@ -433,7 +432,7 @@ class FitReport(HtmlReport):
             "Q² is that of the pipeline, refitted whole without the members it "
             "predicts. Shares, and what is not predicted, are those of a fit that "
             "learns its own degree from the inputs. Of "
-            f"{self.one.lower()} that nothing is shown to drive the shares are not to "
+            f"{self.one} that nothing is shown to drive the shares are not to "
             "be read."
         )
 
@@ -504,7 +503,7 @@ class FitReport(HtmlReport):
         if self.verdict is not None:
             self.add_text(
                 f"In brackets: {100.0 * self.verdict.confidence_level:.3g} % intervals "
-                f"of the shares, which hold for all inputs of {self.one.lower()} "
+                f"of the shares, which hold for all inputs of {self.one} "
                 "together and contain the error of the fit."
             )
         if interval is not None:
@@ -633,20 +632,6 @@ class FitReport(HtmlReport):
         self.add_columns(
             [("input", names), ("p-value", p_values)],
             "Fit of each input to its distribution",
-        )
-        # A regressor retains no inputs that were not transformed.
-        X, whose = None, "The fitted members' inputs"
-        if self.is_real:
-            X, whose = self.reading.X, "The inputs of the test data"
-        display = EmbeddingDisplay.from_estimator(
-            self.pipeline,
-            X,
-            input_features=self.input_names,
-            features=self.leading.tolist(),
-        )
-        self.add_figure(
-            display,
-            f"{whose}: correlations, and quantiles against their distributions.",
         )
 
     def add_origin(self, date: str | None) -> None:
