@@ -165,9 +165,8 @@ def _groups(
 
 def _check_targets(report: str | None, plot: str | None) -> None:
     """Refuse what could not be written, before any work."""
-    for option, path in (("--report", report), ("--plot", plot)):
-        if path is not None:
-            import_extra("matplotlib", "plot", option).use("Agg")
+    if report is not None or plot is not None:
+        import_extra("matplotlib", "plot", "--report and --plot").use("Agg")
     if report is not None:
         check_target("--report ", report)
     if plot is not None:

@@ -655,14 +655,11 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         return
     own = f"of its own in each of {len(entries)} {what}"
     if _are_labels(values) and numbers_of_text(values) is None:
-        remedy = "Leave it out"
-        if str(entries[0]).startswith("{"):
-            remedy = "Read the dicts by ast.literal_eval"
-        elif re.match(r"\d{4}-\d{2}-\d{2}", str(entries[0])):
-            remedy = "Make dates numbers, or name them by order= of skpce.explain"
         raise ValueError(
             f"The input {name!r} has a label {own}, such as {entries[0]!r}, as names "
-            f"of runs are; expected numbers, or labels that repeat. {remedy}."
+            "of runs are; expected numbers, or labels that repeat. Leave it out; make "
+            "dates numbers, or name them by order= of skpce.explain; read dicts by "
+            "ast.literal_eval."
         )
     if not all(str(entry).strip().isdigit() for entry in entries):
         return
