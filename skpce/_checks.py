@@ -821,38 +821,14 @@ def refuse_other_items(
         )
 
 
-def refuse_swapped(estimator: Any, X: Any, y: Any) -> None:
-    """Refuse X and y of which each looks as the other should."""
-    inputs, outputs = _shape(X), _shape(y)
-    if len(inputs) == 1 and len(outputs) == 2 and outputs[1] > 1:
+def refuse_swapped(X: Any, y: Any) -> None:
+    """Refuse one column as X and several as y, each as the other should look."""
+    is_column, columns = getattr(X, "ndim", 0) == 1, getattr(y, "shape", ())[1:]
+    if is_column and columns and columns[0] > 1:
         raise ValueError(
-            f"X has one dimension and y has {outputs[1]} columns: they seem to be "
+            f"X has one dimension and y has {columns[0]} columns: they seem to be "
             "swapped. Expected X, then y; give one input as X.reshape(-1, 1)."
         )
-    laws = getattr(estimator, "distribution", None)
-    if not isinstance(laws, (list, tuple, Mapping)) or len(outputs) != 2:
-        return
-    if isinstance(laws, Mapping):
-        fits_y, fits_X = (
-            set(laws) == set(getattr(table, "columns", ())) for table in (y, X)
-        )
-    else:
-        are_bounds = all(isinstance(law, Real) for law in laws)
-        fits_y = len(laws) == outputs[1] > 1 and not are_bounds
-        fits_X = inputs[1:] == (len(laws),)
-    if fits_y and not fits_X:
-        raise ValueError(
-            f"distribution is of {len(laws)} inputs, as y has columns, and X has "
-            "others: they seem to be swapped. Expected X, then y."
-        )
-
-
-def _shape(table: Any) -> tuple[int, ...]:
-    """Return the shape of a table; nothing where its rows are of different length."""
-    try:
-        return tuple(getattr(table, "shape", None) or np.asarray(table).shape)
-    except ValueError:
-        return ()
 
 
 def one_table(y: Any, name: str = "y") -> Any:

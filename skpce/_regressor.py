@@ -443,7 +443,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        refuse_swapped(self, X, y)
+        refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         named = y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")

@@ -317,7 +317,7 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, name, None, regressor=self.regressor)
         check_parameters_of(self)
         check_amalgamate(owner, self.amalgamate)
-        refuse_swapped(self, X, y)
+        refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         members, n_dimensions = read_members(self, X, y, sample_weight)
