@@ -35,7 +35,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from decimal import Decimal
-from errno import ENOENT
 from functools import cache, cached_property
 from html import escape
 from importlib import import_module
@@ -1353,8 +1352,6 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         raise ValueError(f"{target} is a device or a pipe; expected a path of a file.")
     if target.is_symlink():
         target = Path(os.path.realpath(target))
-    if not target.parent.is_dir():  # else the message would name the temporary file
-        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask

@@ -172,8 +172,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         If a part of the estimator is nothing that a model file holds. The message names
         it.
     OSError
-        If the file cannot be written, such as a ``FileNotFoundError`` that names a
-        folder that does not exist. Nothing half-written stays.
+        If the file cannot be written, such as a ``FileNotFoundError`` where its folder
+        does not exist. Nothing half-written stays.
 
     See Also
     --------
@@ -268,8 +268,6 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(path)
     PolynomialChaosRegressor(degree=3)
     """
-    if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder; expected a model file of skpce.")
     content = Path(path).read_bytes()
     try:
         return _model_of(content)

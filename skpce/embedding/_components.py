@@ -24,7 +24,6 @@ from .._checks import (
     RandomState,
     check_integer,
     checked_random_state,
-    fail,
     import_extra,
     refuse_extremes,
     refuse_other_rows,
@@ -349,10 +348,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
-            if not hasattr(self.target_transformer, "fit_transform"):
-                expected = "None or a transformer of scikit-learn"
-                owner, given = type(self).__name__, self.target_transformer
-                raise fail(owner, "target_transformer", expected, given)
             self.target_transformer_ = clone(self.target_transformer)
             # as it was given: the columns of a data frame may name steps
             table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
@@ -364,12 +359,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         targets = targets.astype(np.float64)
         refuse_extremes(targets, "y", varying=True)
         refuse_extremes(inputs, "X", varying=True)
-        if self.n_components > min(inputs.shape):
-            raise ValueError(
-                f"X has shape {inputs.shape}, too few for n_components="
-                f"{self.n_components!r}; expected at most {min(inputs.shape)} "
-                "components."
-            )
         try:
             with np.errstate(all="ignore"):
                 pls = pls.set_output(transform="default").fit(inputs, targets)

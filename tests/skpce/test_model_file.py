@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pickle
+import re
 import warnings
 import zipfile
 from dataclasses import fields, is_dataclass
@@ -379,10 +380,10 @@ def test_paths(tmp_path):
     path = os.path.join(tmp_path, "model.skpce")
     save_model(ridge_pce(4), path)
     assert load_model(path).degree == 4
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(FileNotFoundError):
         save_model(ridge_pce(), tmp_path / "none" / "model.npz")
-    assert caught.value.filename == str(tmp_path / "none")
-    refuses("is a folder; expected a model file", load_model, tmp_path)
+    with pytest.raises(OSError, match=re.escape(str(tmp_path))):
+        load_model(tmp_path)
 
 
 def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
