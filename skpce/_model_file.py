@@ -450,8 +450,6 @@ class _Writer:
             pairs = value.items()
             written = [[self.plain(k, where), self.plain(v, where)] for k, v in pairs]
             return {"mapping": written}
-        if of is range:
-            return {"range": [value.start, value.stop, value.step]}
         if of in (np.ndarray, np.memmap):
             return self._array(value, where)
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
@@ -593,8 +591,6 @@ class _Reader:
                 return tuple(map(self.value, entries))
             case {"mapping": [*pairs]}:
                 return {self.value(key): self.value(value) for key, value in pairs}
-            case {"range": [*bounds]}:
-                return range(*bounds)
             case {"float": "nan" | "inf" | "-inf" as text}:
                 return float(text)
             case {"number": str(name), "value": value}:
