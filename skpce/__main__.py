@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
-import re
-import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ._checks import check_target, import_extra
@@ -24,48 +20,20 @@ _ABOUT = """\
 Say which input drives which output of a table of runs, with an error rate. The file is
 CSV: one row for each run, names of the columns in the first row; or JSON: a list of
 runs, or a run in each line. Options that name columns can be repeated, or take names
-with commas between them."""
+with commas between them. Messages name parameters of skpce.explain: inputs= is --input
+here, outputs= is --output, and the others have their names."""
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        known = [option for option, *_ in _OPTIONS]
-        words = [word for word in message.split() if word.strip(":") not in known]
-        near = [get_close_matches(word, known, 1) for word in words]
-        hint = "".join(f"; did you mean {one[0]}?" for one in near if one)
-        _fail(f"{message}{hint} (python -m skpce --help lists what there is)")
+        _fail(f"{message} (python -m skpce --help lists what there is)")
 
 
 def _fail(message: str) -> NoReturn:
     sys.stderr.write(f"skpce: error: {' '.join(message.split())}\n")
     raise SystemExit(_FAILED)
-
-
-# Parameters of explain, as messages name them.
-_PARAMETER = re.compile(
-    r"\b(inputs|outputs|steps|log|replicate|blocks|groups|order|together|negligible)"
-    r"(=| has\b| is\b)(?=(.?))"
-)
-
-_DISTRIBUTION = re.compile(r"inputs=\{(['\"])(.*?)\1: '(\w+)'\}")
-
-
-def _as_options(message: str) -> str:
-    """Return a message about parameters as one about options."""
-    message = _DISTRIBUTION.sub(
-        lambda found: f"--input {shlex.quote(f'{found[2]}={found[3]}')}", message
-    )
-
-    def option(found: re.Match[str]) -> str:
-        name = {"inputs": "input", "outputs": "output"}.get(found[1], found[1])
-        end = found[2]
-        if end == "=":  # a value follows, or none
-            end = "" if found[3] in tuple(" ,;.:)") or not found[3] else " "
-        return f"--{name}{end}"
-
-    return _PARAMETER.sub(option, message)
 
 
 _ONE: dict[str, Any] = {}
@@ -125,25 +93,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename}")
     except (ValueError, TypeError, ImportError) as error:
-        _fail(_as_options(str(error)))
-    _print(str(answer))
+        _fail(str(error))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
+        sys.stdout.reconfigure(errors="replace")
+    sys.stdout.write(f"{answer}\n")
     return 0
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     sys.stderr.write(f"skpce: warning: {' '.join(str(message).split())}\n")
-
-
-def _print(answer: str) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        for line in answer.splitlines():
-            advice = line.startswith(("Note", "Caution"))
-            sys.stdout.write(f"{_as_options(line) if advice else line}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:  # a reader such as head has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _told(given: argparse.Namespace) -> dict[str, Any]:
@@ -207,9 +165,8 @@ def _groups(
 
 def _check_targets(report: str | None, plot: str | None) -> None:
     """Refuse what could not be written, before any work."""
-    for option, path in (("--report", report), ("--plot", plot)):
-        if path is not None:
-            import_extra("matplotlib", "plot", option).use("Agg")
+    if report is not None or plot is not None:
+        import_extra("matplotlib", "plot", "--report and --plot").use("Agg")
     if report is not None:
         check_target("--report ", report)
     if plot is not None:

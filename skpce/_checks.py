@@ -21,7 +21,6 @@ import re
 import reprlib
 import sys
 import threading
-import time
 import uuid
 import warnings
 from collections.abc import (
@@ -36,22 +35,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from decimal import Decimal
-from errno import ENOENT
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from multiprocessing import current_process, parent_process
 from numbers import Integral, Real
 from pathlib import Path
-from threading import Thread
 from traceback import walk_stack
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
-from joblib import Parallel
-from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
@@ -185,8 +179,8 @@ def refuse_no_numbers(value: Any, name: str) -> None:
 
     Sparse arrays are a ``TypeError``; masked entries, complex numbers, dates and text
     are a ``ValueError``. None and objects of other types are left to the caller.
-    Arrays of other libraries, such as tensors, are read as those of NumPy, unless they
-    hold a gradient, or scikit-learn's ``array_api_dispatch`` promises their own kind.
+    Arrays of other libraries, such as tensors, are read as those of NumPy, unless
+    scikit-learn's ``array_api_dispatch`` promises their own kind.
     """
     if type(value) is np.ndarray and value.dtype.kind in "fiub":
         return
@@ -211,7 +205,10 @@ def refuse_no_numbers(value: Any, name: str) -> None:
             where = "" if label is None else f" in the column {label!r}"
             what, instead = _KINDS[kind]
             if name == "y" and kind in "UST":
-                instead = ", such as 1 and 0 for two labels"
+                instead = (
+                    ", such as 1 and 0 for two labels, or probabilities such as the "
+                    "predict_proba of each member at one or several points"
+                )
             elif where and kind in "UST":
                 instead = ": leave it out, or encode it, as OneHotEncoder does"
             raise ValueError(
@@ -224,11 +221,6 @@ def _refuse_other_arrays(value: Any, name: str) -> None:
     """Raise ``TypeError`` for arrays of another library that NumPy cannot stand for."""
     if isinstance(value, (np.ndarray, np.generic)):
         return
-    if getattr(value, "requires_grad", False) is True:
-        raise TypeError(
-            f"{name} is a tensor with a gradient, which would be lost; expected "
-            f"{name}.detach()."
-        )
     kinds = ("__array_namespace__", "device")  # torch has no namespace of its own
     if get_config()["array_api_dispatch"] and any(hasattr(value, k) for k in kinds):
         raise TypeError(
@@ -450,14 +442,12 @@ def warn_outside_folds(message: str, category: type[Warning]) -> None:
 # Data frames: the one place that makes them, and that knows one when it is given.
 #
 # Results are frames of the library of the data where these are at hand; else of the one
-# that ``sklearn.set_config(transform_output=...)`` names; else of that of the data
-# which the result came from; else of pandas, or of polars where pandas is not
-# installed. Frames of other libraries come from narwhals.
+# that ``sklearn.set_config(transform_output=...)`` names; else of pandas, or of polars
+# where only that is installed. Frames of other libraries are read by narwhals.
 
 
 _LIBRARIES = ("pandas", "polars")
 _WHO = "a data frame"
-_MEMORY = "_library_of_frames"
 
 
 def is_table(given: Any) -> bool:
@@ -487,9 +477,11 @@ def at_hand(given: Any) -> Any:
 
 def opened(given: Any) -> Any:
     """Return a frame whose columns can be read by name, of any library."""
-    if is_table(given) or not _library_of(given):
+    if isinstance(given, (np.ndarray, list, tuple, Mapping)) or is_table(given):
         return given
-    return import_module("narwhals").from_native(given, eager_only=True)
+    with suppress(ImportError, TypeError):  # narwhals is not installed, or reads none
+        return import_module("narwhals").from_native(given, eager_only=True)
+    return given
 
 
 def refuse_other_rows(**tables: Any) -> None:
@@ -536,7 +528,6 @@ def make_frame(
     columns: Iterable[Any],  # each of shape (n_rows,)
     *,
     like: Any = None,  # the data, whose library is used where it is one of frames
-    of: Any = None,  # what remembers the library of its data
     index: tuple[str, Sequence[Any]] | None = None,  # name and labels of the rows
     levels: tuple[str, str] | None = None,  # what pairs of names are
 ) -> Any:
@@ -545,7 +536,7 @@ def make_frame(
     Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
     levels in pandas, elsewhere ``first__second``, which the estimators read alike.
     """
-    library = _library_for(like, of)
+    library = _library_for(like)
     found, names = list(columns), list(names)
     if library == "pandas":
         return _of_pandas(names, found, like, index, levels)
@@ -553,84 +544,27 @@ def make_frame(
     table = {_flat(name): _plain(column) for name, column in pairs}
     if index is not None:
         table = {index[0] or "name": _plain(index[1]), **table}
-    if library == "polars":
-        return import_extra("polars", "frames", _WHO).DataFrame(table)
-    narwhals = import_extra("narwhals", "frames", f"{_WHO} of {library}")
-    return narwhals.from_dict(table, backend=library).to_native()
+    return import_extra(library, "frames", _WHO).DataFrame(table)
 
 
-def remembers_frames(function: Callable[P, R]) -> Callable[P, R]:
-    """Let what a function returns remember the library of the data that it is given."""
-
-    @wraps(function)
-    def remembering(*args: P.args, **kwargs: P.kwargs) -> R:
-        found = function(*args, **kwargs)
-        remember_frames(found, *args, *kwargs.values())
-        return found
-
-    return remembering
-
-
-def remember_frames(holder: Any, *given: Any) -> None:
-    """Let frames of an object be of the first library among what is given.
-
-    That is data, or what remembers the library of its data: also a fitted estimator, or
-    the last step of a pipeline, by its expansion.
-    """
-    found = next(filter(None, map(_library_behind, given)), "")
-    if found:
-        vars(holder)[_MEMORY] = found
-        for table in getattr(holder, "tables", {}).values():
-            vars(table)[_MEMORY] = found
-
-
-def _library_behind(given: Any) -> str:
-    """Return the library of frames of data, or of data that something came from."""
-    library = _library_of(given)
-    if library:
-        return library
-    last = getattr(given, "_final_estimator", given)
-    holders = (last, getattr(last, "expansion_", None))
-    found = (getattr(holder, "__dict__", {}).get(_MEMORY) for holder in holders)
-    return str(next(filter(None, found), ""))
-
-
-def _library_for(like: Any, of: Any) -> str:
+def _library_for(like: Any) -> str:
     """Return the library of a new frame."""
-    library = _library_of(like)
-    if library:
+    library = _library_of(like) or str(get_config()["transform_output"])
+    if library != "default":
         return library
-    wanted = str(get_config()["transform_output"])
-    if wanted in _LIBRARIES:
-        return wanted
-    possible = (_library_behind(of), *_LIBRARIES)
-    return next(filter(_is_installed, possible), "pandas")
+    has_pandas, has_polars = map(find_spec, ("pandas", "polars"))
+    return "polars" if has_polars and not has_pandas else "pandas"
 
 
 def _library_of(given: Any) -> str:
     """Return the library of a frame or series of which frames can be made, or ""."""
-    if given is None or isinstance(given, (np.ndarray, list, tuple)):
-        return ""
     if type(given).__name__ == "LazyFrame":
         raise ValueError(
             "A LazyFrame has no values yet; expected a data frame, as collect() gives."
         )
-    if not hasattr(given, "columns") and not hasattr(given, "to_frame"):
-        return ""
     library = type(given).__module__.partition(".")[0]
-    if library in _LIBRARIES:
-        return library
-    with suppress(ImportError, TypeError):  # narwhals is not installed, or has no such
-        import_module("narwhals").from_native(given, eager_only=True)
-        return library
-    return ""
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return bool(name) and find_spec(name) is not None
-    except ValueError:  # it was taken out of sys.modules
-        return False
+    is_frame = hasattr(given, "columns") or hasattr(given, "to_frame")
+    return library if is_frame and library in _LIBRARIES else ""
 
 
 def _of_pandas(
@@ -675,9 +609,6 @@ def _plain(column: Any) -> Any:
 #
 # Codes count the levels from 0, in the order of a category of pandas or an enumeration
 # of polars, else sorted. Categories that are numbers are their own codes.
-
-
-_DOUBLES = np.dtype(np.float64)
 
 
 def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
@@ -836,51 +767,13 @@ def validated(
     are numbers whose squares overflow, and in what is ``varying`` underflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
-        if _passes_as_it_is(estimator, X, *y, **options):
-            found = (X, *y) if y else X
-        else:
-            X = with_codes(estimator, X, reset=options.get("reset", True))
-            for value, name in zip((X, *y), ("X", "y"), strict=False):
-                refuse_no_numbers(value, name)
-            found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+        X = with_codes(estimator, X, reset=options.get("reset", True))
+        for value, name in zip((X, *y), ("X", "y"), strict=False):
+            refuse_no_numbers(value, name)
+        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
         refuse_extremes(values, name, varying=name == varying)
     return found
-
-
-def _passes_as_it_is(
-    estimator: Any,
-    X: Any,
-    *y: Any,
-    reset: bool = True,
-    multi_output: bool = False,
-    y_numeric: bool = False,
-    **others: Any,
-) -> bool:
-    """Whether ``validate_data`` would return the arrays unchanged, which takes longer.
-
-    Then the estimator learns of X what it would learn there. All else is left to
-    scikit-learn, whose messages users know.
-    """
-    if others or not all(map(_are_finite_floats, (X, *y))) or X.ndim != 2:
-        return False
-    for values in y:
-        if values.ndim not in (1, 1 + multi_output) or len(values) != len(X):
-            return False
-    known = vars(estimator)
-    if reset:
-        known.pop("feature_names_in_", None)
-        known.pop("levels_", None)
-        estimator.n_features_in_ = X.shape[1]
-    return (
-        known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known
-    )
-
-
-def _are_finite_floats(values: Any) -> bool:
-    """Whether this is an array of NumPy, of doubles, of which there are some."""
-    is_plain = type(values) is np.ndarray and values.dtype == _DOUBLES and values.size
-    return bool(is_plain and np.isfinite(np.add.reduce(values, axis=None)))
 
 
 # y as one table, its steps side by side: what is given as an array per step is not.
@@ -927,38 +820,14 @@ def refuse_other_items(
         )
 
 
-def refuse_swapped(estimator: Any, X: Any, y: Any) -> None:
-    """Refuse X and y of which each looks as the other should."""
-    inputs, outputs = _shape(X), _shape(y)
-    if len(inputs) == 1 and len(outputs) == 2 and outputs[1] > 1:
+def refuse_swapped(X: Any, y: Any) -> None:
+    """Refuse one column as X and several as y, each as the other should look."""
+    is_column, columns = getattr(X, "ndim", 0) == 1, getattr(y, "shape", ())[1:]
+    if is_column and columns and columns[0] > 1:
         raise ValueError(
-            f"X has one dimension and y has {outputs[1]} columns: they seem to be "
+            f"X has one dimension and y has {columns[0]} columns: they seem to be "
             "swapped. Expected X, then y; give one input as X.reshape(-1, 1)."
         )
-    laws = getattr(estimator, "distribution", None)
-    if not isinstance(laws, (list, tuple, Mapping)) or len(outputs) != 2:
-        return
-    if isinstance(laws, Mapping):
-        fits_y, fits_X = (
-            set(laws) == set(getattr(table, "columns", ())) for table in (y, X)
-        )
-    else:
-        are_bounds = all(isinstance(law, Real) for law in laws)
-        fits_y = len(laws) == outputs[1] > 1 and not are_bounds
-        fits_X = inputs[1:] == (len(laws),)
-    if fits_y and not fits_X:
-        raise ValueError(
-            f"distribution is of {len(laws)} inputs, as y has columns, and X has "
-            "others: they seem to be swapped. Expected X, then y."
-        )
-
-
-def _shape(table: Any) -> tuple[int, ...]:
-    """Return the shape of a table; nothing where its rows are of different length."""
-    try:
-        return tuple(getattr(table, "shape", None) or np.asarray(table).shape)
-    except ValueError:
-        return ()
 
 
 def one_table(y: Any, name: str = "y") -> Any:
@@ -988,20 +857,6 @@ def one_table(y: Any, name: str = "y") -> Any:
             for part in range(n_classes)
         ]
         return table
-    try:
-        values = np.asarray(y).ravel()
-    except ValueError:
-        raise ValueError(
-            f"{name} has rows of different length; {EXPECTED_TABLE}."
-        ) from None
-    entries = values.tolist() if values.dtype.kind in "USO" else []
-    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
-    if text:  # often the labels of a classifier
-        raise ValueError(
-            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
-            "member of the ensemble: probabilities such as the predict_proba of each "
-            "member at one or several points, side by side, or scores or losses."
-        )
     return y
 
 
@@ -1477,15 +1332,6 @@ def state_of_fields(noun: Any) -> dict[str, Any]:
     return {entry.name: getattr(noun, entry.name) for entry in fields(noun)}
 
 
-def check_path(owner: str, path: Any) -> None:
-    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
-    error = fail(owner, "path", "the path of a file", path)
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(str(error))
-    if not Path(path).name:
-        raise error
-
-
 def check_target(
     what: str, path: Any, endings: Sequence[str] = (".html", ".htm")
 ) -> None:
@@ -1513,16 +1359,10 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         raise ValueError(f"{target} is a device or a pipe; expected a path of a file.")
     if target.is_symlink():
         target = Path(os.path.realpath(target))
-    if not target.parent.is_dir():  # else the message would name the temporary file
-        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
-    except OSError as error:  # a full disk names no file, others the temporary one
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(target)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -1628,43 +1468,6 @@ class Fitted(property, Generic[R]):
                 obj=estimator,
             ) from None
         return self._read(source)
-
-
-# Worker processes that end with the process which started them.
-
-
-_SECONDS_BETWEEN_LOOKS = 1.0
-
-
-def workers(n_jobs: int | None, **options: Any) -> Parallel:
-    """Return ``joblib.Parallel`` whose processes do not outlive a killed parent.
-
-    Those of loky, joblib's default, would wait five minutes for another task. Whoever
-    gave the backend an initializer of their own keeps it.
-    """
-    backend, _ = get_active_backend()
-    if "initializer" not in getattr(backend, "backend_kwargs", {}):
-        options |= {"initializer": end_with_parent, "initargs": (os.getpid(),)}
-    return Parallel(n_jobs=n_jobs, **options)
-
-
-def end_with_parent(parent: int) -> None:
-    """Let this process, if it is a worker of loky, end when its parent is gone.
-
-    Workers of other backends, such as dask, have keepers of their own.
-    """
-    if current_process().name.startswith("Loky"):
-        Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    guardian = parent_process()
-    if os.name == "posix" or guardian is None:
-        while os.getppid() == parent:  # whose parent is gone has another one
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-    else:  # on Windows the number stays
-        guardian.join()
-    os._exit(1)
 
 
 # The progress of functions that refit, and callbacks of scikit-learn, since 1.9.

@@ -734,21 +734,17 @@ def _unnamed(table: _Table) -> Iterator[str]:
     ]
     if not pairs or n_rows > _MOST_ASKED:
         return
-    left, rank = table.left, _rank(table, table.terms)
     for one, other in pairs:
-        code = numbers_of(np.column_stack([one.code, other.code]))
-        count = np.bincount(code)
-        free = len(count) - rank, n_rows - len(count)
-        between = float((np.square(np.bincount(code, left)) / count).sum())
-        within = float(left @ left) - between
-        if min(free) < 1 or within <= 0:
-            continue
-        p_value = stats.f.sf(between / free[0] / (within / free[1]), *free)
-        if p_value <= _SEEN / len(pairs):
+        name = f"{one.name}:{other.name}"
+        codes = {one.name: one.code, other.name: other.code}
+        cells = _term(name, [one.name, other.name], codes)
+        with_it = replace(table, terms=(*table.terms, cells))
+        pivot = _pivot(with_it, len(table.terms))
+        if pivot is not None and pivot.p_value <= _SEEN / len(pairs):
             yield (
                 f"{one.name} and {other.name} do something only together (p = "
-                f"{max(p_value, 1e-300):.2g}): without '{one.name}:{other.name}' in "
-                "random= it counts for each of them, whose tests do not hold."
+                f"{max(pivot.p_value, 1e-300):.2g}): without '{name}' in random= it "
+                "counts for each of them, whose tests do not hold."
             )
 
 

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Any
 
 #: Families that hold many characters and go with the usual font.
@@ -48,15 +49,6 @@ def labels(names: Iterable[Any], width: int = 28, max_lines: int = 3) -> list[st
     """Return labels of names; those of different names differ."""
     given = list(map(str, names))
     found = {name: label(name, width, max_lines) for name in given}
-    for text, number in Counter(found.values()).items():
-        if number > 1:  # without what all of them begin with
-            alike = [name for name, own in found.items() if own == text]
-            first, last = min(alike), max(alike)
-            pairs = enumerate(zip(first, last, strict=False))
-            start = next((i for i, (a, b) in pairs if a != b), len(first))
-            start = first.rfind(" ", 0, start) + 1 or start
-            for name in alike:
-                found[name] = label(f"… {name[start:]}", width, max_lines)
     seen = Counter(found.values())
     for place, (name, text) in enumerate(found.items(), start=1):
         if seen[text] > 1:  # they differ in what is cut
@@ -73,7 +65,8 @@ def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
     """
     shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
     text = " ".join(shown.split())
-    lines, width = _wrapped(text, width)
+    width = max(2, width * len(text) // max(1, width_in_letters(text)))
+    lines = wrap(text, width) or [""]
     if len(lines) > max_lines == 1:
         half = max((width - 3) // 2, 1)
         lines = [f"{text[:half].rstrip()} … {text[-half:].lstrip()}"]
@@ -84,25 +77,6 @@ def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
         lines = [*lines[: max_lines - 1], f"… {end}"]
     shown = "\n".join(lines).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
-
-
-def _wrapped(text: str, width: int) -> tuple[list[str], int]:
-    """Return lines, and the characters of each: Chinese ones count twice."""
-    width = max(2, width * len(text) // max(1, width_in_letters(text)))
-    lines = [""]
-    for word in _words(text):
-        for start in range(0, len(word), width):
-            part = word[start : start + width]
-            if lines[-1] and len((lines[-1] + part).rstrip()) > width:
-                lines.append("")
-            lines[-1] += part
-    return [line.strip() for line in lines], width
-
-
-def _words(text: str) -> list[str]:
-    """Cut a text after spaces and inside names such as ``a_b``."""
-    inside = r"(?<=[^\W_][_./])(?=[^\W_])|(?<=[^\W\d_]-)(?=[^\W\d_])"
-    return re.split(rf"(?<= )(?=[^ ])|{inside}", text)
 
 
 def width_in_letters(text: str) -> int:

@@ -33,7 +33,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from ._basis.basis import PolynomialBasis
-from ._checks import Samples, check_path, write_file
+from ._checks import Samples, write_file
 from ._compositions.amalgamation import Amalgamation
 from ._compositions.fitted import (
     FittedCompositions,
@@ -66,9 +66,6 @@ _DIGITS = 64
 
 # Kinds of numbers and text that arrays may hold.
 _DTYPES = "biufcU"
-
-# Longest header of an array; numpy writes one of 128 bytes for up to ten axes.
-_LONGEST_HEADER = 10_000
 
 #: Classes of objects by their kinds. One that is new is one line here.
 NOUNS: Mapping[str, type] = {
@@ -123,7 +120,7 @@ _LINEAR_MODELS = (
     *("OrthogonalMatchingPursuitCV", "Ridge", "RidgeCV"),
 )
 
-#: Of these every public fitted attribute is held.
+#: Others whose parameters and attributes are plain data.
 OF_SCIKIT_LEARN = (
     "sklearn.pipeline.Pipeline",
     "sklearn.preprocessing.StandardScaler",
@@ -136,12 +133,6 @@ OF_SCIKIT_LEARN = (
     "sklearn.feature_selection.VarianceThreshold",
     "sklearn.cross_decomposition.PLSRegression",
     *(f"sklearn.linear_model.{name}" for name in _LINEAR_MODELS),
-)
-
-# Other attributes: those of PLSRegression that it predicts by, and of set_output.
-_PRIVATE = (
-    *("_x_mean", "_x_std", "_y_mean", "_y_std", "_predict_1d"),
-    "_sklearn_output_config",
 )
 
 _REFUSED = "a model file does not hold"
@@ -177,8 +168,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         If a part of the estimator is nothing that a model file holds. The message names
         it.
     OSError
-        If the file cannot be written, such as a ``FileNotFoundError`` that names a
-        folder that does not exist. Nothing half-written stays.
+        If the file cannot be written, such as a ``FileNotFoundError`` where its folder
+        does not exist. Nothing half-written stays.
 
     See Also
     --------
@@ -207,7 +198,6 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(coefficients, pce.coefficients_)
     True
     """
-    check_path("save_model", path)
     if public_path(type(estimator)) is None:
         raise ValueError(
             f"estimator is {_shown(estimator)}; expected one that a model file holds: "
@@ -274,9 +264,6 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(path)
     PolynomialChaosRegressor(degree=3)
     """
-    check_path("load_model", path)
-    if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder; expected a model file of skpce.")
     content = Path(path).read_bytes()
     try:
         return _model_of(content)
@@ -315,13 +302,7 @@ def _members(content: bytes) -> dict[str, Any]:
             "it does not end in the SHA-256 of its content. It is another archive, or "
             "it was cut off, damaged or edited after it was written"
         )
-    options: Any = {"allow_pickle": False, "max_header_size": _LONGEST_HEADER}
-    with np.load(io.BytesIO(content), **options) as parts:
-        entries = parts.zip.infolist()
-        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise ValueError("its parts are compressed")
-        if sum(entry.file_size for entry in entries) > len(content):
-            raise ValueError("its parts are larger than the file")
+    with np.load(io.BytesIO(content), allow_pickle=False) as parts:
         members = {name: parts[name] for name in parts.files}
     if _JSON not in members:
         raise ValueError(f"it has no part {_JSON}")
@@ -382,19 +363,6 @@ def _class_of(path: str) -> Any:
     """Return the class of a public name."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)
-
-
-def _learned(estimator: Any, path: str) -> dict[str, Any]:
-    """Return the fitted attributes of an estimator."""
-    parameters = estimator.get_params(deep=False)
-    learned = {k: v for k, v in vars(estimator).items() if k not in parameters}
-    if path in OURS:
-        return learned
-    return {
-        k: v
-        for k, v in learned.items()
-        if k in _PRIVATE or (k.endswith("_") and not k.startswith("_"))
-    }
 
 
 #: Class of a discrete distribution that was made from a table.
@@ -478,8 +446,6 @@ class _Writer:
             pairs = value.items()
             written = [[self.plain(k, where), self.plain(v, where)] for k, v in pairs]
             return {"mapping": written}
-        if of is range:
-            return {"range": [value.start, value.stop, value.step]}
         if of in (np.ndarray, np.memmap):
             return self._array(value, where)
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
@@ -501,15 +467,10 @@ class _Writer:
     def _record(self, value: Any, where: str) -> dict[str, Any]:
         path = public_path(type(value))
         if path is not None:
-            parameters = value.get_params(deep=False)
-            if "memory" in parameters:  # of a Pipeline: a folder of this machine
-                parameters["memory"] = None
-            owner = type(value).__name__
-            return {
-                "kind": path,
-                "parameters": self._named(parameters, owner),
-                "fitted": self._named(_learned(value, path), owner),
-            }
+            state = dict(vars(value))
+            if "memory" in state:  # of a Pipeline: a folder of this machine
+                state["memory"] = None
+            return {"kind": path, "state": self._named(state, type(value).__name__)}
         kind, parts = _KIND_OF.get(type(value)), None
         if kind is not None:
             parts = {name: getattr(value, name) for name in field_names(type(value))}
@@ -576,35 +537,28 @@ def _object_of(record: Any, reader: _Reader) -> Any:
     """Return the object of a record; classes are those that are listed, no others."""
     values = dict(record)
     kind = values.pop("kind")
-    if kind in OURS or kind in OF_SCIKIT_LEARN:
-        return _estimator(_class_of(kind), **values, reader=reader)
-    if kind not in NOUNS and kind not in _MADE:
+    is_estimator = kind in OURS or kind in OF_SCIKIT_LEARN
+    if not is_estimator and kind not in NOUNS and kind not in _MADE:
         raise ValueError(
             f"it holds a {_shown(kind)}, which this version of skpce does not know"
         )
-    named = reader.named(values)
+    named = reader.named(values["state"] if is_estimator else values)
     if kind in _MADE:
         return _MADE[kind](**named)
-    noun = NOUNS[kind]
-    if set(named) != set(field_names(noun)):
+    noun = _class_of(kind) if is_estimator else NOUNS[kind]
+    if is_estimator:
+        for name in named:
+            if callable(getattr(noun, name, None)):
+                raise ValueError(f"a {noun.__name__} has no attribute {name!r}")
+        if "memory" in named:  # no folder is made that a file names
+            named["memory"] = None
+    elif set(named) != set(field_names(noun)):
         raise ValueError(f"a {kind!r} has the fields {', '.join(sorted(named))}")
-    if not is_dataclass(noun):
+    if not (is_estimator or is_dataclass(noun)):
         return noun(**named)
     made = object.__new__(noun)  # as it was: nothing is checked or completed again
     vars(made).update(named)
     return made
-
-
-def _estimator(made: Any, parameters: Any, fitted: Any, reader: _Reader) -> Any:
-    """Return an estimator with its parameters and fitted attributes."""
-    if "memory" in parameters:  # no folder is made that a file names
-        parameters = parameters | {"memory": None}
-    estimator = made(**reader.named(parameters))
-    for name in fitted:
-        if callable(getattr(made, name, None)):
-            raise ValueError(f"a {made.__name__} has no fitted attribute {name!r}")
-    vars(estimator).update(reader.named(fitted))
-    return estimator
 
 
 class _Reader:
@@ -633,8 +587,6 @@ class _Reader:
                 return tuple(map(self.value, entries))
             case {"mapping": [*pairs]}:
                 return {self.value(key): self.value(value) for key, value in pairs}
-            case {"range": [*bounds]}:
-                return range(*bounds)
             case {"float": "nan" | "inf" | "-inf" as text}:
                 return float(text)
             case {"number": str(name), "value": value}:

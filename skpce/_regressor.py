@@ -39,7 +39,6 @@ from ._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
-    remember_frames,
     unchanged_on_failure,
 )
 from ._expansion.expansion import (
@@ -330,7 +329,6 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples, groups)
             self._store(problem)
-            remember_frames(self.expansion_, X, y)
         warn_of_targets(self.expansion_, self._problem)
         warn_of_samples(self._problem, input_names(self))
         if self.regressor is None:
@@ -393,7 +391,6 @@ class PolynomialChaosRegressor(
                 BasisParameters.of(self).refuse_another(basis, input_names(self))
             owner = type(self).__name__
             self._store(solve_sums(owner, solver, basis, samples, before=before))
-            remember_frames(self.expansion_, X, y)
         return self
 
     def _store(self, problem: FittedProblem) -> None:
@@ -444,7 +441,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        refuse_swapped(self, X, y)
+        refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")
@@ -587,7 +584,6 @@ class PolynomialChaosRegressor(
             expansion.input_names,
             expansion.unexplained_share,
             interval,
-            of=expansion,
         )
 
     # What the expansion and the data of the fit give, when it is read or called.

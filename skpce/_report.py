@@ -7,8 +7,7 @@ import platform
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,16 @@ from ._checks import (
     FloatArray,
     IndexArray,
     OutputGroups,
-    RandomState,
     check_integer,
     check_rows,
     check_target,
     fail,
     refuse_other_rows,
 )
-from ._compositions.indices import sobol_interval
 from ._compositions.outputs import Outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.expansion import checked_outputs
-from ._expansion.intervals import SobolInterval, checked_method
+from ._expansion.intervals import SobolInterval
 from ._input_laws.columns import warn_outside
 from ._input_laws.families import InputOutsideSupportWarning
 from ._input_laws.scores import SurrogateDiagnostics
@@ -42,12 +39,8 @@ from .drivers._findings import percent
 from .inspection._reading import Reading, expansion_of, refuse_expansion
 from .plotting import (
     CoverageDisplay,
-    EmbeddingDisplay,
-    InteractionDisplay,
     MainEffectsDisplay,
-    PolicyDistributionDisplay,
     SobolDisplay,
-    StepVarianceDisplay,
 )
 from .plotting._members import coverage_of
 from .plotting._steps import spread_of
@@ -97,24 +90,6 @@ def share_columns(display: SobolDisplay, noun: str = "decision") -> list[Column]
     )
 
 
-def interval_of(reading: Reading) -> SobolInterval | None:
-    """Return intervals of the indices of each step or output, where there are some."""
-    expansion, problem = reading.expansion, reading.problem
-    if problem is None or problem.samples is None or reading.is_sampled:
-        return None
-    try:
-        if reading.compositions is not None:
-            method = checked_method("report", None, problem.solver, "residual")
-            known: Any = {"method": method, "random_state": 0}
-            return sobol_interval(reading.compositions, "step", **known)
-        if expansion.n_groups < expansion.n_outputs:
-            return None
-        found: SobolInterval = reading.estimator.sobol_interval(random_state=0)
-        return found
-    except ValueError:  # weights that count no members
-        return None
-
-
 def _cells(
     empty: BoolArray,  # shape: (n_steps,)
     values: FloatArray,  # shape: (n_steps, n_features or more)
@@ -133,27 +108,58 @@ def _cells(
     return columns
 
 
-def coverage_columns(
-    names: Sequence[str],
-    scores: Mapping[str, Sequence[Result]],  # by kind, one a level
-    listed: IndexArray,  # positions of the names
-    noun: str = "decision",
-) -> list[Column]:
-    """Return coverage with its error, level by level, of listed steps with a choice."""
-    first = next(iter(scores.values()))[0]
-    steps = listed[~np.isnan(first.coverage[listed])]
-    columns: list[Column] = [
-        (noun, [names[int(step)] for step in steps for _ in LEVELS]),
-        ("level", [*LEVELS] * len(steps)),
+def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
+    """Return the table of drivers, of some of many steps and the leading inputs."""
+    table = verdict.drivers
+    total = np.nan_to_num(table.total)
+    inputs = np.argsort(-total.max(axis=0, initial=0.0), kind="stable")[:MOST_INPUTS]
+    every = [
+        (o, i)
+        for o in rows.tolist()
+        if not np.isnan(verdict.q2[o])
+        for i in inputs[np.argsort(-total[o, inputs], kind="stable")].tolist()
     ]
-    for kind, found in scores.items():
-        coverage, low, high = (
-            np.array([getattr(score, name)[steps] for score in found]).T.ravel()
-            for name in ("coverage", "lower", "upper")
-        )
-        error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
-        columns += [(kind, coverage), ("95 % error", error)]
-    return columns
+
+    def of(name: str) -> list[Any]:
+        return [table.columns[name][cell] for cell in every]
+
+    def share(name: str) -> list[str]:
+        ends = [of(name + end) for end in _ENDS]
+        return [with_ends(*known) for known in zip(*ends, strict=True)]
+
+    return [
+        (next(iter(verdict.keys)), [verdict.step_names[o] for o, _ in every]),
+        ("input", [verdict.input_names[i] for _, i in every]),
+        ("state", of("state")),
+        ("p (Holm)", of("p_value")),
+        ("q (Benjamini–Hochberg)", of("q_value")),
+        ("share alone", share("first")),
+        ("share in all", share("total")),
+        ("acts with", of("partners")),
+    ]
+
+
+def _drivers_in_words(verdict: Answer, output: int) -> str:
+    """Return the inputs that drive an output with their shares in all."""
+    table = verdict.drivers
+    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
+    driving = [i for i in order.tolist() if table.state[output, i] == State.DRIVES]
+    shown = [
+        f"{verdict.input_names[i]} "
+        + with_ends(*(table.columns[f"total{end}"][output, i] for end in _ENDS))
+        for i in driving[:_MOST_DRIVERS]
+    ]
+    if len(driving) > len(shown):
+        shown.append(f"{len(driving) - len(shown)} more")
+    return ", ".join(shown) or "–"
+
+
+def with_ends(share: float, low: float, high: float) -> str:
+    """Return a share in percent with its interval; a dash for none."""
+    if np.isnan(share):
+        return "–"
+    text = f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return text.replace(" ", "\u00a0")
 
 
 def without_rounding(values: FloatArray) -> FloatArray:
@@ -173,6 +179,10 @@ def interval_in_words(low: float, high: float) -> str:
     return "–" if np.isnan(low) else f"[{low:z.2f},\u00a0{high:z.2f}]"
 
 
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{100.0 * max(share, 0.0):.0f}\u00a0%"
+
+
 # Which of many steps, or outputs, a report shows: those of the largest variance.
 
 
@@ -188,92 +198,49 @@ _MOST_DRIVERS = 4
 _ENDS = ("", "_low", "_high")
 
 
-def of_largest(variance: FloatArray, most: int) -> IndexArray:
-    """Return the positions of the largest variances, in their order."""
-    return np.sort(np.argsort(-variance, kind="stable")[:most])
+def _largest(values: FloatArray, most: int) -> IndexArray:
+    """Return the positions of the largest values, in their order."""
+    return np.sort(np.argsort(-values, kind="stable")[:most])
 
 
-def _leading_inputs(total: FloatArray) -> IndexArray:
-    """Return the inputs of the largest total indices in any row."""
-    return of_largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
-
-
-def some_of(values: Any, rows: IndexArray) -> Any:
-    """Return some entries of a tuple, a list or an array; None stays None."""
-    if values is None or isinstance(values, np.ndarray):
-        return None if values is None else values[rows]
+def _some_of(values: Any, rows: IndexArray) -> Any:
+    """Return some entries of a tuple, a list or an array."""
+    if isinstance(values, np.ndarray):
+        return values[rows]
     return tuple(values[row] for row in rows)
 
 
-def some_rows(columns: Iterable[Column], rows: IndexArray) -> list[Column]:
-    """Return some rows of a table."""
-    return [(heading, some_of(values, rows)) for heading, values in columns]
+# The page.
 
 
-def driver_columns(verdict: Answer, rows: IndexArray) -> list[Column]:
-    """Return the table of drivers, of some of many steps and the leading inputs."""
-    table = verdict.drivers
-    total = np.nan_to_num(table.total)
-    inputs = np.argsort(-total.max(axis=0, initial=0.0), kind="stable")[:MOST_INPUTS]
-    every = [
-        (o, i)
-        for o in rows.tolist()
-        if not np.isnan(verdict.q2[o])
-        for i in inputs[np.argsort(-total[o, inputs], kind="stable")].tolist()
-    ]
-
-    def share(name: str) -> list[str]:
-        return [
-            with_ends(*(table.columns[name + end][cell] for end in _ENDS))
-            for cell in every
-        ]
-
-    def of(name: str) -> list[Any]:
-        return [table.columns[name][cell] for cell in every]
-
-    return [
-        (next(iter(verdict.keys)), [verdict.step_names[o] for o, _ in every]),
-        ("input", [verdict.input_names[i] for _, i in every]),
-        ("state", of("state")),
-        ("p (Holm)", of("p_value")),
-        ("q (Benjamini–Hochberg)", of("q_value")),
-        ("share alone", share("first")),
-        ("share in all", share("total")),
-        ("acts with", of("partners")),
-    ]
+_OF_FRAGILITY = (
+    "The measures can rank the decisions differently. Summed variances grow with the "
+    "number of actions and weigh rare actions like frequent ones; the alr sum depends "
+    "on its reference action too. Total variation (TV) and Jensen-Shannon divergence "
+    "(JS, in nats) are distances of probabilities, to the mean policy or between two "
+    "members. Mutual information is that of member and action, in nats. “Of largest” "
+    "divides by the largest value that so many actions allow."
+)
+_OF_SPREAD = (
+    "Variances are in squared units of each output, those of its columns added up; "
+    "outputs in different units cannot be compared by them. The standard deviation is "
+    "the root of the variance per column."
+)
+_GOODNESS = (
+    "Q² is one minus the squared error over the squared deviation from the mean{how}. "
+    "Leave-one-out is that of the {model} alone, conditional on its inputs. The test "
+    "data are members that were not fitted, provided that whoever made this page held "
+    "them out."
+)
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
-def with_ends(share: float, low: float, high: float) -> str:
-    """Return a share in percent with its interval; a dash for none."""
-    if np.isnan(share):
-        return "–"
-    text = f"{percent(share)} [{100 * low:.0f}, {100 * high:.0f}]"
-    return text.replace(" ", "\u00a0")
-
-
-def drivers_in_words(verdict: Answer, output: int) -> str:
-    """Return the inputs that drive an output with their shares in all."""
-    table = verdict.drivers
-    order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
-    driving = [i for i in order.tolist() if table.state[output, i] == State.DRIVES]
-    shown = [
-        f"{verdict.input_names[i]} "
-        + with_ends(*(table.columns[f"total{end}"][output, i] for end in _ENDS))
-        for i in driving[:_MOST_DRIVERS]
-    ]
-    if len(driving) > len(shown):
-        shown.append(f"{len(driving) - len(shown)} more")
-    return ", ".join(shown) or "–"
-
-
-# What the sections of a report read.
-
-
-class ReportContent:
-    """What the sections read: the fit, its inputs' names, the test data."""
+class FitReport(HtmlReport):
+    """The sections about a fit, whose step or output is a row of the tables."""
 
     def __init__(
         self,
+        title: str,
         pipeline: Any,
         reading: Reading,
         y: Any,
@@ -281,21 +248,18 @@ class ReportContent:
         random_state: int,
         outputs: OutputGroups = None,
     ) -> None:
+        super().__init__(title)
         self.pipeline, self.surrogate = pipeline, reading.estimator
         self.reading, self.outputs = reading, outputs
-        self.expansion, self.is_sampled = reading.expansion, reading.is_sampled
+        self.expansion = reading.expansion
         self.input_names = self.expansion.input_names
         self.step_names = self.expansion.group_names
-        self.inputs = reading.inputs
+        self.inputs, n_members = reading.inputs, len(reading.inputs)
         self.is_real = reading.compositions is None  # else of compositions
-        # What a row of the tables is, the same at the start of a sentence, the fit.
-        self.noun, self.one, self.model = (
-            ("output", "An output", "expansion")
-            if self.is_real
-            else ("decision", "A decision", "surrogate")
-        )
-        n_members = len(self.inputs)
+        # What a row of the tables is, one of them, the fit.
+        self.noun, self.one, self.model = "decision", "a decision", "surrogate"
         if self.is_real:
+            self.noun, self.one, self.model = "output", "an output", "expansion"
             names = self.expansion.output_names
             self.y = checked_outputs(y, names, n_members, "y_test")
         else:
@@ -305,34 +269,25 @@ class ReportContent:
             if len(verdict.input_names) == len(self.input_names):
                 verdict = verdict.with_names(self.input_names)
         self.verdict, self.random_state = verdict, random_state
-        self.support = support_of(self.expansion, verdict)
-        self.fragility: Any = spread_of(reading, self.y)
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """Arguments of displays."""
-        return {
-            "verdict": self.verdict,
+        # Arguments of displays.
+        self.known: dict[str, Any] = {
+            "verdict": verdict,
             "input_features": self.input_names,
-            "outputs": self.outputs,
+            "outputs": outputs,
         }
+        self.support = support_of(self.expansion, verdict)
+        self.spread: Any = spread_of(reading, self.y)
+        name = "variance" if self.is_real else "aitchison_variance"
+        self.variance = np.nan_to_num(getattr(self.spread, name))
+        # Rows of tables, those of figures, and inputs: all, or those that matter most.
+        self.listed = _largest(self.variance, MOST_LISTED)
+        self.drawn = _largest(self.variance, MOST_DRAWN)
+        self.leading = self._leading(self.expansion.sobol_indices().total_order)
 
-    @property
-    def is_scaled(self) -> bool:
-        """Whether the columns of an output are added up in units of their own."""
-        if self.verdict is None or self.expansion.groups is None:
-            return False
-        measured = self.verdict.figures.get("measured_as")
-        return isinstance(measured, Outputs) and measured.is_scaled
-
-    @property
-    def test_q2(self) -> FloatArray:
-        """Q² of each step or output on the test data."""
-        predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
-        scales: Any = 1.0
-        if self.is_scaled and self.verdict is not None:
-            scales = self.verdict.measured_as.scales
-        return held_out_q2(self.reading, self.y / scales, predicted / scales)
+    @staticmethod
+    def _leading(total: FloatArray) -> IndexArray:
+        """Return the inputs of the largest total indices in any row."""
+        return _largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
 
     @property
     def source(self) -> str:
@@ -354,38 +309,15 @@ class ReportContent:
         answers: list[str] = np.where(choices, judged, without).tolist()
         return answers
 
-    @property
-    def variance(self) -> FloatArray:
-        """Variance of the members at each step, or of each output."""
-        found = self.fragility
-        variance = found.variance if self.is_real else found.aitchison_variance
-        return np.nan_to_num(variance)
-
     @cached_property
-    def listed(self) -> IndexArray:
-        """Steps or outputs that tables list."""
-        return of_largest(self.variance, MOST_LISTED)
-
-    @cached_property
-    def drawn(self) -> IndexArray:
-        """Steps or outputs that figures draw."""
-        return of_largest(self.variance, MOST_DRAWN)
-
-    @cached_property
-    def leading(self) -> IndexArray:
-        """Inputs that tables and figures show: all, or those that matter most."""
-        return _leading_inputs(self.expansion.sobol_indices().total_order)
-
-    @cached_property
-    def leading_shares(self) -> IndexArray:
-        """Inputs whose shares are shown: those of a verdict, else the leading ones."""
-        if self.verdict is None or not self.verdict.input_names:
-            return self.leading
-        return _leading_inputs(self.verdict.drivers.total)
-
-    def rows(self, columns: Iterable[Column]) -> list[Column]:
-        """Return the rows of a table that are listed."""
-        return some_rows(columns, self.listed)
+    def scales(self) -> FloatArray | None:
+        """What the columns of an output are divided by, where they are added up so."""
+        if self.verdict is None or self.expansion.groups is None:
+            return None
+        measured = self.verdict.figures.get("measured_as")
+        if isinstance(measured, Outputs) and measured.is_scaled:
+            return measured.scales
+        return None
 
     @cached_property
     def diagnostics(self) -> SurrogateDiagnostics:
@@ -393,431 +325,334 @@ class ReportContent:
         if not self.is_real:
             found: SurrogateDiagnostics = self.surrogate.diagnostics_
             return found
-        problem = self.reading.problem
+        problem, basis = self.reading.problem, self.expansion.basis
         assert problem is not None  # refused before
         inputs = np.asarray(self.inputs, dtype=np.float64)
         if problem.samples is not None:
             inputs = problem.samples.inputs
+        n_members = round(problem.total_weight)
         return SurrogateDiagnostics(
-            self.expansion.q2,
-            round(problem.total_weight),
-            self.expansion.basis.n_terms,
-            inputs,
-            self.expansion.basis,
+            self.expansion.q2, n_members, basis.n_terms, inputs, basis
         )
 
+    def add_rows(
+        self, columns: Iterable[Column], caption: str = "", answered: bool = False
+    ) -> None:
+        """Add the rows of a table that are listed, with their answers if asked for."""
+        known = [(self.noun, self.step_names), *columns]
+        known += [("attribution", self.answers)] if answered else []
+        rows = [(heading, _some_of(values, self.listed)) for heading, values in known]
+        self.add_columns(rows, caption)
 
-# Sections.
+    def add_sections(self, date: str | None) -> None:
+        """Add all sections."""
+        self.add_answers()
+        self.add_verdict()
+        self.add_goodness()
+        self.add_spread()
+        self.add_indices()
+        self.add_coverage()
+        self.add_effects()
+        self.add_inputs()
+        self.add_origin(date)
 
-
-# More steps than this have no panel of their own in a report.
-_MOST_POLICY_FIGURES = 8
-
-# Draws behind such a panel: fewer where a draw has very many parts (32 MiB in all).
-_MOST_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 2000, 200, 4_194_304
-
-
-def add_policies(page: HtmlReport, content: ReportContent) -> None:
-    varying, seed = np.flatnonzero(content.variance > 0), content.random_state
-    largest = of_largest(content.variance[varying], _MOST_POLICY_FIGURES)
-    steps = varying[largest].tolist()
-    if not steps:
-        return
-    try:
-        content.surrogate.sample(1, random_state=seed)
-    except ValueError:
-        return
-    page.add_heading("Policies: members and surrogate")
-    most = max(_FEWEST_DRAWS, _MOST_VALUES // content.y.shape[1])
-    draws: dict[str, Any] = {"random_state": seed, "n_samples": min(_MOST_DRAWS, most)}
-    if len(steps) < len(varying):
-        page.add_text(
-            f"The {len(steps)} decisions of the largest summed variance are shown."
+    def add_answers(self) -> None:
+        """Say the answer, show it, and list it: a row for each decision or output."""
+        verdict = self.verdict
+        self.add_heading("Answer")
+        if len(self.listed) < len(self.step_names):
+            self.add_text(
+                f"There are {len(self.step_names)} {self.noun}s. Tables list the "
+                f"{len(self.listed)} and figures draw the {len(self.drawn)} of the "
+                "largest variance in the test data; a verdict and the fit have all."
+            )
+        if verdict is None:
+            self.add_text(
+                "No verdict was given. All figures below are conditional on the inputs "
+                f"as the {self.model} got them: a transformation of X that was fitted "
+                "before has seen every member that leave-one-out leaves out. Which "
+                "input drives what is not tested; skpce.inspection.verdict does it."
+            )
+        else:
+            self.add_answer(verdict.sentences)
+        shares = SobolDisplay.from_fit(self.pipeline, **self.known)
+        self.add_figure(
+            shares.some(self.drawn).plot(),
+            "Shares of the variance between members: of each input alone, of several "
+            f"together, and what is not predicted ({self.source}).",
         )
-    for step in steps:
-        display = PolicyDistributionDisplay.from_estimator(
-            content.pipeline, content.y, step=step, **draws
-        )
-        what = "test data beside the predictive distribution"
-        page.add_figure(display, f"{content.step_names[step]}: {what}.")
+        columns: list[Column] = [("attribution", self.answers)]
+        if verdict is not None:
+            every = range(len(self.step_names))
+            drivers = [_drivers_in_words(verdict, output) for output in every]
+            columns.append(("drivers, share in all", drivers))
+        columns.append((NOT_PREDICTED, list(map(_percent, shares.unexplained))))
+        if verdict is not None:
+            if not np.isnan(verdict.noise_share).all():
+                noise = list(map(_percent, verdict.noise_share))
+                columns.append(("noise between repeats", noise))
+            columns.append(("p (Holm)", verdict.p_value))
+        self.add_rows(columns)
 
-
-_SPREAD = {
-    "members": "members",
-    "columns": "columns",
-    "variance": "variance",
-    "variance per column": "variance_per_column",
-    "standard deviation": "standard_deviation",
-    "smallest": "minimum",
-    "largest": "maximum",
-}
-
-_OF_FRAGILITY = (
-    "The measures can rank the decisions differently. Summed variances grow with the "
-    "number of actions and weigh rare actions like frequent ones; the alr sum depends "
-    "on its reference action too. Total variation (TV) and Jensen-Shannon divergence "
-    "(JS, in nats) are distances of probabilities, to the mean policy or between two "
-    "members. Mutual information is that of member and action, in nats. “Of largest” "
-    "divides by the largest value that so many actions allow."
-)
-_OF_SPREAD = (
-    "Variances are in squared units of each output, those of its columns added up; "
-    "outputs in different units cannot be compared by them. The standard deviation is "
-    "the root of the variance per column."
-)
-
-
-def add_spread(page: HtmlReport, content: ReportContent) -> None:
-    found = content.fragility
-    page.add_heading("How much the members disagree")
-    if content.is_real:
-        what, text = "Spread", _OF_SPREAD
-        columns: list[Column] = [("output", content.step_names)]
-        columns += [(heading, found.columns[name]) for heading, name in _SPREAD.items()]
-        if (found.members < len(content.y)).any():
-            text += " A member that failed in one output (NaN) counts in the others."
-    else:
-        what, text, columns = "Fragility", _OF_FRAGILITY, fragility_columns(found)
-    caption = f"{what} of the {len(content.y)} members of the test data"
-    page.add_columns(content.rows(columns), caption)
-    page.add_text(text)
-    drawn = content.drawn
-    keys, columns_drawn = (
-        dict(some_rows(table.items(), drawn)) for table in (found.keys, found.columns)
-    )
-    display = StepVarianceDisplay(
-        replace(found, keys=keys, columns=columns_drawn),
-        unexplained=content.support.unexplained[drawn],
-        supported=some_of(content.support.supported, drawn),
-    )
-    page.add_figure(
-        display.plot(),
-        f"Disagreement per {content.noun}. Variance bars are cut into what is "
-        "predicted from the inputs and what is not.",
-    )
-
-
-def add_coverage(page: HtmlReport, content: ReportContent) -> None:
-    page.add_heading("Coverage on the test data")
-    surrogate, y, noun = content.surrogate, content.y, content.noun
-    seed: dict[str, Any] = {"random_state": content.random_state}
-    try:
-        bounds = [
-            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
-            for level in LEVELS
-        ]
-        given = content.pipeline, content.reading.X, y
-        display = CoverageDisplay.from_estimator(
-            *given, levels=LEVELS, outputs=content.outputs, **seed
-        )
-    except ValueError as error:  # no residual law: more terms than members
-        page.add_text(f"There are no intervals. {error}")
-        return
-    n_outputs = content.expansion.n_outputs
-    has_groups = not content.is_real or n_outputs > len(content.step_names)
-    kinds = ("marginal", "joint") if has_groups else ("marginal",)
-    score = coverage_of(content.reading, y)
-    scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
-    page.add_columns(
-        coverage_columns(content.step_names, scores, content.listed, noun),
-        f"Intervals given the inputs, {len(y)} members of the test data",
-    )
-    values, parts = "probabilities", "actions"
-    if content.is_real:
-        values, parts = "values", "columns"
-    text = (
-        f"Marginal: the share of {values} inside their interval, which should be the "
-        "level. "
-    )
-    if has_groups:
-        text += (
-            f"Joint: the share of members with all {parts} of the {noun} inside; "
-            "marginal intervals are not made for it, so it is lower. "
-        )
-    page.add_text(f"{text}Errors are Wilson intervals with one trial a member.")
-    page.add_figure(display, f"Nominal and empirical marginal coverage, all {noun}s.")
-
-
-def add_effects(page: HtmlReport, content: ReportContent) -> None:
-    if not (content.expansion.total_variance > 0).any():
-        return
-    page.add_heading("What each input does")
-    display = MainEffectsDisplay.from_estimator(
-        content.pipeline,
-        content.reading.X,
-        features=content.leading.tolist(),
-        random_state=content.random_state,
-        **content.known,
-    )
-    page.add_figure(
-        display,
-        "Mean of the prediction at each value of an input, the others averaged out, "
-        "less the mean of all; at most the six columns that change most.",
-    )
-
-
-_GOODNESS = (
-    "Q² is one minus the squared error over the squared deviation from the mean{how}. "
-    "Leave-one-out is that of the {model} alone, conditional on its inputs. The test "
-    "data are members that were not fitted, provided that whoever made this page held "
-    "them out."
-)
-
-
-def add_answer(page: HtmlReport, content: ReportContent) -> None:
-    """Say the answer, show it, and list it: a row for each decision or output."""
-    verdict = content.verdict
-    page.add_heading("Answer")
-    if len(content.listed) < len(content.step_names):
-        page.add_text(
-            f"There are {len(content.step_names)} {content.noun}s. Tables list the "
-            f"{len(content.listed)} and figures draw the {len(content.drawn)} of the "
-            "largest variance in the test data; a verdict and the fit have all."
-        )
-    if verdict is None:
-        page.add_text(
-            "No verdict was given. All figures below are conditional on the inputs as "
-            f"the {content.model} got them: a transformation of X that was fitted "
-            "before has seen every member that leave-one-out leaves out. Which input "
-            "drives what is not tested; skpce.inspection.verdict does it."
-        )
-    else:
-        page.add_answer(verdict.sentences)
-    shares = SobolDisplay.from_fit(content.pipeline, **content.known)
-    page.add_figure(
-        shares.some(content.drawn).plot(),
-        "Shares of the variance between members: of each input alone, of several "
-        f"together, and what is not predicted ({content.source}).",
-    )
-    columns: list[Column] = [
-        (content.noun, content.step_names),
-        ("attribution", content.answers),
-    ]
-    if verdict is None:
-        columns.append(("explains most", _leading(shares)))
-    else:
-        outputs = range(len(content.step_names))
-        drivers = [drivers_in_words(verdict, output) for output in outputs]
-        columns.append(("drivers, share in all", drivers))
-    columns.append((NOT_PREDICTED, [_percent(rest) for rest in shares.unexplained]))
-    if verdict is not None:
-        if not np.isnan(verdict.noise_share).all():
-            noise = [_percent(share) for share in verdict.noise_share]
-            columns.append(("noise between repeats", noise))
-        columns.append(("p (Holm)", verdict.p_value))
-    page.add_columns(content.rows(columns))
-
-
-def _leading(shares: SobolDisplay) -> list[str]:
-    """Name what explains most of each step alone, or of several inputs together."""
-    explained = shares.shares[:, :-1]
-    largest = explained.argmax(axis=1)
-    known = ~np.isnan(shares.unexplained) & (explained.max(axis=1) > 0)
-    return [
-        f"{shares.column_names[i]} {_percent(row[i])}" if is_known else "–"
-        for i, row, is_known in zip(largest, explained, known, strict=True)
-    ]
-
-
-def _percent(share: float) -> str:
-    return "–" if np.isnan(share) else f"{100.0 * max(share, 0.0):.0f}\u00a0%"
-
-
-def add_verdict(page: HtmlReport, content: ReportContent) -> None:
-    verdict = content.verdict
-    if verdict is None:
-        return
-    page.add_heading("Verdict")
-    page.add_preformatted("\n".join(verdict.evidence))
-    level = f"{100.0 * verdict.confidence_level:.3g}\u00a0%"
-    if verdict.input_names:
-        page.add_columns(
-            driver_columns(verdict, content.listed),
-            f"The drivers: shares of the variance of the {content.noun}, with {level} "
-            "intervals that hold together",
-        )
-    if len(verdict.pairs.rows):
-        table = verdict.pairs
-        cells = list(map(percent, table.share))
+    def add_verdict(self) -> None:
+        verdict = self.verdict
+        if verdict is None:
+            return
+        self.add_heading("Verdict")
+        self.add_preformatted("\n".join(verdict.evidence))
+        level = f"{100.0 * verdict.confidence_level:.3g}\u00a0%"
+        if verdict.input_names:
+            self.add_columns(
+                driver_columns(verdict, self.listed),
+                f"The drivers: shares of the variance of the {self.noun}, with {level} "
+                "intervals that hold together",
+            )
+        if len(verdict.pairs.rows):
+            table = verdict.pairs
+            columns = [
+                ("pair", list(table.keys["pair"])),
+                ("p (Holm)", table.p_value),
+                ("share that neither explains alone", list(map(percent, table.share))),
+            ]
+            self.add_columns(columns, "Pairs that act together")
+        ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
         columns = [
-            ("pair", list(table.keys["pair"])),
-            ("p (Holm)", table.p_value),
-            ("share that neither explains alone", cells),
+            ("members", verdict.members),
+            ("Q², runs left out", verdict.q2),
+            (f"{level} interval", [interval_in_words(*pair) for pair in ends]),
+            (NOT_PREDICTED, list(map(_percent, verdict.not_predicted))),
         ]
-        page.add_columns(columns, "Pairs that act together")
-    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
-    repeats = {"noise between repeats": "noise_share", "lack of fit, p": "lack_of_fit"}
-    columns = [
-        (content.noun, verdict.step_names),
-        ("members", verdict.members),
-        ("Q², runs left out", verdict.q2),
-        (f"{level} interval", [interval_in_words(*pair) for pair in ends]),
-        (NOT_PREDICTED, [_percent(share) for share in verdict.not_predicted]),
-    ]
-    for heading, name in repeats.items():
-        values = verdict.columns[name]
-        if not np.isnan(values).all():
-            cells = [_percent(v) for v in values] if name == "noise_share" else values
-            columns.append((heading, cells))
-    columns += [("p (Holm)", verdict.p_value), ("attribution", content.answers)]
-    page.add_columns(content.rows(columns), f"The {content.noun}s")
-    page.add_text(
-        "Q² is that of the pipeline, refitted whole without the members it predicts. "
-        "Shares, and what is not predicted, are those of a fit that learns its own "
-        f"degree from the inputs. Of {content.one.lower()} that nothing is shown to "
-        "drive the shares are not to be read."
-    )
+        if not np.isnan(verdict.noise_share).all():
+            noise = list(map(_percent, verdict.noise_share))
+            columns.append(("noise between repeats", noise))
+        if not np.isnan(verdict.columns["lack_of_fit"]).all():
+            columns.append(("lack of fit, p", verdict.columns["lack_of_fit"]))
+        columns.append(("p (Holm)", verdict.p_value))
+        self.add_rows(columns, f"The {self.noun}s", answered=True)
+        self.add_text(
+            "Q² is that of the pipeline, refitted whole without the members it "
+            "predicts. Shares, and what is not predicted, are those of a fit that "
+            "learns its own degree from the inputs. Of "
+            f"{self.one} that nothing is shown to drive the shares are not to "
+            "be read."
+        )
 
+    def add_goodness(self) -> None:
+        self.add_heading(f"How well the inputs predict each {self.noun}")
+        scales: Any = 1.0 if self.scales is None else self.scales
+        predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
+        test_q2 = held_out_q2(self.reading, self.y / scales, predicted / scales)
+        if self.is_real:
+            units = "in units of their standard deviations"
+            how = "; the columns of an output are added up "
+            how += "as given" if self.scales is None else units
+            sizes = each = "columns"
+        else:
+            how = ", in Aitchison geometry: free of any reference action"
+            sizes, each = "actions", "n_possible"
+        columns: list[Column] = [
+            (sizes, self.spread.columns[each]),
+            ("Q², leave-one-out", self.expansion.q2),
+            ("Q², test data", test_q2),
+        ]
+        if self.verdict is not None:
+            columns.append(("Q², runs left out", self.verdict.q2))
+        self.add_rows(columns, answered=True)
+        self.add_text(_GOODNESS.format(how=how, model=self.model))
 
-def add_goodness(page: HtmlReport, content: ReportContent) -> None:
-    page.add_heading(f"How well the inputs predict each {content.noun}")
-    sizes, n_each = "actions", "n_possible"
-    if content.is_real:
-        sizes = n_each = "columns"
-    columns: list[Column] = [
-        (content.noun, content.step_names),
-        (sizes, content.fragility.columns[n_each]),
-        ("Q², leave-one-out", content.expansion.q2),
-        ("Q², test data", content.test_q2),
-    ]
-    if content.verdict is not None:
-        columns.append(("Q², runs left out", content.verdict.q2))
-    page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
-    how = ", in Aitchison geometry: free of any reference action"
-    if content.is_real:
-        units = "in units of their standard deviations"
-        how = "; the columns of an output are added up "
-        how += units if content.is_scaled else "as given"
-    page.add_text(_GOODNESS.format(how=how, model=content.model))
+    def add_spread(self) -> None:
+        found = self.spread
+        self.add_heading("How much the members disagree")
+        what, text = "Fragility", _OF_FRAGILITY
+        if self.is_real:
+            what, text = "Spread", _OF_SPREAD
+            columns = [(n.replace("_", " "), v) for n, v in found.columns.items()]
+        else:
+            columns = fragility_columns(found)[1:]
+        if self.is_real and (found.members < len(self.y)).any():
+            text += " A member that failed in one output (NaN) counts in the others."
+        self.add_rows(columns, f"{what} of the {len(self.y)} members of the test data")
+        self.add_text(text)
 
-
-def add_indices(page: HtmlReport, content: ReportContent) -> None:
-    page.add_heading("Shares of the variance and Sobol indices")
-    known, leading = content.known, content.leading_shares
-    every = SobolDisplay.from_fit(content.pipeline, **known)
-    shares = every.of_inputs(leading)
-    if shares is not every:
-        page.add_text(
-            f"There are {len(every.input_names)} inputs. Tables and figures show the "
-            f"{len(leading)} of the largest total shares; shares of the others are "
-            "added up."
-        )
-    page.add_columns(
-        content.rows(
-            [*share_columns(shares, content.noun), ("attribution", content.answers)]
-        ),
-        f"Shares of the variance between members, alone ({content.source})",
-    )
-    interval = interval_of(content.reading)
-    bounds = None if interval is None else interval.total_order
-    total_order = content.expansion.sobol_indices().total_order
-    total = _cells(np.isnan(content.support.unexplained), total_order, bounds)
-    columns: list[Column] = [(content.noun, content.step_names)]
-    columns += [(content.input_names[i], total[i]) for i in content.leading]
-    page.add_columns(
-        content.rows(columns),
-        "Total Sobol indices: shares of the variance of the expansion, not of the "
-        f"{content.noun}",
-    )
-    if content.verdict is not None:
-        page.add_text(
-            f"In brackets: {100.0 * content.verdict.confidence_level:.3g} % intervals "
-            f"of the shares, which hold for all inputs of {content.one.lower()} "
-            "together and contain the error of the fit."
-        )
-    if interval is not None:
-        page.add_text(
-            f"In brackets: {100.0 * interval.confidence_level:.3g} % intervals of the "
-            "indices, one at a time. They contain the error of the coefficients and "
-            f"what the {content.model} leaves out."
-        )
-    if content.is_sampled:
-        page.add_text(
-            "The indices are by sampling: those of an expansion of the regressor's "
-            "predictions at draws of its inputs. Its fidelity is the share of their "
-            "variance that the expansion has on fresh draws."
-        )
-        fidelity = content.surrogate.fidelity_
-        page.add_columns(
-            content.rows([(content.noun, content.step_names), ("fidelity", fidelity)])
-        )
-    page.add_text(
-        "Indices assume independent inputs with the stated distributions. Total "
-        "indices count an interaction once for each of its inputs, so a row can "
-        "exceed one."
-    )
-    if len(content.input_names) > 1:
-        share = 1.0 - np.nan_to_num(content.support.unexplained, nan=1.0)
-        if content.support.supported is not None:
-            share = share * np.array(content.support.supported)
-        predicted = share * content.variance
-        if (predicted > 0).any():
-            step = int(np.argmax(predicted))
-            pairs = InteractionDisplay.from_estimator(
-                content.pipeline, step=step, **known
+    def add_indices(self) -> None:
+        self.add_heading("Shares of the variance and Sobol indices")
+        leading = self.leading
+        if self.verdict is not None and self.verdict.input_names:
+            leading = self._leading(self.verdict.drivers.total)
+        every = SobolDisplay.from_fit(self.pipeline, **self.known)
+        shares = every.of_inputs(leading)
+        if shares is not every:
+            self.add_text(
+                f"There are {len(every.input_names)} inputs. Tables and figures show "
+                f"the {len(leading)} of the largest total shares; shares of the others "
+                "are added up."
             )
-            page.add_figure(
-                pairs,
-                "Inputs alone (diagonal) and in pairs, as shares of the variance of "
-                f"the {content.noun} of which most is predicted: "
-                f"{content.step_names[step]}.",
+        self.add_rows(
+            share_columns(shares)[1:],
+            f"Shares of the variance between members, alone ({self.source})",
+            answered=True,
+        )
+        interval = self._interval()
+        bounds = None if interval is None else interval.total_order
+        total_order = self.expansion.sobol_indices().total_order
+        total = _cells(np.isnan(self.support.unexplained), total_order, bounds)
+        self.add_rows(
+            [(self.input_names[i], total[i]) for i in self.leading],
+            "Total Sobol indices: shares of the variance of the expansion, not of the "
+            f"{self.noun}",
+        )
+        if self.verdict is not None:
+            self.add_text(
+                f"In brackets: {100.0 * self.verdict.confidence_level:.3g} % intervals "
+                f"of the shares, which hold for all inputs of {self.one} "
+                "together and contain the error of the fit."
             )
+        if interval is not None:
+            self.add_text(
+                f"In brackets: {100.0 * interval.confidence_level:.3g} % intervals of "
+                "the indices, one at a time. They contain the error of the "
+                f"coefficients and what the {self.model} leaves out."
+            )
+        if self.reading.is_sampled:
+            self.add_text(
+                "The indices are by sampling: those of an expansion of the regressor's "
+                "predictions at draws of its inputs. Its fidelity is the share of "
+                "their variance that the expansion has on fresh draws."
+            )
+            self.add_rows([("fidelity", self.surrogate.fidelity_)])
+        self.add_text(
+            "Indices assume independent inputs with the stated distributions. Total "
+            "indices count an interaction once for each of its inputs, so a row can "
+            "exceed one."
+        )
 
+    def _interval(self) -> SobolInterval | None:
+        """Return intervals of the indices of each row, where there are some."""
+        problem, n_rows = self.reading.problem, self.expansion.n_groups
+        if problem is None or problem.samples is None or self.reading.is_sampled:
+            return None
+        if self.is_real and n_rows < self.expansion.n_outputs:
+            return None
+        try:
+            found: SobolInterval = self.surrogate.sobol_interval(random_state=0)
+            return found
+        except ValueError:  # weights that count no members
+            return None
 
-_FITTED_INPUTS = "The fitted members' inputs"
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
+    def add_coverage(self) -> None:
+        self.add_heading("Coverage on the test data")
+        seed: dict[str, Any] = {"random_state": self.random_state}
+        interval = partial(self.surrogate.predict_interval, self.inputs, **seed)
+        try:
+            bounds = [interval(confidence_level=level) for level in LEVELS]
+            given = self.pipeline, self.reading.X, self.y
+            display = CoverageDisplay.from_estimator(
+                *given, levels=LEVELS, outputs=self.outputs, **seed
+            )
+        except ValueError as error:  # no residual law: more terms than members
+            self.add_text(f"There are no intervals. {error}")
+            return
+        n_outputs = self.expansion.n_outputs
+        has_groups = not self.is_real or n_outputs > len(self.step_names)
+        kinds = ("marginal", "joint") if has_groups else ("marginal",)
+        score = coverage_of(self.reading, self.y)
+        scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
+        self.add_columns(
+            self._coverage_columns(scores),
+            f"Intervals given the inputs, {len(self.y)} members of the test data",
+        )
+        values, parts = "probabilities", "actions"
+        if self.is_real:
+            values, parts = "values", "columns"
+        text = (
+            f"Marginal: the share of {values} inside their interval, which should be "
+            "the level. "
+        )
+        if has_groups:
+            text += (
+                f"Joint: the share of members with all {parts} of the {self.noun} "
+                "inside; marginal intervals are not made for it, so it is lower. "
+            )
+        self.add_text(f"{text}Errors are Wilson intervals with one trial a member.")
+        self.add_figure(
+            display, f"Nominal and empirical marginal coverage, all {self.noun}s."
+        )
 
+    def _coverage_columns(
+        self,
+        scores: Mapping[str, Sequence[Result]],  # by kind, one a level
+    ) -> list[Column]:
+        """Return coverage with its error, level by level, of steps with a choice."""
+        first = next(iter(scores.values()))[0]
+        steps = self.listed[~np.isnan(first.coverage[self.listed])]
+        columns: list[Column] = [
+            (self.noun, [self.step_names[int(s)] for s in steps for _ in LEVELS]),
+            ("level", [*LEVELS] * len(steps)),
+        ]
+        for kind, found in scores.items():
+            coverage, low, high = (
+                np.array([getattr(score, name)[steps] for score in found]).T.ravel()
+                for name in ("coverage", "lower", "upper")
+            )
+            error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
+            columns += [(kind, coverage), ("95 % error", error)]
+        return columns
 
-def add_inputs(page: HtmlReport, content: ReportContent) -> None:
-    diagnostics = content.diagnostics
-    page.add_heading("The inputs")
-    figures = {
-        "members fitted": diagnostics.n_members,
-        "terms of the expansion": diagnostics.n_terms,
-        # what is below is rounding
-        "largest correlation of two inputs": round(diagnostics.largest_correlation, 12),
-        "condition number of the design": diagnostics.condition_number,
-    }
-    page.add_table(["figure", "value"], list(figures.items()))
-    p_values = diagnostics.distribution_p_values
-    page.add_columns(
-        some_rows(
-            [("input", content.input_names), ("p-value", p_values)], content.leading
-        ),
-        "Fit of each input to its distribution",
-    )
-    # A regressor retains no inputs that were not transformed.
-    X = content.reading.X if content.is_real else None
-    display = EmbeddingDisplay.from_estimator(
-        content.pipeline,
-        X,
-        input_features=content.input_names,
-        features=content.leading.tolist(),
-    )
-    whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
-    page.add_figure(
-        display, f"{whose}: correlations, and quantiles against their distributions."
-    )
+    def add_effects(self) -> None:
+        if not (self.expansion.total_variance > 0).any():
+            return
+        self.add_heading("What each input does")
+        display = MainEffectsDisplay.from_estimator(
+            self.pipeline,
+            self.reading.X,
+            features=self.leading.tolist(),
+            random_state=self.random_state,
+            **self.known,
+        )
+        self.add_figure(
+            display,
+            "Mean of the prediction at each value of an input, the others averaged "
+            "out, less the mean of all; at most the six columns that change most.",
+        )
 
+    def add_inputs(self) -> None:
+        diagnostics = self.diagnostics
+        self.add_heading("The inputs")
+        figures = {
+            "members fitted": diagnostics.n_members,
+            "terms of the expansion": diagnostics.n_terms,
+            # what is below is rounding
+            "largest correlation of two inputs": round(
+                diagnostics.largest_correlation, 12
+            ),
+            "condition number of the design": diagnostics.condition_number,
+        }
+        self.add_table(["figure", "value"], list(figures.items()))
+        names = _some_of(self.input_names, self.leading)
+        p_values = diagnostics.distribution_p_values[self.leading]
+        self.add_columns(
+            [("input", names), ("p-value", p_values)],
+            "Fit of each input to its distribution",
+        )
 
-def add_origin(page: HtmlReport, content: ReportContent, date: str | None) -> None:
-    page.add_heading("How this was made")
-    rows: list[list[Any]] = [
-        ["members fitted", content.diagnostics.n_members],
-        ["members of the test data", len(content.y)],
-        [f"inputs of the {content.model}", len(content.input_names)],
-        [f"{content.noun}s", len(content.step_names)],
-        ["columns" if content.is_real else "parts", int(content.y.shape[1])],
-        ["random_state", content.random_state],
-        ["python", platform.python_version()],
-        ["skpce", __version__],
-    ]
-    rows += [[name, installed_version(name)] for name in _PACKAGES]
-    if date is not None:
-        rows.append(["date", date])
-    page.add_table(["what", "value"], rows)
-    # Addresses of objects in memory differ from run to run.
-    page.add_preformatted(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(content.pipeline)))
+    def add_origin(self, date: str | None) -> None:
+        self.add_heading("How this was made")
+        rows: list[list[Any]] = [
+            ["members fitted", self.diagnostics.n_members],
+            ["members of the test data", len(self.y)],
+            [f"inputs of the {self.model}", len(self.input_names)],
+            [f"{self.noun}s", len(self.step_names)],
+            ["columns" if self.is_real else "parts", int(self.y.shape[1])],
+            ["random_state", self.random_state],
+            ["python", platform.python_version()],
+            ["skpce", __version__],
+        ]
+        rows += [[name, installed_version(name)] for name in _PACKAGES]
+        if date is not None:
+            rows.append(["date", date])
+        self.add_table(["what", "value"], rows)
+        # Addresses of objects in memory differ from run to run.
+        self.add_preformatted(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(self.pipeline)))
 
 
 _TITLE = "What drives each decision"
@@ -842,8 +677,8 @@ def report(
     Then come, folded, the verdict, Q², the fragility of policies or the spread of real
     outputs, shares and Sobol indices, and coverage on members that were held out. Where
     a verdict is given, each share of the variance is that of its table of drivers. The
-    page asks nothing of another host, a click on a heading sorts a table, and the same
-    arguments give the same bytes. All arguments are checked before anything is computed
+    page has no script and asks nothing of another host, and the same arguments give the
+    same bytes. All arguments are checked before anything is computed
     or written: a ``ValueError`` says which data, verdict or path does not fit.
 
     Parameters
@@ -898,7 +733,13 @@ def report(
     >>> page.startswith("<!doctype html>"), "No verdict was given" in page
     (True, True)
     """
-    _check_arguments(path, title, date, random_state)
+    if not isinstance(title, str):
+        raise fail("report", "title", "a str", title)
+    if not (date is None or isinstance(date, str)):
+        raise fail("report", "date", "a str or None", date)
+    check_integer("report", "random_state", random_state)
+    if path is not None:
+        check_target("path=", path)
     check_rows("report", "X_test", X_test)
     refuse_other_rows(X_test=X_test, y_test=y_test)
     reading = expansion_of(
@@ -909,38 +750,17 @@ def report(
         raise ValueError(
             f"X_test has {len(reading.inputs)} members; expected two or more."
         )
-    content = ReportContent(
-        pipeline, reading, y_test, verdict, random_state, outputs=outputs
-    )
-    if content.is_real and title == _TITLE:
+    if reading.compositions is None and title == _TITLE:
         title = "What drives each output"
-    page = HtmlReport(title)
+    page = FitReport(title, pipeline, reading, y_test, verdict, random_state, outputs)
     expansion = reading.expansion
     with warnings.catch_warnings():  # once, and in no section
         warnings.simplefilter("ignore", InputOutsideSupportWarning)
         inputs = reading.table
         assert inputs is not None  # X_test was given
-        for section in (add_answer, add_verdict, add_goodness, add_spread, add_indices):
-            section(page, content)
-        add_coverage(page, content)
-        (add_effects if content.is_real else add_policies)(page, content)
-        add_inputs(page, content)
-        add_origin(page, content, date)
+        page.add_sections(date)
     basis = expansion.basis
     warn_outside(basis.laws, inputs, expansion.input_names, basis.reach)
     if path is not None:
         page.save(path)
     return page.to_html()
-
-
-def _check_arguments(
-    path: Any, title: Any, date: Any, random_state: RandomState
-) -> None:
-    """Refuse what no section could use, and a path where no page could be saved."""
-    if not isinstance(title, str):
-        raise fail("report", "title", "a str", title)
-    if not (date is None or isinstance(date, str)):
-        raise fail("report", "date", "a str or None", date)
-    check_integer("report", "random_state", random_state)
-    if path is not None:
-        check_target("path=", path)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._bars import draw_bars, drawn_columns, error_in_words, make_panels
-from ._checks import FloatArray, format_cell, html_table, make_frame, remember_frames
+from ._checks import FloatArray, format_cell, html_table, make_frame
 from ._fonts import label
 
 if TYPE_CHECKING:
@@ -188,9 +188,9 @@ class Result:
         frame : data frame of pandas or polars
             Keys, columns, whether the row is supported, and the reasons where not.
             Of the library that ``sklearn.set_config(transform_output=...)`` names,
-            else of that of the data, else pandas where it is installed, else polars.
+            else pandas where it is installed, else polars.
         """
-        return make_frame(self._framed, map(self._cells, self._framed), of=self)
+        return make_frame(self._framed, map(self._cells, self._framed))
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the leading columns as sorted bars, with their errors where known.
@@ -383,9 +383,7 @@ class Shown(ABC):
         frame : data frame of pandas or polars
             As :meth:`skpce.inspection.Result.to_frame`.
         """
-        table = self._table()
-        remember_frames(table, self)
-        return table.to_frame()
+        return self._table().to_frame()
 
     def plot(self, ax: Axes | None = None) -> Any:
         """Draw the figures as sorted bars.

@@ -45,7 +45,6 @@ from ._checks import (
     refuse_nan,
     refuse_other_rows,
     refuse_swapped,
-    remember_frames,
     unchanged_on_failure,
     validated,
 )
@@ -316,7 +315,7 @@ class CompositionalPCESurrogate(
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
         transformer_of(self).check_parameters(owner)
-        refuse_swapped(self, X, y)
+        refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         members, n_dimensions = read_samples(self, X, y, sample_weight)
@@ -353,7 +352,6 @@ class CompositionalPCESurrogate(
         chosen = solver if has_choice else LeastSquaresSolver()
         problem = solve_samples(chosen, basis, samples, groups)
         self._store(problem, geometry, coordinates, n_dimensions == 1)
-        remember_frames(self.expansion_, X, y)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=self.expansion_.q2,
             n_members=round(float(weights.sum())),
@@ -700,7 +698,7 @@ class CompositionalPCESurrogate(
             for prefix, (low, high) in pairs:
                 columns[f"{prefix}low"] = low.ravel()
                 columns[f"{prefix}high"] = high.ravel()
-        return make_frame(columns, columns.values(), of=self.expansion_)
+        return make_frame(columns, columns.values())
 
     # What the fit gives, when it is read or called.
     basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)

@@ -59,7 +59,6 @@ from .._checks import (
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
-    remember_frames,
     state_of_fields,
     warn_outside_folds,
 )
@@ -568,7 +567,6 @@ def sensitivity_frame(
     names: Sequence[str],
     unexplained: FloatArray,  # shape: (n_targets,)
     interval: Any = None,  # first_order, total_order: (2, n_targets, n_features)
-    of: Any = None,  # what remembers the library of its data
 ) -> Any:
     """Return one row per target and set of inputs; NaN where a number is not defined.
 
@@ -595,7 +593,7 @@ def sensitivity_frame(
         for prefix, bounds in pairs:
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
-    return make_frame(columns, columns.values(), of=of)
+    return make_frame(columns, columns.values())
 
 
 def _padded(values: FloatArray, width: int) -> FloatArray:
@@ -1405,7 +1403,6 @@ class Expansion:
             self.group_names,
             self.input_names,
             self.unexplained_share,
-            of=self,
         )
 
     def explicit(self) -> Any:
@@ -1469,7 +1466,7 @@ class Expansion:
         He1(x0)  2.0
         """
         terms = ("", self.term_names)
-        return make_frame(self.output_names, self.coefficients, of=self, index=terms)
+        return make_frame(self.output_names, self.coefficients, index=terms)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the total indices of the inputs, and what each explains alone, as bars.
@@ -1550,9 +1547,7 @@ class Expansion:
         """Return another expansion, whose Q² is not known."""
         same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         unknown = dict.fromkeys(("q2", "target_variance", "loo_error"))
-        other = Expansion(**(same | unknown | changes))
-        remember_frames(other, self)
-        return other
+        return Expansion(**(same | unknown | changes))
 
     def checked_inputs(
         self, X: ArrayLike, features: Sequence[int] | None = None

@@ -855,7 +855,7 @@ def _no_outputs(
 def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
     _refuse_no_arrays(X, y)
     refuse_other_rows(X=X, y=y)
-    refuse_swapped(None, X, y)
+    refuse_swapped(X, y)
     given = _input_columns_of(X, asked)
     with_roles = asked.columns_with_roles(given)
     wanted = list(given)

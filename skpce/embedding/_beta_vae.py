@@ -26,7 +26,6 @@ from .._checks import (
 )
 from .._version import DOC_LINK_TEMPLATE
 from ._training import (
-    BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
@@ -193,7 +192,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self : BetaVAE
             The fitted transformer.
         """
-        owner = type(self).__name__
+        owner, d = type(self).__name__, self.n_components
         check_training_parameters(self)
         check_real(owner, "beta", self.beta, low=0)
         check_real(owner, "noise_variance", self.noise_variance, low=0)
@@ -206,24 +205,70 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.scale_: float = spread if spread > 0 else 1.0
         standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
-            best = train_vae(torch, standard[train], standard[held_out], self, rng)
-        self._store(best, standard[train])
-        self.reconstruction_r2_: float = self._r2(values[train])
-        self.held_out_r2_: float = self._r2(values[held_out])
-        return self
-
-    def _store(self, best: BestEpoch, standard: FloatArray) -> None:
-        """Store the layers, the inputs in the order of their variance."""
-        d = self.n_components
-        encoder, decoder = best.parameters
-        variance = apply_layers(encoder, standard, np.tanh)[:, :d].var(axis=0)
+            found = self._train(torch, standard[train], standard[held_out], rng)
+        encoder, decoder = found
+        # The inputs are in the order of their variance.
+        variance = apply_layers(encoder, standard[train], np.tanh)[:, :d].var(axis=0)
         order = np.argsort(-variance, kind="stable")
         both = np.concatenate([order, d + order])
         self.encoder_: Layers = change_of_outputs(encoder, np.eye(2 * d)[:, both])
         self.decoder_: Layers = change_of_inputs(decoder, np.eye(d)[order])
         self.active_: BoolArray = variance[order] > _ACTIVE_VARIANCE
-        self.n_epochs_: int = best.epoch
-        self.stopped_early_: bool = best.stopped_early
+        self.reconstruction_r2_: float = self._r2(values[train])
+        self.held_out_r2_: float = self._r2(values[held_out])
+        return self
+
+    def _train(
+        self,
+        torch: Any,
+        X: FloatArray,  # shape: (n_samples, n_features), of mean zero
+        held_out: FloatArray,  # shape: (n_held_out, n_features)
+        rng: np.random.RandomState,
+    ) -> tuple[Layers, Layers]:  # encoder, to means, then log-variances; decoder
+        """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
+        # The loss is the same in rotated coordinates. Those along the right singular
+        # vectors of X are few where rows are few, and spare Adam the others.
+        _, singular, axes = np.linalg.svd(X, full_matrices=False)
+        rank = max(1, int((singular > _ROUNDING * singular[0]).sum()))
+        axes, eigenvalues = axes[:rank], singular[:rank] ** 2 / len(X)
+        encoding, decoding = linear_optimum(eigenvalues, self)
+        widths = tuple(self.hidden_layer_sizes)
+        start = (
+            network_on(*encoding, widths, rng),
+            network_on(*decoding, widths[::-1], rng),
+        )
+        encoder, decoder = (
+            [tuple(torch.tensor(a, requires_grad=True) for a in layer) for layer in net]
+            for net in start
+        )
+        rows, n_assessed = X @ axes.T, _HELD_OUT_DRAWS * len(held_out)
+        assessed = torch.from_numpy(np.tile(held_out @ axes.T, (_HELD_OUT_DRAWS, 1)))
+
+        def noise(n_rows: int) -> Any:
+            return torch.from_numpy(rng.normal(size=(n_rows, self.n_components)))
+
+        def loss(values: Any, drawn: Any) -> Any:
+            return negative_elbo(torch, encoder, decoder, values, drawn, self)
+
+        def arrays() -> list[Layers]:
+            return [
+                [tuple(t.detach().numpy().copy() for t in layer) for layer in net]
+                for net in (encoder, decoder)
+            ]
+
+        assessed_noise = noise(n_assessed)
+        best = descend(
+            self,
+            torch,
+            [tensor for layer in encoder + decoder for tensor in layer],
+            lambda batch: loss(torch.from_numpy(rows[batch]), noise(len(batch))),
+            (lambda: loss(assessed, assessed_noise)) if n_assessed else None,
+            arrays,
+            len(X),
+            rng,
+        )
+        encoding, decoding = best.parameters
+        return change_of_inputs(encoding, axes.T), change_of_outputs(decoding, axes)
 
     def _r2(self, X: FloatArray) -> float:
         return explained_share(X, self._decode(self._encode(X)), self.mean_)
@@ -264,31 +309,6 @@ _HELD_OUT_DRAWS = 8
 _ROUNDING = 1e-12
 
 
-def train_vae(
-    torch: Any,
-    X: FloatArray,  # shape: (n_samples, n_features), of mean zero
-    held_out: FloatArray,  # shape: (n_held_out, n_features)
-    spec: BetaVAE,
-    rng: np.random.RandomState,
-) -> BestEpoch:  # its parameters: encoder (to means, then log-variances) and decoder
-    """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
-    # The loss is the same in rotated coordinates. Those along the right singular
-    # vectors of X are few where rows are few, and spare Adam the others.
-    _, singular, axes = np.linalg.svd(X, full_matrices=False)
-    rank = max(1, int((singular > _ROUNDING * singular[0]).sum()))
-    axes, eigenvalues = axes[:rank], singular[:rank] ** 2 / len(X)
-    encoding, decoding = linear_optimum(eigenvalues, spec)
-    widths = tuple(spec.hidden_layer_sizes)
-    start = network_on(*encoding, widths, rng), network_on(*decoding, widths[::-1], rng)
-    best = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
-    encoding, decoding = best.parameters
-    best.parameters = (
-        change_of_inputs(encoding, axes.T),
-        change_of_outputs(decoding, axes),
-    )
-    return best
-
-
 def linear_optimum(
     eigenvalues: FloatArray,  # shape: (n_axes,)
     spec: BetaVAE,
@@ -312,37 +332,6 @@ def linear_optimum(
     )
 
 
-def _descend(
-    torch: Any,
-    X: FloatArray,
-    held_out: FloatArray,
-    start: tuple[Layers, Layers],
-    spec: BetaVAE,
-    rng: np.random.RandomState,
-) -> BestEpoch:
-    encoder, decoder = (_tensors(torch, layers) for layers in start)
-    tensors = [tensor for layer in encoder + decoder for tensor in layer]
-    assessed = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
-    assessed_noise = _noise(torch, len(assessed), spec, rng)
-
-    def loss(values: Any, noise: Any) -> Any:
-        return negative_elbo(torch, encoder, decoder, values, noise, spec)
-
-    return descend(
-        torch,
-        tensors,
-        lambda rows: loss(
-            torch.from_numpy(X[rows]), _noise(torch, len(rows), spec, rng)
-        ),
-        (lambda: loss(assessed, assessed_noise)) if len(held_out) else None,
-        lambda: (_arrays(encoder), _arrays(decoder)),
-        owner="BetaVAE",
-        n_rows=len(X),
-        settings=spec,
-        rng=rng,
-    )
-
-
 def negative_elbo(
     torch: Any, encoder: Any, decoder: Any, X: Any, noise: Any, spec: BetaVAE
 ) -> Any:
@@ -355,23 +344,6 @@ def negative_elbo(
     divergence = mean.square() + log_variance.exp() - 1 - log_variance
     weighted = 0.5 * spec.beta * divergence.sum(dim=1)
     return (0.5 * error / spec.noise_variance + weighted).mean()
-
-
-def _noise(torch: Any, n_rows: int, spec: BetaVAE, rng: np.random.RandomState) -> Any:
-    return torch.from_numpy(rng.normal(size=(n_rows, spec.n_components)))
-
-
-def _tensors(torch: Any, layers: Layers) -> Any:
-    return [
-        tuple(torch.tensor(array, requires_grad=True) for array in layer)
-        for layer in layers
-    ]
-
-
-def _arrays(layers: Any) -> Layers:
-    return [
-        tuple(tensor.detach().numpy().copy() for tensor in layer) for layer in layers
-    ]
 
 
 # Weights of shape (n_in, n_out) and biases of shape (n_out,). The first pair is a

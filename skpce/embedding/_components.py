@@ -24,7 +24,6 @@ from .._checks import (
     RandomState,
     check_integer,
     checked_random_state,
-    fail,
     import_extra,
     refuse_extremes,
     refuse_other_rows,
@@ -168,7 +167,14 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.pca_.set_output(transform="default")
         with np.errstate(invalid="ignore"):  # constant columns are refused below
             scores = self.pca_.fit_transform(values)
-        self._refuse_rounding()
+        sizes = self.pca_.singular_values_
+        rank = int((sizes > _ROUNDING * sizes[0]).sum())
+        if rank < self.n_components:  # whitening would make inputs of rounding errors
+            raise ValueError(
+                f"n_components={self.n_components} must be at most the number of "
+                f"directions in which X varies, {rank}, of n_samples={len(values)} "
+                "members."
+            )
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         with one_torch_thread(torch):
             self.flow_: Any = self._initial_flow(torch, zuko, rng)
@@ -176,17 +182,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         back = self.pca_.inverse_transform(scores)
         self.reconstruction_r2_: float = explained_share(values, back, self.pca_.mean_)
         return self
-
-    def _refuse_rounding(self) -> None:
-        """Whitening makes an input of rounding errors where X does not vary."""
-        sizes = self.pca_.singular_values_
-        rank = int((sizes > _ROUNDING * sizes[0]).sum())
-        if rank < self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components} must be at most the number of "
-                f"directions in which X varies, {rank}, of n_samples="
-                f"{self.pca_.n_samples_} members."
-            )
 
     def _initial_flow(self, torch: Any, zuko: Any, rng: np.random.RandomState) -> Any:
         """Return a flow that is the identity, without use of torch's own stream."""
@@ -217,20 +212,17 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with torch.no_grad():
             first = float(loss(assessed)) if len(held_out) else math.nan
         best = descend(
+            self,
             torch,
             list(flow.parameters()),
             lambda batch: loss(rows[batch]),
             (lambda: loss(assessed)) if len(held_out) else None,
             lambda: copy.deepcopy(flow.state_dict()),
-            owner=type(self).__name__,
-            n_rows=len(scores),
-            settings=self,
-            rng=rng,
+            len(scores),
+            rng,
         )
         flow.load_state_dict(best.parameters)
         flow.requires_grad_(False)
-        self.n_epochs_: int = best.epoch
-        self.stopped_early_: bool = best.stopped_early
         self.held_out_log_likelihood_: float = -best.loss if len(held_out) else math.nan
         self.held_out_log_likelihood_without_flow_: float = -first
 
@@ -356,10 +348,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
-            if not hasattr(self.target_transformer, "fit_transform"):
-                expected = "None or a transformer of scikit-learn"
-                owner, given = type(self).__name__, self.target_transformer
-                raise fail(owner, "target_transformer", expected, given)
             self.target_transformer_ = clone(self.target_transformer)
             # as it was given: the columns of a data frame may name steps
             table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
@@ -377,12 +365,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             found = pls.x_rotations_, pls.x_loadings_
             defined = all(bool(np.isfinite(part).all()) for part in found)
         except ValueError as error:
-            if "n_components" in str(error):
-                raise ValueError(
-                    f"X has shape {inputs.shape}, too few for n_components="
-                    f"{self.n_components!r}; expected at most {min(inputs.shape)} "
-                    "components."
-                ) from None
             # older versions of scipy say "illegal value" of what is not finite
             if "NaN" not in str(error) and "illegal value" not in str(error):
                 raise
@@ -407,8 +389,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         They are uncorrelated on the rows of ``fit``.
         """
         check_is_fitted(self)
-        X = validated(self, X, reset=False)
-        return self.pls_.transform(X)
+        return self.pls_.transform(validated(self, X, reset=False))
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
         """Return the members (n_samples, n_features) of given scores, by the loadings.
@@ -416,9 +397,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
-        values = checked_inputs(self, Z)
-        refuse_extremes(values, "Z")
-        return self.pls_.inverse_transform(values)
+        return self.pls_.inverse_transform(checked_inputs(self, Z))
 
     @property
     def _n_features_out(self) -> int:

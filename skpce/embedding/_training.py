@@ -1,10 +1,11 @@
-"""Training of embeddings: checked inputs, held-out rows, early stopping, and torch."""
+"""What embeddings share: checked inputs, held-out rows, early stopping, and torch."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def check_training_parameters(estimator: Any) -> None:
     fraction = estimator.validation_fraction
     if fraction is not None:
         check_real(owner, "validation_fraction", fraction, low=0, high=1)
-    sizes = estimator.hidden_layer_sizes
+    sizes: Any = estimator.hidden_layer_sizes
     if not isinstance(sizes, (tuple, list)):
         raise ValueError(
             f"The 'hidden_layer_sizes' parameter of {owner} must be a tuple of "
@@ -42,6 +43,62 @@ def check_training_parameters(estimator: Any) -> None:
     refuse_memory(owner, 8.0 * widest**2, what)
 
 
+def descend(
+    estimator: Any,  # with the parameters of the training
+    torch: Any,
+    tensors: Sequence[Any],
+    loss: Callable[[IndexArray], Any],  # of the rows of a minibatch
+    held_out_loss: Callable[[], Any] | None,  # None without held-out rows
+    copy: Callable[[], Any],  # returns a copy of the parameters as they are
+    n_rows: int,
+    rng: np.random.RandomState,
+) -> BestEpoch:
+    """Minimise by Adam; return the best epoch on the held-out rows, or the last."""
+    optimizer = torch.optim.Adam(tensors, lr=estimator.learning_rate, fused=True)
+    best, stopped_early = BestEpoch(None, 0, math.inf), False
+    for epoch in range(estimator.max_epochs + 1):
+        for rows in batches(n_rows, estimator.batch_size, rng) if epoch else ():
+            value = loss(rows)
+            if not math.isfinite(value.item()):
+                raise ValueError(
+                    f"the training of {type(estimator).__name__} diverged: its loss is "
+                    f"{value.item()}. Lower learning_rate, or scale X."
+                )
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+        if held_out_loss is None:
+            continue
+        with torch.no_grad():
+            assessed = float(held_out_loss())
+        if assessed < best.loss:
+            best = BestEpoch(copy(), epoch, assessed)
+        stopped_early = epoch - best.epoch >= estimator.patience
+        if stopped_early:
+            break
+    if best.parameters is None:
+        best = BestEpoch(copy(), estimator.max_epochs, math.inf)
+    estimator.n_epochs_ = best.epoch
+    estimator.stopped_early_ = stopped_early
+    return best
+
+
+def batches(n_rows: int, size: int, rng: np.random.RandomState) -> list[IndexArray]:
+    """Return the rows of the minibatches of one epoch; few rows are one batch."""
+    if n_rows <= size:
+        return [np.arange(n_rows)]
+    return np.array_split(rng.permutation(n_rows), math.ceil(n_rows / size))
+
+
+@dataclass(frozen=True)
+class BestEpoch:
+    """The epoch of smallest loss on the held-out rows, and a copy of its parameters."""
+
+    parameters: Any
+    epoch: int
+    loss: float
+
+
 def split_rows(
     n_samples: int, fraction: float | None, rng: np.random.RandomState
 ) -> tuple[IndexArray, IndexArray]:
@@ -51,75 +108,6 @@ def split_rows(
     n_held_out = min(max(1, round(fraction * n_samples)), n_samples - 1)
     order = rng.permutation(n_samples)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
-
-
-def batches(
-    n_rows: int, batch_size: int, rng: np.random.RandomState
-) -> Iterator[IndexArray]:
-    """Yield the rows of the minibatches of one epoch; few rows are one batch."""
-    if n_rows <= batch_size:
-        yield np.arange(n_rows)
-        return
-    order = rng.permutation(n_rows)
-    yield from np.array_split(order, math.ceil(n_rows / batch_size))
-
-
-def descend(
-    torch: Any,
-    tensors: Sequence[Any],
-    loss: Callable[[IndexArray], Any],  # of the rows of a minibatch
-    held_out_loss: Callable[[], Any] | None,  # None without held-out rows
-    copy: Callable[[], Any],  # returns a copy of the parameters as they are
-    *,
-    owner: str,
-    n_rows: int,
-    settings: Any,  # learning_rate, batch_size, max_epochs, patience
-    rng: np.random.RandomState,
-) -> BestEpoch:
-    """Minimise by Adam; return the best epoch on the held-out rows, or the last."""
-    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate, fused=True)
-    best = BestEpoch(copy, settings.patience)
-
-    def is_over(epoch: int) -> bool:
-        if held_out_loss is None:
-            return False
-        with torch.no_grad():
-            return best.is_over(epoch, float(held_out_loss()))
-
-    is_over(0)
-    for epoch in range(1, settings.max_epochs + 1):
-        for rows in batches(n_rows, settings.batch_size, rng):
-            value = loss(rows)
-            if not math.isfinite(value.item()):
-                raise ValueError(
-                    f"the training of {owner} diverged: its loss is {value.item()}. "
-                    "Lower learning_rate, or scale X."
-                )
-            optimizer.zero_grad()
-            value.backward()
-            optimizer.step()
-        best.stopped_early = is_over(epoch)
-        if best.stopped_early:
-            break
-    if best.parameters is None:
-        best.epoch, best.parameters = settings.max_epochs, copy()
-    return best
-
-
-class BestEpoch:
-    """The epoch of smallest loss on the held-out rows, and a copy of its parameters."""
-
-    def __init__(self, copy: Callable[[], Any], patience: int) -> None:
-        self._copy, self._patience = copy, patience
-        self.loss, self.epoch = math.inf, 0
-        self.parameters: Any = None
-        self.stopped_early = False
-
-    def is_over(self, epoch: int, loss: float) -> bool:
-        """Record an epoch; return whether training stops."""
-        if loss < self.loss:
-            self.loss, self.epoch, self.parameters = loss, epoch, self._copy()
-        return epoch - self.epoch >= self._patience
 
 
 def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> float:

@@ -70,8 +70,8 @@ def member_blocks(
     owner = "member_blocks"
     if n_rows is not None:
         check_integer(owner, "n_rows", n_rows, low=1)
-    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    for name, values in {"X": X, "y": y, **weights}.items():
+    given = {} if sample_weight is None else {"sample_weight": sample_weight}
+    for name, values in {"X": X, "y": y, **given}.items():
         if issparse(values):
             raise fail(owner, name, "a dense array", values)
         if not isinstance(getattr(values, "shape", None), tuple) or not values.shape:
@@ -81,12 +81,6 @@ def member_blocks(
                 f"{name} of {owner} has {values.shape[0]} members; expected "
                 f"{X.shape[0]}, those of X."
             )
-    return _blocks(X, y, sample_weight, n_rows)
-
-
-def _blocks(
-    X: Any, y: Any, sample_weight: Any, n_rows: int | None
-) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
     n_members = int(X.shape[0])
     if n_rows is None:
         width = int(np.prod(X.shape[1:])) + int(np.prod(y.shape[1:]))

@@ -257,10 +257,9 @@ def from_cv_results(
         A search such as :class:`sklearn.model_selection.RandomizedSearchCV`, its
         ``cv_results_``, or a data frame of these. Of successive halving the first
         round, before candidates are chosen by their scores.
-    splits : {"mean", "replicates", "input"}, default="mean"
-        What the scores of the splits are: averaged, one member for each candidate;
-        replicates of their candidate; or the same with the split as a categorical
-        input, ``"split"``. As replicates, what the splits have in common counts as
+    splits : {"mean", "replicates"}, default="mean"
+        What the scores of the splits are: averaged, one member for each candidate, or
+        replicates of their candidate, so that what the splits have in common counts as
         noise.
     log : sequence of str, default=()
         Parameters of which the logarithm to base 10 is taken.
@@ -291,10 +290,10 @@ def from_cv_results(
     >>> from skpce.ensembles import from_cv_results
     >>> X, y = load_diabetes(return_X_y=True)
     >>> search = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, cv=3).fit(X, y)
-    >>> print(from_cv_results(search, splits="input", log=["alpha"]))
-    12 members, 2 inputs (alpha, split), 1 output.
+    >>> print(from_cv_results(search, splits="replicates", log=["alpha"]))
+    12 members, 1 input (alpha), 1 output, 4 different settings.
     """
-    check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
+    check_option("from_cv_results", "splits", splits, ("mean", "replicates"))
     cv_results = opened(getattr(cv_results, "cv_results_", cv_results))
     if not names_of(cv_results):
         expected = "a fitted search, or its cv_results_: a dict of names to values"
@@ -321,15 +320,7 @@ def from_cv_results(
         )
     scores = _scores(results, splits)
     n_splits = len(next(iter(scores.values())))
-    n_candidates = len(next(iter(columns.values())))
     columns = {name: np.tile(values, n_splits) for name, values in columns.items()}
-    if splits == "input":
-        if "split" in columns:
-            raise ValueError(
-                "splits='input' needs the name 'split', which is a parameter of the "
-                "search. Rename the parameter."
-            )
-        columns["split"] = np.repeat(_objects(range(n_splits)), n_candidates)
     found = read_columns(
         columns,
         {  # a search knows which of its parameters are numbers

@@ -152,8 +152,8 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas or polars, or of another library that narwhals reads, such as pyarrow,
-        where it is installed; X and y of the ensemble are of the same library. A
+        Of pandas or polars, whose frames X and y of the ensemble are then too, or of
+        another library that narwhals reads, such as pyarrow, where it is installed. A
         dataset of xarray has a row for each of its values.
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
@@ -655,14 +655,11 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         return
     own = f"of its own in each of {len(entries)} {what}"
     if _are_labels(values) and numbers_of_text(values) is None:
-        remedy = "Leave it out"
-        if str(entries[0]).startswith("{"):
-            remedy = "Read the dicts by ast.literal_eval"
-        elif re.match(r"\d{4}-\d{2}-\d{2}", str(entries[0])):
-            remedy = "Make dates numbers, or name them by order= of skpce.explain"
         raise ValueError(
             f"The input {name!r} has a label {own}, such as {entries[0]!r}, as names "
-            f"of runs are; expected numbers, or labels that repeat. {remedy}."
+            "of runs are; expected numbers, or labels that repeat. Leave it out; make "
+            "dates numbers, or name them by order= of skpce.explain; read dicts by "
+            "ast.literal_eval."
         )
     if not all(str(entry).strip().isdigit() for entry in entries):
         return

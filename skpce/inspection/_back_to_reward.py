@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, OutputGroups, check_real, remembers_frames
+from .._checks import FloatArray, OutputGroups, check_real
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import refuse_categories
 from .._input_laws.correlations import largest_correlation
@@ -34,7 +34,6 @@ _UNCORRELATED = 0.05
 _RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
-@remembers_frames
 def back_to_reward(
     pipeline: Any,
     X: Any,

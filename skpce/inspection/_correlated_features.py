@@ -16,7 +16,6 @@ from .._checks import (
     check_draws,
     check_option,
     make_generator,
-    remembers_frames,
 )
 from .._expansion.expansion import Expansion, gradient_moments
 from .._expansion.moments import (
@@ -57,7 +56,6 @@ _RETAINED = 0.5
 _ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
-@remembers_frames
 def original_space_indices(
     pipeline: Any,
     X: Any,
@@ -352,7 +350,6 @@ def _cautions(
     return tuple(found)
 
 
-@remembers_frames
 def shapley_effects(
     estimator: Any,
     X: Any,

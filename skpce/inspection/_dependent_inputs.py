@@ -17,7 +17,6 @@ from .._checks import (
     RandomState,
     check_draws,
     make_generator,
-    remembers_frames,
 )
 from .._input_laws.maps import NatafTransformer
 from .._input_laws.pieces import sobol_points
@@ -48,7 +47,6 @@ _MOST_DRAWS = 1e10  # rows drawn from conditional distributions, which take hour
 _SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
 
 
-@remembers_frames
 def dependent_sobol_indices(
     estimator: Any,
     X: Any,

@@ -15,7 +15,6 @@ from .._checks import (
     FloatArray,
     binary_scales,
     correlations_of,
-    remembers_frames,
 )
 from .._input_laws.families import NormalLaw
 from .._result import Result
@@ -24,7 +23,6 @@ from ._reading import read_inputs
 _LARGEST_BLOCK = 2**21  # distances held at once
 
 
-@remembers_frames
 def input_tests(X: ArrayLike) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal distribution.
 

@@ -17,7 +17,6 @@ from .._checks import (
     Samples,
     check_draws,
     make_generator,
-    remembers_frames,
 )
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import Expansion
@@ -43,7 +42,6 @@ _FEW = 0.05
 _NORMAL_90 = 1.6448536269514722
 
 
-@remembers_frames
 def sobol_indices(
     estimator: Any,
     X: Any,

@@ -20,7 +20,6 @@ from .._checks import (
     check_real,
     fail,
     is_position,
-    remembers_frames,
 )
 from .._compositions.fitted import FittedCompositions
 from .._compositions.log_ratio import LogRatioGeometry
@@ -46,7 +45,6 @@ _N_FOLDS = 5  # of the accuracy of a rule
 _DECIMALS, _FEWEST_LEVELS, _MOST_LEVELS, _LARGE_END = 9, 3, 0.6, 0.05
 
 
-@remembers_frames
 def modes_test(
     pipeline: Any, *, action: str | int | None = None, significance_level: float = 0.05
 ) -> Result:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import delayed
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
@@ -26,7 +26,6 @@ from .._checks import (
     make_generator,
     refuse_extremes,
     take,
-    workers,
 )
 from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
@@ -164,7 +163,7 @@ class ConvergenceDisplay:
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
         known = *_with_mask(pipeline, inputs, targets), outputs
-        found = workers(n_jobs)(
+        found = Parallel(n_jobs=n_jobs)(
             delayed(_q2_of_subsets)(*known, order[:n_test], order[n_test:], chosen)
             for order in orders
         )

@@ -51,7 +51,7 @@ def test_logits(surrogate, X, y):
 @pytest.mark.usefixtures("no_work")
 def test_labels_of_classes(X):
     labels = ["setosa", "virginica"] * 30
-    message = "y holds text such as 'setosa'.*predict_"
+    message = "y holds text.*predict_"
     refuses(message, ridge_surrogate(1).fit, X, labels)
 
 

@@ -50,11 +50,10 @@ def test_arrays_of_torch(dispatch):
         "model.fit(X.numpy(), X[:, 0].numpy())\n"
         "for given in (X, X.clone().requires_grad_()):\n"
         "    try: print(type(model.predict(given)).__name__)\n"
-        "    except TypeError as error: print(error)\n"
+        "    except (TypeError, RuntimeError) as error: print(error)\n"
     )
     environment = os.environ | {"SCIPY_ARRAY_API": "1"}
     first, second = printed_by("-c", code, env=environment).splitlines()
-    words = "X is a tensor with a gradient, which would be lost; expected X.detach()."
-    assert second == words
     refusal = "X is a Tensor, and array_api_dispatch is on, but skpce"
     assert first.startswith(refusal if dispatch else "ndarray")
+    assert second.startswith(refusal if dispatch else "Can't call numpy() on Tensor")

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate, report
 from skpce._checks import format_cell
-from skpce._report import ReportContent, with_ends
+from skpce._report import FitReport, with_ends
 from skpce.inspection import verdict
 from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
@@ -188,9 +188,7 @@ def test_names_of_every_kind_are_escaped(X, y):
     model = ridge_surrogate(1).fit(inputs[:60], frame[:60])
     found = verdict(model, inputs[:60], frame[:60])
     page = report(model, inputs[60:], frame[60:], verdict=found, title=EVIL)
-    page, _, script = page.rpartition("<script>")
     assert "<script" not in page
-    assert "alert" not in script
     assert "&lt;script&gt;" in page
     for text in re.findall(r'alt="([^"]*)"', page):
         assert "<" not in text
@@ -272,6 +270,7 @@ def test_a_report_of_many_steps_is_small(rng):
     assert len(page) < 1_000_000
     assert "There are 150 decisions. Tables list the 60 and figures draw the 12" in page
     assert "... and 145 more." in page
-    shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
+    reading = expansion_of(surrogate, X[25:])
+    shown = FitReport("", surrogate, reading, y[25:], judged, 0)
     spread = shown.variance
     assert spread[shown.drawn].min() >= np.delete(spread, shown.drawn).max()

@@ -20,7 +20,6 @@ from ..._checks import (
     fail,
     make_generator,
     refuse_memory,
-    remembers_frames,
 )
 from ..._expansion.expansion import index_of_set
 from ..._learned.cautions import DependentInputsWarning
@@ -49,7 +48,6 @@ _FACTS = {
 }
 
 
-@remembers_frames
 def value_of_information(
     surrogate: Any,
     X: Any = None,

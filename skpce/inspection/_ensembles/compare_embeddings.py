@@ -18,7 +18,6 @@ from ..._checks import (
     check_integer,
     fail,
     listed,
-    remembers_frames,
 )
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
@@ -37,7 +36,6 @@ OWNER = "compare_embeddings"
 BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
-@remembers_frames
 def compare_embeddings(
     candidates: dict[str, Any],
     X: ArrayLike,

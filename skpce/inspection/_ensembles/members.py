@@ -60,7 +60,7 @@ def read_members(
             raise ValueError(
                 f"{name} of {owner} is {table!r}; expected a table of members."
             )
-    refuse_swapped(pipeline, X, y)
+    refuse_swapped(X, y)
     refuse_other_rows(X=X, y=y)
     y = one_table(y)
     refuse_no_inputs(X)

@@ -19,7 +19,6 @@ from ..._checks import (
     OutputGroups,
     Steps,
     check_real,
-    remembers_frames,
 )
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
@@ -178,7 +177,6 @@ def refuse_failed(values: FloatArray, name: str) -> None:
         )
 
 
-@remembers_frames
 def variance_decomposition(
     y: ArrayLike,
     replicate: ArrayLike | None = None,

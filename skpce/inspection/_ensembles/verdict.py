@@ -19,7 +19,6 @@ from ..._checks import (
     check_boolean,
     one_thread_for,
     refuse_other_rows,
-    remembers_frames,
     with_codes,
 )
 from ..._compositions.outputs import Outputs
@@ -63,7 +62,6 @@ _MUCH_LESS = 0.2
 _NEGLIGIBLE = 0.05
 
 
-@remembers_frames
 def verdict(
     pipeline: Any,
     X: ArrayLike | Ensemble,

@@ -216,14 +216,6 @@ def test_splits_are_replicates(search):
     assert_allclose(np.sort(means), wanted)
 
 
-def test_splits_are_an_input(search):
-    runs = from_cv_results(search.cv_results_, splits="input")
-    assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth", "split"]
-    assert runs.distribution[-1] == "categorical"
-    last = runs.y["score"][runs.X["split"] == 3]
-    assert_allclose(last, search.cv_results_["split3_test_score"])
-
-
 def test_bad_results_are_refused(search):
     scores = {"mean_test_score": [1, 2, 3, 4]}
     words = r"no parameters; expected columns param_\.\.\. among 'mean"
