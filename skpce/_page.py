@@ -35,10 +35,13 @@ details { border-bottom: 1px solid #ccc; }
 summary { cursor: pointer; font-weight: 600; font-size: 0.9rem; }
 summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2rem; }
 .answer { font-size: 1.1rem; }
+.badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
+         background: #e4e4e4; }
+.supported { background: #cdebd8; } .refused { background: #f6d5c9; }
 @media (max-width: 30rem) {
   body { margin: 0.5rem auto; font-size: 15px; }
   table { font-size: 0.8rem; } th, td { padding: 0.2rem 0.25rem; }
-  caption { max-width: 22rem; }
+  caption { max-width: 22rem; } .badge { white-space: normal; border-radius: 0.3rem; }
   summary h2 { display: inline; line-height: 1.4; }
   .scroll { overflow-x: scroll; }
   .scroll table { width: max-content; } .scroll td { max-width: 11rem; }
@@ -55,6 +58,18 @@ summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2r
 _DOTS_PER_INCH = 130
 
 Column = tuple[str, Any]  # heading and values
+
+# Words of cells that are badges, and their kind.
+_BADGES = {
+    "driven": "supported",
+    "drives": "supported",
+    "supported": "supported",
+    "not supported": "refused",
+    "not attributable": "refused",
+    "not judged": "",
+    "no choice": "",
+    "no variance": "",
+}
 
 
 class HtmlReport:
@@ -88,6 +103,9 @@ class HtmlReport:
     ) -> None:
         """Add a table; numbers are shortened to two digits."""
         table = html_table(columns, rows, caption, digits=2)
+        for word, kind in _BADGES.items():
+            badge = f'<td><span class="badge {kind}">{word}</span></td>'
+            table = table.replace(f"<td>{word}</td>", badge)
         self._parts.append(f'<div class="scroll">{table}</div>')
 
     def add_folded(

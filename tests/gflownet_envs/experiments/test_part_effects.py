@@ -186,7 +186,7 @@ def test_a_run_answers_first(tiny):
     section = page[page.index("<h2>Which part") : page.index("<nav>")]
     opened = section[: section.index("<details>")]
     assert opened.count("<tr>") == 1 + len(table.rows)
-    assert "<td>supported</td>" in opened
+    assert 'class="badge supported"' in opened
 
 
 def test_no_share_is_shown_with_an_error_of_zero():
