@@ -1,11 +1,15 @@
 """The report is one file, safe to open, and never half written."""
 
 import base64
+import json
 import re
+import shutil
+import subprocess
 
 import numpy as np
+import pytest
 
-from skpce._page import HtmlReport
+from skpce._page import _SCRIPT, HtmlReport
 from skpce.plotting import _style as style
 
 PNG = b"\x89PNG any bytes"
@@ -20,7 +24,8 @@ def test_text_of_every_kind_is_escaped():
     report.add_table([EVIL], [[EVIL], [(EVIL, "b")]], EVIL)
     report.add_png(PNG, EVIL)
     page = report.to_html()
-    assert "<script" not in page
+    assert page.count("<script") == 1  # ours
+    assert page.rpartition("<script>")[2] == f"{_SCRIPT}</script></body></html>\n"
     assert page.count("&lt;script&gt;") == 11
     assert re.search(r'<img alt="&lt;script&gt;alert\(&quot;1&quot;\)', page)
 
@@ -34,7 +39,9 @@ def test_the_page_needs_nothing_from_elsewhere():
     page = report.to_html()
     sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
     assert sources == ['"data:']
-    assert not re.search(r"<(script|link|iframe|object)|@import|url\(", page)
+    assert page.count("<script>") == 1
+    assert not re.search(r"<script |<(link|iframe|object)|@import|url\(", page)
+    assert not re.search(r"fetch|XMLHttp|import|eval", _SCRIPT)
     assert page.startswith("<!doctype html>")
     assert '<meta charset="utf-8">' in page
     (encoded,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
@@ -60,3 +67,59 @@ def test_a_lone_surrogate_in_a_name_is_shown_by_its_number():
     page.add_text("b\udcff")
     assert "<h1>a\\ud800</h1><p>b\\udcff</p>" in page.to_html()
     assert style.label("c\ud800") == "c\\ud800"
+
+
+CLICKS = """
+const made = [];
+const cell = text => ({textContent: text});
+const row = texts => ({cells: texts.map(cell), textContent: texts.join(" ")});
+const listens = element => Object.assign(element, {
+  addEventListener: (kind, act) => { element.click = act; }});
+const table = {
+  tHead: {rows: [{cells: HEADINGS.map(text => listens(cell(text)))}]},
+  tBodies: [{rows: ROWS.map(row), append(...rows) { this.rows = rows; }}],
+  before: element => made.push(element)};
+const document = {
+  querySelectorAll: () => [table], createElement: () => listens({})};
+SCRIPT
+const shown = () => table.tBodies[0].rows.map(row => row.cells[0].textContent);
+const found = [];
+for (const head of table.tHead.rows[0].cells) {
+  head.click();
+  found.push(shown());
+}
+table.tHead.rows[0].cells[1].click();
+found.push(shown());
+const before = made[0].textContent;
+made[0].click();
+const hidden = table.tBodies[0].rows.filter(row => row.hidden).length;
+console.log(JSON.stringify({found, before, after: made[0].textContent, hidden}));
+"""
+
+
+def test_a_click_on_a_heading_sorts_and_a_button_hides():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    rows = [
+        ["rate", "drives", "86 % [82, 90]", "1.5e-05"],
+        ["units", "not settled", "<1 %", "0.3"],
+        ["kind", "does not matter", "1 % [0, 2]", "–"],
+        ["beta", "does not matter", "−2", "about 180"],
+    ]
+    script = CLICKS.replace("SCRIPT", _SCRIPT)
+    script = script.replace("HEADINGS", json.dumps(["input", "state", "in all", "p"]))
+    script = script.replace("ROWS.map", f"{json.dumps(rows)}.map")
+    told = subprocess.run(
+        [node, "-e", script], capture_output=True, text=True, check=True
+    )
+    found = json.loads(told.stdout)
+    assert [" ".join(names) for names in found["found"]] == [
+        "units rate kind beta",  # from z to a
+        "units rate kind beta",  # of one state as they stood
+        "rate kind units beta",
+        "beta units rate kind",
+        "beta kind rate units",  # and back, from a to z
+    ]
+    assert found["before"] == "hide what does not matter"
+    assert (found["after"], found["hidden"]) == ("show all 4", 2)
