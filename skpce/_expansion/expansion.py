@@ -35,10 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._basis.basis import (
-    lines_along,
     terms_of_inputs,
     terms_of_set,
-    with_terms_below,
 )
 from .._checks import (
     LARGEST_NUMBER,
@@ -63,7 +61,6 @@ from .._checks import (
     state_of_fields,
 )
 from .._input_laws.columns import warn_outside
-from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
@@ -631,23 +628,6 @@ def _padded(values: FloatArray, width: int) -> FloatArray:
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
 
 
-def gradient_moments(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
-    laws: Sequence[InputLaw],
-) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
-    """Return ``E[grad f grad f^T]`` in the units of the inputs."""
-    every = with_terms_below(multi_indices, range(len(laws)))
-    # The last stands for terms that are not there.
-    given = np.zeros((len(coefficients), len(every) + 1))
-    given[:, : coefficients.shape[1]] = coefficients
-    slopes = np.zeros((len(laws), *given.shape))
-    for a, law in enumerate(laws):
-        along = lines_along(every, a)
-        slopes[a][:, along] = given[:, along] @ _lower_degrees(law, along.shape[1] - 1)
-    return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
-
-
 def refuse_categories(expansion: Expansion) -> None:
     """Raise ``ValueError`` for an input that is no number."""
     names, laws = expansion.input_names, expansion.basis.laws
@@ -659,18 +639,6 @@ def refuse_categories(expansion: Expansion) -> None:
                 "derivatives. Fit without it, or read main_effects and "
                 "skpce.inspection.sobol_indices, which take labels."
             )
-
-
-def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
-    """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
-    if not law.is_polynomial:
-        raise ValueError(
-            "An input with distribution='categorical' has no derivative; the "
-            "derivative-based measure needs inputs that are numbers."
-        )
-    nodes, weights = law.quadrature(degree + 1)
-    slopes = law.differentiate(nodes, degree)
-    return (slopes * weights) @ law.evaluate(nodes, degree).T
 
 
 # Rows of the printed text.

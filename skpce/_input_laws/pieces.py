@@ -38,11 +38,6 @@ def sobol_points(
     return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
 
 
-def deviation_of(points: FloatArray, masses: FloatArray) -> float:
-    """Return the standard deviation of a distribution on points."""
-    return float(np.sqrt(masses @ np.square(points - masses @ points)))
-
-
 # Nodes of a panel beyond the degree.
 _SPARE_NODES = 16
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,7 +24,6 @@ from .._input_laws.maps import NatafTransformer
 from .._input_laws.pieces import sobol_points
 from .._input_laws.scores import EmpiricalMap
 from .._result import Result, cautions_in_words, table_of_targets
-from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
 from ._input_tests import independence_tests
 from ._reading import (
@@ -118,7 +118,7 @@ def dependent_sobol_indices(
     See Also
     --------
     shapley_effects : Of any model, for jointly normal columns.
-    original_space_indices : Behind an affine embedding, in closed form.
+    back_to_reward : Of thousands of columns behind an embedding.
     input_tests : Whether the inputs are dependent.
 
     Notes
@@ -481,6 +481,25 @@ class Redraws:
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
         return np.array([*parts, effects, whole])
+
+
+def subset_shapley(
+    values: FloatArray,  # shape: (n_targets, 2**n_features)
+    n_features: int,
+) -> FloatArray:  # shape: (n_targets, n_features)
+    """Return Shapley values, as shares, from the value of every subset."""
+    positions = np.arange(2**n_features)
+    size = np.array([int(u).bit_count() for u in positions])
+    effects = np.empty((len(values), n_features))
+    for i in range(n_features):
+        without = positions[(positions >> i) & 1 == 0]
+        weight = np.array(
+            [1.0 / (n_features * math.comb(n_features - 1, s)) for s in size[without]]
+        )
+        gains = values[:, without | (1 << i)] - values[:, without]
+        effects[:, i] = gains @ weight
+    whole = values[:, -1:]
+    return effects / np.where(whole > 0, whole, 1.0)
 
 
 def _shapley_of_orders(

@@ -31,8 +31,8 @@ from .._result import Result, table_of_targets
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 
-#: Design points that are enough to say how many lie outside the data.
-OUTSIDE_POINTS = 1000
+# Design points that are enough to say how many lie outside the data.
+_OUTSIDE_POINTS = 1000
 
 # Predictions at pairs of rows, about; rows of a table of them at least and at most.
 _PREDICTIONS, _FEWEST_ROWS, _MOST_ROWS = 20_000, 100, 1000
@@ -109,8 +109,7 @@ def sobol_indices(
 
     See Also
     --------
-    original_space_indices : For a pipeline of PCA and polynomial chaos.
-    shapley_effects : With dependent normal columns.
+    dependent_sobol_indices : Of an expansion, for dependent columns.
     sklearn.inspection.permutation_importance : Loss of score, on data with targets.
 
     Notes
@@ -182,6 +181,95 @@ def sobol_indices(
     )
 
 
+@remembers_frames
+def shapley_effects(
+    estimator: Any,
+    X: Any,
+    *,
+    distribution: Any = "empirical",
+    n_samples: int = 500,
+    random_state: RandomState = None,
+) -> Result:
+    r"""Share the variance of a model among its columns, so that the shares add up.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or callable
+        As in :func:`sobol_indices`.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows that the model is meant for.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column.
+    n_samples : int, default=500
+        Rows to which the expansion is fitted. It needs no degree.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the design.
+
+    Returns
+    -------
+    effects : Result
+        A table of targets and features. Its attributes:
+
+        effects : ndarray of shape (n_targets, n_features)
+            Shares of the variance; they add up to one. Also ``shapley``.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the model.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments.
+    NotFittedError
+        If the estimator is not fitted.
+
+    Notes
+    -----
+    With :math:`v(u) = \mathrm{Var}\,E[f(x) \mid x_u]`, the effect of column :math:`i`
+    is the mean gain :math:`v(u \cup i) - v(u)` over the orders in which columns can be
+    added, as a share of :math:`v` of all [1]_. The effects are not negative and add up
+    to one. The columns are drawn independently, and the effects are those of
+    :func:`sobol_indices`. For dependent columns [2]_ fit a
+    :class:`skpce.PolynomialChaosRegressor` to the predictions of the model, and take
+    its :func:`dependent_sobol_indices`.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
+       Uncertainty Quantification 2 (2014).
+    .. [2] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global sensitivity
+       analysis: theory and computation", SIAM/ASA Journal on Uncertainty
+       Quantification 4 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import shapley_effects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(500, 2))
+    >>> model = lambda X: X[:, 0] + X[:, 0] * X[:, 1]
+    >>> found = shapley_effects(model, X, random_state=0)
+    >>> found.effects.round(1)
+    array([[0.9, 0.1]])
+    """
+    given = "shapley_effects", estimator, X, distribution, n_samples
+    design = IndependentColumns.of(*given, make_generator(random_state))
+    found, reasons = design.compared(int(n_samples))
+    words = fidelity_words(found.fidelity, found.standard_error)
+    return table_of_targets(
+        design.model.target_names(len(reasons)),
+        design.model.inputs.names,
+        {"shapley": found.shapley, "fidelity": found.fidelity},
+        reasons,
+        [f"independent columns, {said}" for said in words],
+        printed=("shapley",),
+        effects=found.shapley,
+        total_variance=found.variance,
+        fidelity_standard_error=found.standard_error,
+    )
+
+
 @dataclass(frozen=True)
 class Comparison:
     """What pairs of rows say about a model, with the help of an expansion."""
@@ -232,7 +320,7 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
     shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
-    drawn, _ = design.model.inputs.with_indicators(design.rows(OUTSIDE_POINTS))
+    drawn, _ = design.model.inputs.with_indicators(design.rows(_OUTSIDE_POINTS))
     outside = outside_share(design.indicators[0], drawn)
     deciding = np.square(squares[0].sum(axis=0)) / np.maximum(
         np.square(squares[0]).sum(axis=0) * n_rows, 1e-300
@@ -325,7 +413,14 @@ class IndependentColumns:
         """Fit an expansion to predictions at rows."""
         rows = self.rows(n_samples)
         laws = [self.laws[i].for_degree(None) for i in self.varying]
-        return expand(rows[:, self.varying], self.model.twice(rows), laws)
+        values = self.model.twice(rows)
+        samples = Samples(rows[:, self.varying], values, np.ones(n_samples))
+        basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]))
+        problem = solve_samples(solver, basis, samples)
+        # Its functions go on beyond the samples as they are.
+        ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
+        basis = replace(basis, reach=ends)
+        return Expansion(basis, problem.coefficients, q2=problem.q2)
 
     def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:
         """Return indices of the model, and what speaks against each target."""
@@ -347,20 +442,6 @@ def _reasons(fidelity: float, deciding: float) -> tuple[str, ...]:
         "a few predictions have nearly all of the variance, as if it were that of "
         f"{deciding:.1%} of the rows, less than {_FEW:.0%}: intervals are too narrow",
     )
-
-
-def expand(
-    inputs: FloatArray,  # shape: (n_samples, n_inputs)
-    values: FloatArray,  # shape: (n_samples, n_targets)
-    laws: Sequence[InputLaw],
-    listed: IndexArray | None = None,  # shape: (n_terms, n_inputs); None: all terms
-) -> Expansion:
-    """Fit an expansion whose functions go on beyond the samples as they are."""
-    samples = Samples(inputs, values, np.ones(len(inputs)))
-    basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]), listed)
-    problem = solve_samples(solver, basis, samples)
-    ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
-    return Expansion(replace(basis, reach=ends), problem.coefficients, q2=problem.q2)
 
 
 def fidelity_of(

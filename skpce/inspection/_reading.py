@@ -476,9 +476,7 @@ class FittedModel:
         return ("y",) if n_targets == 1 else tuple(f"y{k}" for k in range(n_targets))
 
 
-def fitted_model(
-    owner: str, estimator: Any, X: Any, *, labels: bool = True
-) -> FittedModel:
+def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
     if isinstance(estimator, type):
         raise ValueError(
@@ -507,7 +505,7 @@ def fitted_model(
     expansion = getattr(last, "expansion_", last)
     if isinstance(expansion, Expansion) and not hasattr(last, "_fitted"):
         names = expansion.output_names
-    inputs = read_inputs(X, fitted=estimator, labels=labels)
+    inputs = read_inputs(X, fitted=estimator, labels=True)
     return FittedModel(call, inputs, names, second)
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import LogRatioTransformer, PolynomialChaosRegressor
-from skpce.inspection import back_to_reward, original_space_indices
+from skpce.inspection import _back_to_reward, back_to_reward
 from tests.shared import OLS, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.verdicts import verdict_by_hand
 
@@ -98,11 +99,46 @@ def test_a_nonlinear_embedding_is_moved_before_it(rng):
     assert abs(explained[2]) < 0.1
 
 
-def test_what_a_column_explains_alone_is_the_closed_form(fitted):
-    pipeline, X = fitted
+def test_what_a_column_explains_alone_is_the_closed_form():
+    """Between-bin share of draws of the components, with what PCA drops as noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 6))
+    X += 0.3 * rng.normal(size=X.shape)
+    y = X[:, 0] + 0.2 * X[:, 1] * X[:, 2]
+    pipeline = make_pipeline(PCA(3), ridge_pce(2, distribution="normal")).fit(X, y)
     found = back_to_reward(pipeline, X)
-    closed = original_space_indices(pipeline, X)
-    assert_allclose(found.explained_alone, closed.first_order_with_residual)
+    pca, size = pipeline[0], 400_000
+    Z = rng.normal(size=(size, 3)) * pca.transform(X).std(axis=0)
+    dropped = X - pca.inverse_transform(pca.transform(X))
+    rows = pca.inverse_transform(Z) + dropped[rng.integers(400, size=size)]
+    values = pipeline[-1].predict(Z)
+    for i, x in enumerate(rows.T):
+        blocks = values[np.argsort(x)].reshape(1000, -1)
+        share = blocks.mean(axis=1).var() / values.var()
+        assert found.explained_alone[0, i] == pytest.approx(share, abs=0.01)
+
+
+class Watched(TransformerMixin, BaseEstimator):
+    """Principal components that remember the largest table they saw."""
+
+    def fit(self, X, y=None):
+        self.pca_ = PCA(2).fit(X)
+        self.largest_ = 0
+        return self
+
+    def transform(self, X):
+        self.largest_ = max(self.largest_, np.size(X))
+        return self.pca_.transform(X)
+
+
+def test_tables_of_moved_rows_stay_small():
+    X = np.random.default_rng(0).normal(size=(10, 5000))
+    model = make_pipeline(Watched(), ridge_pce(1)).fit(X, X[:, 0])
+    model[0].largest_ = 0
+    found = back_to_reward(model, X, groups={"a": [0], "b": [1]})
+    V = model[0].pca_.components_
+    assert_allclose(found.retained, np.square(V).sum(axis=0)[:2], atol=1e-12)
+    assert model[0].largest_ <= _back_to_reward._LARGEST_TABLE < X.shape[1] ** 2
 
 
 def agreement_with_solving_again(n_components, seed):
