@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, import_extra, is_position
-from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
+from .._compositions.log_ratio import clr_of, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label, labels
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
@@ -433,37 +433,26 @@ def check_position(
 def held_out_q2(
     reading: Reading, y: ArrayLike, predicted: ArrayLike
 ) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
-    """Return Q² per step in Aitchison geometry, or per output, of these members."""
-    if reading.compositions is None:
-        return output_q2(y, predicted, reading.expansion)
-    geometry = reading.compositions.geometry
-    zero = transformer_of(reading.estimator).zero_replacement
-    observed = clr_of(y, geometry, zero, "y")
-    clr = clr_of(predicted, geometry, zero, "prediction")
-    press = sum_by_step(np.square(observed - clr).sum(axis=0), geometry)
-    spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
-    q2 = q2_from_sums(press, sum_by_step(spread, geometry))
-    return np.where(geometry.has_choice, q2, np.nan)
-
-
-def output_q2(
-    y: ArrayLike, predicted: ArrayLike, expansion: Expansion
-) -> FloatArray:  # shape: (n_groups,); NaN where the members agree
-    """Return Q² per output of a regressor, about the mean of the members that have it.
+    """Return Q² per step in Aitchison geometry, or per output, of these members.
 
     A member counts in an output when it has all of its columns (no NaN).
     """
-    observed = np.asarray(y, dtype=np.float64)
-    observed = observed.reshape(len(observed), -1)
-    values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
-    member = group_matrix(expansion)
-    failed = np.isnan(observed).astype(np.float64) @ member.T > 0
-    q2 = np.full(expansion.n_groups, np.nan)
-    for group, columns in enumerate(member > 0):
-        rows = ~failed[:, group]
+    floor: dict[str, Any] = {}
+    if reading.compositions is None:
+        observed = np.asarray(y, dtype=np.float64)
+        observed = observed.reshape(len(observed), -1)
+        found = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
+    else:
+        geometry, floor = reading.compositions.geometry, {"floor": LOG_RATIO_FLOOR}
+        zero = transformer_of(reading.estimator).zero_replacement
+        observed = clr_of(y, geometry, zero, "y")
+        found = clr_of(predicted, geometry, zero, "prediction")
+    q2 = np.full(reading.expansion.n_groups, np.nan)
+    for group, columns in enumerate(group_matrix(reading.expansion) > 0):
+        rows = ~np.isnan(observed[:, columns]).any(axis=1)
         some = observed[np.ix_(rows, columns)]
-        if len(some):
-            press = np.square(some - values[np.ix_(rows, columns)]).sum()
-            spread = weighted_spread(some, np.ones(len(some))).sum()
+        if some.size:
+            press = np.square(some - found[np.ix_(rows, columns)]).sum()
+            spread = weighted_spread(some, np.ones(len(some)), **floor).sum()
             q2[group] = q2_from_sums(press, spread)
     return q2
