@@ -6,23 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
 
 from .._checks import FloatArray
-from .._fonts import labels
 from ..inspection import Result
-from ._style import color, hide_spines, make_axes, readable, size_in_points
+from ._style import hide_spines, legend_right, make_axes, readable, series_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inputs of the largest shares that have a label.
-_MOST_LABELS = 12
-
-# Of what is not supported.
-_GREY = "#777777"
-# Size of a line of a label of nine points, in inches.
-_LINE = 0.19
+# Inputs of the largest shares that are named, and the colour of the others.
+_MOST_NAMED, _OTHERS = 12, "#AAAAAA"
 
 
 class ValueOfInformationDisplay:
@@ -63,7 +56,7 @@ class ValueOfInformationDisplay:
     Notes
     -----
     Bars are the 5 % and 95 % quantiles of the expansion's value over resampled members,
-    divided by the value of all inputs as it is. A hollow grey point is *not supported*:
+    divided by the value of all inputs as it is. A hollow point is *not supported*:
     what the actions differ by is not shown to depend on it.
 
     Examples
@@ -132,37 +125,33 @@ class ValueOfInformationDisplay:
         low, high = self._share("low"), self._share("high")
         top = float(np.nanmax([1.0, *self.decision_share, *high[~np.isnan(high)]]))
         ax.plot([0, 1], [0, 1], color="#888888", lw=1.0, ls="--", zorder=0)
-        self.points_: list[Any] = []
+        size = np.maximum(self.variance_share, self.decision_share)
+        named = np.sort(np.argsort(-size, kind="stable")[:_MOST_NAMED])
+        points = []
         for i, (x, y) in enumerate(
             zip(self.variance_share, self.decision_share, strict=True)
         ):
-            shade = color(i) if self.supported[i] else _GREY
-            bars = None
+            ends = None
             if np.isfinite(low[i] + high[i]):
-                bars = [[max(y - low[i], 0.0)], [max(high[i] - y, 0.0)]]
-            look: dict[str, Any] = {"fmt": "o", "ms": 7, "color": shade, "capsize": 3}
-            look |= {"elinewidth": 1.1, "mew": 1.3, "clip_on": False}
-            look["mfc"] = shade if self.supported[i] else "white"
-            drawn = ax.errorbar([x], [y], yerr=bars, **look | kwargs)
-            self.points_.append(drawn.lines[0])
+                ends = [[max(y - low[i], 0.0)], [max(high[i] - y, 0.0)]]
+            look: dict[str, Any] = {"ms": 7, "capsize": 3, "ls": "", "clip_on": False}
+            look |= {"elinewidth": 1.1, "mew": 1.3, "color": _OTHERS, "marker": "o"}
+            if i in named:
+                look |= series_style(i, self.names[i])
+            look["mfc"] = look["color"] if self.supported[i] else "white"
+            points.append(ax.errorbar([x], [y], ends, **look | kwargs))
+        self.points_: list[Any] = [point.lines[0] for point in points]
         ax.set_xlim(-0.03, 1.03)
         ax.set_ylim(-0.04 * top, 1.04 * top)
-        n_named, n_rows = min(len(self.names), _MOST_LABELS), len(self.names)
-        note = "" if n_named == n_rows else f"\n{n_named} of {n_rows} are named"
+        n_rows = len(self.names)
+        note = "" if len(named) == n_rows else f"\n{len(named)} of {n_rows} are named"
         ax.set_xlabel(f"share of the variance of the utilities{note}")
         ax.set_ylabel("share of the value of knowing all inputs")
         hide_spines(ax)
-        self._name_points(ax, top)
-        open_points = [
-            point
-            for point, good in zip(self.points_, self.supported, strict=True)
-            if not good
-        ]
-        if open_points:
-            place: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-            ax.legend(open_points[:1], ["not supported"], frameon=False, **place)
-        self.ax_: Any = ax
-        self.figure_: Any = readable(ax)[1]
+        marks = ["" if self.supported[i] else "\n(not supported)" for i in named]
+        names = [self.names[i] for i in named]
+        legend_right(ax, names, [points[i] for i in named], marks=marks)
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     def _share(self, column: str) -> FloatArray:
@@ -170,35 +159,3 @@ class ValueOfInformationDisplay:
         values = np.asarray(self.values.columns[column], dtype=np.float64)[:-1]
         whole = float(self.values.columns["plug_in"][-1])
         return values / whole if whole > 0 else np.zeros_like(values)
-
-    def _name_points(self, ax: Any, top: float) -> None:
-        """Write the names beside the axes, with a line to each point."""
-        size = np.maximum(self.variance_share, self.decision_share)
-        chosen = np.argsort(-size, kind="stable")[:_MOST_LABELS]
-        chosen = chosen[np.argsort(-self.decision_share[chosen], kind="stable")]
-        inches = size_in_points(ax.figure)[1] * ax.get_position().height / 72.0
-        names = labels([self.names[i] for i in chosen], 24, 2)
-        lines = max((name.count("\n") + 1 for name in names), default=1)
-        apart = 1.08 * top * _LINE * lines / max(inches, 0.3)
-        apart = min(apart, 1.08 * top / max(len(chosen), 1))
-        places = spread_apart(self.decision_share[chosen], apart)
-        places = places + max(0.0, -0.04 * top + apart / 2.0 - places.min(initial=top))
-        for i, name, place in zip(chosen.tolist(), names, places, strict=True):
-            point = (self.variance_share[i], self.decision_share[i])
-            ax.plot(
-                *zip(point, (1.04, place), strict=True),
-                **{"color": "#BBBBBB", "lw": 0.6, "zorder": 0, "clip_on": False},
-            )
-            shade = "black" if self.supported[i] else _GREY
-            style = {"va": "center", "fontsize": 9, "color": shade, "linespacing": 1.0}
-            ax.text(1.05, place, name, **style)
-
-
-def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
-    """Move decreasing positions so that neighbours are at least ``apart``."""
-    # The nearest such positions: each run of crowded labels stays centred on its nodes.
-    if not len(centres):
-        return np.zeros(0)
-    steps = apart * np.arange(len(centres))
-    moved = isotonic_regression(np.add(centres, steps), increasing=False)
-    return np.asarray(moved - steps, dtype=np.float64)
