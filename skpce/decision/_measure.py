@@ -4,7 +4,6 @@ The particles :math:`x_i` of a belief have weights :math:`w_i`. An observation o
 outcome :math:`h_j` with normal noise turns the expected utility of action :math:`k`
 into :math:`\sum_i w_i \varphi(s - h_j(x_i))\, u_k(x_i) / \sum_i w_i \varphi(s -
 h_j(x_i))`; what the best action gains by it on average is an integral over :math:`s`.
-With normal moments in place of the particles it is the knowledge gradient of lines.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ from .._checks import (
     refuse_extremes,
     renamed,
 )
-from .._input_laws.families import NormalLaw
 from .._result import Result
 from ._belief import InputBelief, as_function, evaluated, read_noise
-from ._value.envelope import value_of_input
 
 OWNER = "measure_next"
 
-MEASURES = ("knowledge_gradient", "linear_knowledge_gradient", "variance")
+MEASURES = ("knowledge_gradient", "variance")
 
 # Standard deviations of the noise beyond which it is left out.
 _TAIL = 9
@@ -66,8 +63,6 @@ def measure_next(
         - ``"knowledge_gradient"``: what one noisy observation is worth, exact for the
           particles: how much better the best action is on average after the update
           of the weights.
-        - ``"linear_knowledge_gradient"``: the same with the means and covariances of
-          the particles alone, as a Kalman filter learns.
         - ``"variance"``: the variance of the outcome under the belief, which ignores
           what is decided.
     outcome : fitted regressor or callable
@@ -76,7 +71,7 @@ def measure_next(
         From inputs to the utility of each action, (n, n_actions). None takes the
         outcomes: each candidate is an action whose reward can be measured.
     noise_sd : float or array-like of shape (n_candidates,), default=None
-        Standard deviation of the normal noise of a measurement; for the gradients.
+        Standard deviation of the normal noise of a measurement; for the gradient.
     which : array-like of int, or None, default=None
         Columns of the outcome that may be measured; None means all.
     names : sequence of str or None, default=None
@@ -105,8 +100,7 @@ def measure_next(
     A belief of few particles far apart knows too well which of them an observation
     points to: the gradient is then that of knowing the particle. Use as many particles
     as make their distances small next to the noise. Where there are many actions, the
-    best of many means over few particles is too large as well; compare it with
-    ``"linear_knowledge_gradient"``, which smooths.
+    best of many means over few particles is too large as well.
 
     Examples
     --------
@@ -142,15 +136,10 @@ def measure_next(
         worth = variance
     else:
         noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
-        if by == "linear_knowledge_gradient":
-            worth = _linear_gradients(chosen, utilities, noise, belief)
-        else:  # exact for the particles
-            present = belief.weights > 0
-            points, masses = chosen[present], belief.weights[present]
-            known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
-            worth = np.array(
-                [value_of_signal(one, masses, known, sd) for one, sd in pairs]
-            )
+        present = belief.weights > 0
+        points, masses = chosen[present], belief.weights[present]
+        known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
+        worth = np.array([value_of_signal(one, masses, known, sd) for one, sd in pairs])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
     best = int(np.argmin(rank))
@@ -190,24 +179,6 @@ def _candidates(which: Any, n_columns: int) -> IndexArray:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"
         raise fail(OWNER, "which", expected, which)
     return columns.astype(np.int64)
-
-
-def _linear_gradients(
-    outcomes: FloatArray, utilities: FloatArray, noise: FloatArray, belief: InputBelief
-) -> FloatArray:
-    """Use the weighted moments of utilities and outcomes alone."""
-    n_actions = utilities.shape[1]
-    both = InputBelief(np.hstack([utilities, outcomes]), belief.weights)
-    mean, covariance = both.mean, both.covariance
-    law = NormalLaw(0.0, 1.0)
-    total = np.hypot(np.sqrt(np.diag(covariance)[n_actions:]), noise)
-    slopes = covariance[:n_actions, n_actions:] / total
-    return np.array(
-        [
-            value_of_input(law, np.column_stack([mean[:n_actions], slope])).value
-            for slope in slopes.T
-        ]
-    )
 
 
 # The value of one noisy observation

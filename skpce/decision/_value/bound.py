@@ -40,7 +40,7 @@ from ...drivers._design import (
 from ...drivers._exchange import Inputs, Problem, holm
 from ...drivers._findings import canonical_order
 from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
-from .decision_problem import Members, quiet_fit
+from .decision_problem import DecisionProblem, quiet_fit
 
 # Of the lower bound, one-sided.
 _CONFIDENCE = 0.95
@@ -58,12 +58,12 @@ class Bound(NamedTuple):
 class HeldOut:
     """Folds that serve all inputs."""
 
-    members: Members
+    members: DecisionProblem
     splits: Sequence[Split]
     setting: IndexArray  # shape: (n_members,); members of equal inputs stay together
 
     @classmethod
-    def deal(cls, members: Members) -> HeldOut:
+    def deal(cls, members: DecisionProblem) -> HeldOut:
         """Deal the members into folds, whatever their order."""
         setting = numbers_of(members.inputs)
         fold = deal_folds(sorted_units(members.contrasts, setting), setting)
@@ -103,7 +103,7 @@ class HeldOut:
 
 
 def p_values_of_rows(
-    members: Members,
+    members: DecisionProblem,
     setting: IndexArray,  # shape: (n_members,)
     rows: Sequence[list[int]],
 ) -> FloatArray:  # shape: (n_rows,), NaN where members are too few
@@ -130,7 +130,7 @@ def _sets_of(row: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _p_value(
-    members: Members,
+    members: DecisionProblem,
     X: FloatArray,  # shape: (n_settings, n_known)
     values: FloatArray,  # shape: (n_settings, n_contrasts)
     row: Sequence[int],
