@@ -109,7 +109,7 @@ OF_METHODS = frozenset(
     {
         *("ExpansionMoments", "InteractionIndices", "PredictionInterval"),
         *("ProbabilitySobolIndices", "SobolIndices", "SobolInterval"),
-        *("SurrogateDiagnostics", "Decision", "RequiredEnsembleSize"),
+        *("SurrogateDiagnostics", "Decision"),
     }
 )
 
