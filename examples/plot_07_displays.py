@@ -13,12 +13,12 @@ ends in one, takes the names of the inputs from it, and keeps the numbers it dra
 import numpy as np
 from scipy.special import softmax
 from sklearn.decomposition import PCA
+from sklearn.model_selection import LearningCurveDisplay, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
 from skpce.plotting import (
-    ConvergenceDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
     MainEffectsDisplay,
@@ -92,13 +92,16 @@ MainEffectsDisplay.from_estimator(
 InteractionDisplay.from_estimator(pipeline, step=0, verdict=found)
 
 # %%
-# The inputs compared with the assumed distributions, and the number of members.
+# The inputs compared with the assumed distributions.
 
 EmbeddingDisplay.from_estimator(pipeline)
 
 # %%
+# Would more members help? That is a display of scikit-learn.
 
-ConvergenceDisplay.from_estimator(pipeline, X, y, sizes=(20, 40, 80, 120), n_repeats=3)
+LearningCurveDisplay.from_estimator(
+    pipeline, X, y, cv=ShuffleSplit(3, random_state=0), score_name="D²"
+)
 
 # %%
 # All of it in one file, for someone who does not run Python:

@@ -1,7 +1,7 @@
 """Displays in scikit-learn's manner; matplotlib is imported when one is drawn."""
 
-from ._conditions import ConvergenceDisplay, EmbeddingDisplay
 from ._effects import InteractionDisplay, MainEffectsDisplay
+from ._embedding import EmbeddingDisplay
 from ._indices import SobolDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
@@ -10,7 +10,6 @@ from ._steps import StepVarianceDisplay
 from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [
-    "ConvergenceDisplay",
     "CoverageDisplay",
     "EmbeddingDisplay",
     "InteractionDisplay",

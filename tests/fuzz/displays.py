@@ -10,8 +10,8 @@ import numpy as np
 from skpce import inspection
 from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
-from tests.fuzz.models import Drawn, Generator, fitted_model, policies
-from tests.shared import ridge_pce, ridge_surrogate
+from tests.fuzz.models import Drawn, Generator, fitted_model
+from tests.shared import ridge_pce
 
 
 def _display(name: str) -> Any:
@@ -44,13 +44,6 @@ def _of_estimator(name: str, *tables: str) -> Callable[[Generator], Drawn]:
     return make
 
 
-def _convergence(rng: Generator) -> Drawn:
-    X, y, steps = policies(rng)
-    given = {"pipeline": ridge_surrogate(1, steps=steps), "X": X, "y": y}
-    given |= {"n_repeats": 2, "random_state": 0}
-    return _display("ConvergenceDisplay").from_estimator, given, _closed
-
-
 def _parts(rng: Generator) -> Drawn:
     parts = {name: rng.normal(size=(8, 2)) for name in "abc"}
     effects = inspection.part_effects(
@@ -80,7 +73,6 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
         f"skpce.plotting.{name}": _of_estimator(name, *_TABLES[name])
         for name in _TABLES
     },
-    "skpce.plotting.ConvergenceDisplay": _convergence,
     "skpce.plotting.PartEffectsDisplay": _parts,
     "skpce.plotting.ValueOfInformationDisplay": _values,
 }
