@@ -7,7 +7,6 @@ from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
 from ._reward_effects import RewardEffectsDisplay
 from ._steps import StepVarianceDisplay
-from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [
     "CoverageDisplay",
@@ -19,5 +18,4 @@ __all__ = [
     "RewardEffectsDisplay",
     "SobolDisplay",
     "StepVarianceDisplay",
-    "ValueOfInformationDisplay",
 ]

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from skpce import inspection
-from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
 from tests.fuzz.models import Drawn, Generator, fitted_model
-from tests.shared import ridge_pce
 
 
 def _display(name: str) -> Any:
@@ -53,15 +51,6 @@ def _parts(rng: Generator) -> Drawn:
     return _display("PartEffectsDisplay"), given, _closed
 
 
-def _values(rng: Generator) -> Drawn:
-    X = rng.normal(size=(20, 3))
-    utility = X @ rng.normal(size=(3, 2)) + rng.normal(size=(20, 2))
-    few = {"n_resamples": 3, "n_samples": 128, "random_state": 0}
-    values = value_of_information(ridge_pce(1), X, utility, **few)
-    display = _display("ValueOfInformationDisplay")
-    return display.from_values, {"values": values}, _closed
-
-
 #: Displays of a fitted model, with the tables that they take beside it.
 _TABLES = {"CoverageDisplay": "Xy", "EmbeddingDisplay": "X", "InteractionDisplay": ""}
 _TABLES |= {"MainEffectsDisplay": "X", "PolicyDistributionDisplay": "y"}
@@ -74,5 +63,4 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
         for name in _TABLES
     },
     "skpce.plotting.PartEffectsDisplay": _parts,
-    "skpce.plotting.ValueOfInformationDisplay": _values,
 }

@@ -61,15 +61,14 @@ def interaction(names, **kwargs):
     return InteractionDisplay(values, 0.0, 0.9, names, title=LONG[0], **kwargs).plot()
 
 
-def reward_effects(n_features, kind, measure="share"):
+def reward_effects(n_features):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, n_features))
     names = [f"{name} {i}" for i, name in enumerate(LONG * n_features)][:n_features]
     groups = {name: [i] for i, name in enumerate(names)}
     y = np.hstack([many(3, 60), many(2, 60)])
     model = make_pipeline(PCA(2), ridge_surrogate(1, steps={LONG[0]: 3, LONG[1]: 2}))
-    options = {"groups": groups, "kind": kind, "measure": measure}
-    return RewardEffectsDisplay.from_estimator(model.fit(X, y), X, **options)
+    return RewardEffectsDisplay.from_estimator(model.fit(X, y), X, groups=groups)
 
 
 def actions(*names, **options):
@@ -117,9 +116,8 @@ PICTURES = {
     "long pairs": lambda: interaction(LONG, supported=False),
     "embedding": lambda: embedding(3, 3),
     "embedding of 20": lambda: embedding(20, 20),
-    "reward, bars": lambda: reward_effects(4, "bars"),
-    "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
-    "reward, heat map": lambda: reward_effects(12, "heatmap", "variance_share"),
+    "reward": lambda: reward_effects(4),
+    "reward of 12": lambda: reward_effects(12),
     "47 actions": lambda: actions("ensemble", "surrogate", max_parts=None),
     "12 of 47 actions": lambda: actions(*"abc"),
     "variances": variances,

@@ -64,7 +64,6 @@ def all_displays(model, X, y, found):
     yield MainEffectsDisplay.from_estimator(model, X, **known)
     yield StepVarianceDisplay.from_estimator(model, y, **known)
     yield RewardEffectsDisplay.from_estimator(model, X, **known)
-    yield RewardEffectsDisplay.from_estimator(model, X, kind="heatmap", **known)
     yield CoverageDisplay.from_estimator(model, X, y)
     yield EmbeddingDisplay.from_estimator(model, X)
 

@@ -151,7 +151,6 @@ def value_of_information(
     See Also
     --------
     skpce.explain : Which input drives which utility.
-    skpce.plotting.ValueOfInformationDisplay : Variance against decision.
 
     Notes
     -----
