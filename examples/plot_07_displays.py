@@ -67,12 +67,10 @@ print(found)
 SobolDisplay.from_estimator(pipeline, verdict=found)
 
 # %%
-# The same shares as a table in colours, with names of our own for the inputs.
+# The same shares with names of our own for the inputs.
 
 names = ["level", "contrast", "region", "tail"]
-SobolDisplay.from_estimator(
-    pipeline, verdict=found, input_features=names, kind="heatmap"
-)
+SobolDisplay.from_estimator(pipeline, verdict=found, input_features=names)
 
 # %%
 # How fragile is each step? Variances of log-ratios and distances of probabilities need

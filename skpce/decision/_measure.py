@@ -16,7 +16,6 @@ from numpy.polynomial.legendre import leggauss
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_option,
     fail,
     refuse_extremes,
     renamed,
@@ -26,7 +25,6 @@ from ._belief import InputBelief, as_function, evaluated, read_noise
 
 OWNER = "measure_next"
 
-MEASURES = ("knowledge_gradient", "variance")
 
 # Standard deviations of the noise beyond which it is left out.
 _TAIL = 9
@@ -43,11 +41,10 @@ _BISECTIONS = 48
 
 def measure_next(
     belief: InputBelief,
-    by: str = "knowledge_gradient",
     *,
     outcome: Any,
     utility: Any = None,
-    noise_sd: Any = None,
+    noise_sd: Any,
     which: Any = None,
     names: Any = None,
 ) -> Result:
@@ -57,21 +54,13 @@ def measure_next(
     ----------
     belief : InputBelief
         Particles and weights.
-    by : str, default="knowledge_gradient"
-        By what the candidates are ranked.
-
-        - ``"knowledge_gradient"``: what one noisy observation is worth, exact for the
-          particles: how much better the best action is on average after the update
-          of the weights.
-        - ``"variance"``: the variance of the outcome under the belief, which ignores
-          what is decided.
     outcome : fitted regressor or callable
         From inputs, (n, n_inputs), to what can be measured, (n,) or (n, n_outcomes).
     utility : fitted regressor, callable or None, default=None
         From inputs to the utility of each action, (n, n_actions). None takes the
         outcomes: each candidate is an action whose reward can be measured.
-    noise_sd : float or array-like of shape (n_candidates,), default=None
-        Standard deviation of the normal noise of a measurement; for the gradient.
+    noise_sd : float or array-like of shape (n_candidates,)
+        Standard deviation of the normal noise of a measurement.
     which : array-like of int, or None, default=None
         Columns of the outcome that may be measured; None means all.
     names : sequence of str or None, default=None
@@ -80,8 +69,9 @@ def measure_next(
     Returns
     -------
     ranking : Result
-        One row for each candidate. Columns are ``worth`` (in units of the utility; of
-        ``"variance"`` squared units of the outcome), ``mean`` and
+        One row for each candidate. Columns are ``worth`` (in units of the utility: how
+        much better the best action is on average after one noisy observation has
+        changed the weights, exact for the particles), ``mean`` and
         ``standard_deviation`` of the outcome under the belief, and ``rank``, 1 for what
         to measure next. ``best`` is the position of its column, ``best_name`` its name,
         and ``best_action`` the action that is best before the measurement.
@@ -115,7 +105,6 @@ def measure_next(
     >>> found.best, found.worth.round(1) + 0.0
     (1, array([0. , 0.3, 0. ]))
     """
-    check_option(OWNER, "by", by, MEASURES)
     if not isinstance(belief, InputBelief):
         raise fail(OWNER, "belief", "an InputBelief", belief)
     outcomes = _evaluated("outcome", outcome, belief)
@@ -132,14 +121,11 @@ def measure_next(
     mean = belief.weights @ chosen
     variance = belief.weights @ np.square(chosen - mean)
     variance = np.where(np.ptp(chosen, axis=0) > 0, variance, 0.0)
-    if by == "variance":
-        worth = variance
-    else:
-        noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
-        present = belief.weights > 0
-        points, masses = chosen[present], belief.weights[present]
-        known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
-        worth = np.array([value_of_signal(one, masses, known, sd) for one, sd in pairs])
+    noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
+    present = belief.weights > 0
+    points, masses = chosen[present], belief.weights[present]
+    known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
+    worth = np.array([value_of_signal(one, masses, known, sd) for one, sd in pairs])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
     best = int(np.argmin(rank))
@@ -148,13 +134,12 @@ def measure_next(
     return Result(
         {"candidate": own},
         {"worth": worth, "mean": mean, "standard_deviation": spread, "rank": rank},
-        title=f"Measure {own[best]!r} next, by {by.replace('_', ' ')}.",
+        title=f"Measure {own[best]!r} next, by knowledge gradient.",
         notes=tuple(
             f"- {own[i]}: {worth[i]:.3g} (outcome {mean[i]:.3g} ± {spread[i]:.3g})"
             for i in np.argsort(rank)[:12]
         ),
         figures={
-            "by": by,
             "best": int(columns[best]),
             "best_name": own[best],
             "best_action": int(np.argmax(belief.weights @ utilities)),

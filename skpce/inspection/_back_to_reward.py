@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, OutputGroups, check_real, remembers_frames
+from .._checks import FloatArray, OutputGroups, remembers_frames
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import refuse_categories
 from .._expansion.moments import variance_along
@@ -43,7 +43,6 @@ def back_to_reward(
     X: Any,
     *,
     groups: Mapping[str, Any] | None = None,
-    min_q2: float = 0.25,
     outputs: OutputGroups = None,
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
@@ -63,8 +62,6 @@ def back_to_reward(
     groups : mapping of str to columns, or None, default=None
         Columns, by position or by name, that move together, such as all reactions of
         one catalyst. Groups may overlap and leave columns out. None: each column.
-    min_q2 : float, default=0.25
-        Smallest leave-one-out Q² of the expansion.
     outputs : dict or None, default=None
         Columns of real outputs that belong together, such as
         ``{"accuracy": 1, "logits": 10}``; None takes those of the names of y in
@@ -75,9 +72,8 @@ def back_to_reward(
     effects : Result
         A table of targets and features (columns of X or groups of them).
         ``effect_frame()`` is one of the signed changes, with one row per action (or
-        output) and feature; ``latent_frame()`` one of total Sobol indices of the
-        inputs of the expansion, and their correlations with the columns of X. Its
-        attributes, beside ``cautions`` (what weakens the reading):
+        output) and feature. Its attributes, beside ``cautions`` (what weakens the
+        reading):
 
         share, share_standard_error : ndarray of shape (n_targets, n_features)
             Covariance of the part of a column with the prediction, over the variance
@@ -101,10 +97,6 @@ def back_to_reward(
         retained : ndarray of shape (n_features,)
             Part of a move of the column alone that the embedding retains, in [0, 1]
             for a PCA; NaN where it is not affine.
-        latent_total_order : ndarray of shape (n_targets, n_latent)
-            Total Sobol index of each input of the expansion (``latent_names``).
-        loading : ndarray of shape (n_columns, n_latent)
-            Correlation of each column of X (``column_names``) with each of them.
         predicted_variance : ndarray of shape (n_targets,)
             Variance of the prediction over the rows of X.
         unexplained : ndarray of shape (n_targets,)
@@ -180,11 +172,10 @@ def back_to_reward(
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
-    check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    return effects_of(expansion_of(pipeline, X, outputs=outputs), groups, min_q2)
+    return effects_of(expansion_of(pipeline, X, outputs=outputs), groups)
 
 
-def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
+def effects_of(reading: Reading, groups: Any) -> Result:
     """Return the effects of the columns of X on the outputs of a fit."""
     refuse_categories(reading.expansion)
     expansion = reading.expansion
@@ -207,7 +198,7 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
             "retained": retained[np.newaxis],
             "explained_alone": moved.explained_alone() if groups is None else None,
         },
-        q2_reasons(expansion, float(min_q2)),
+        q2_reasons(expansion),
         [f"{how}, leave-one-out Q² = {1.0 - rest:.2f}" for rest in unexplained],
         printed=("share", "share_standard_error", "variance_share", "effect_size"),
         notes=cautions_in_words(cautions),
@@ -215,44 +206,22 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
         effect=effect,
         row_names=expansion.output_names,
         row_targets=group.argmax(axis=0),
-        latent_names=expansion.input_names,
-        latent_total_order=expansion.sobol_indices().total_order,
-        loading=moved.correlations,
-        column_names=names,
         predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
         unexplained=unexplained,
         linear=moved.slopes is not None,
         of_compositions=reading.compositions is not None,
         cautions=cautions,
     )
-    return replace(table, tables=_further_tables(table))
-
-
-def _further_tables(found: Result) -> dict[str, Result]:
-    """Return the tables of signed changes and of the inputs of the expansion."""
-    targets = found.row_targets
-    effect = Result(
-        {"row": found.row_names, "feature": found.feature_names},
+    signed = Result(
+        {"row": table.row_names, "feature": table.feature_names},
         {
-            "target": np.array(found.target_names, dtype=object)[targets],
-            "effect": found.effect,
+            "target": np.array(table.target_names, dtype=object)[table.row_targets],
+            "effect": effect,
         },
-        supported=tuple(np.array(found.supported)[targets].tolist()),
+        supported=tuple(np.array(table.supported)[table.row_targets].tolist()),
         framed=("target", "row", "feature", "effect", "supported"),
     )
-    latent = Result(
-        {
-            "target": found.target_names,
-            "latent": found.latent_names,
-            "column": found.column_names,
-        },
-        {
-            "latent_total_order": found.latent_total_order[:, :, np.newaxis],
-            "loading": found.loading.T[np.newaxis],
-        },
-        framed=("target", "latent", "latent_total_order", "column", "loading"),
-    )
-    return {"effect": effect, "latent": latent}
+    return replace(table, tables={"effect": signed})
 
 
 def _cautions(

@@ -20,6 +20,7 @@ from .._checks import (
     make_generator,
     remembers_frames,
 )
+from .._expansion.expansion import refuse_categories
 from .._input_laws.maps import NatafTransformer
 from .._input_laws.pieces import sobol_points
 from .._input_laws.scores import EmpiricalMap
@@ -29,9 +30,9 @@ from ._input_tests import independence_tests
 from ._reading import (
     Reading,
     column_groups,
+    expansion_of,
     group_matrix,
     has_variance,
-    numeric_expansion_of,
     q2_reasons,
 )
 
@@ -57,7 +58,6 @@ def dependent_sobol_indices(
     groups: Mapping[str, Any] | None = None,
     n_samples: int = 16384,
     n_resamples: int = 0,
-    min_q2: float = 0.25,
     random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of a fitted expansion under dependent inputs.
@@ -78,8 +78,6 @@ def dependent_sobol_indices(
         Points, rounded up to 16 times a power of two; each redraw takes as many.
     n_resamples : int, default=0
         Bootstrap resamples of the rows of X, for the error of the distribution.
-    min_q2 : float, default=0.25
-        Smallest leave-one-out Q² of the expansion.
     random_state : int, RandomState instance or None, default=None
         Randomness of the points.
 
@@ -186,8 +184,9 @@ def dependent_sobol_indices(
             f"The 'distribution' parameter of {owner} must be a NatafTransformer "
             f"or None. Got {distribution!r} instead."
         )
-    reading = numeric_expansion_of(owner, estimator, X, min_q2)
+    reading = expansion_of(estimator, X)
     expansion = reading.expansion
+    refuse_categories(expansion)
     players = column_groups(groups, reading.rows.names)
     _refuse_work(owner, len(players), n_samples, n_resamples)
     generator = make_generator(random_state)
@@ -221,7 +220,7 @@ def dependent_sobol_indices(
     draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
     few, unsure = _of_few_rows(law, len(reading.rows.values), int(n_resamples))
     cautions = (*unsure, *_law_cautions(reading, law, draws))
-    reasons = [(*own, *few) for own in q2_reasons(expansion, float(min_q2))]
+    reasons = [(*own, *few) for own in q2_reasons(expansion)]
     independence = _independence_words(reading, tuple(players), columns)
     return table_of_targets(
         expansion.group_names,

@@ -23,7 +23,6 @@ from .._checks import (
     OutputGroups,
     alone,
     as_floats,
-    check_real,
     check_rows,
     label_codes,
     names_of_inputs,
@@ -41,7 +40,6 @@ from .._expansion.expansion import (
     Expansion,
     checked_features,
     groups_of_outputs,
-    refuse_categories,
 )
 from .._expansion.problem import FittedProblem
 from .._regressor import PolynomialChaosRegressor
@@ -51,6 +49,7 @@ from .._surrogate import CompositionalPCESurrogate
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 
+_LEAST_Q2 = 0.25  # leave-one-out, of an expansion that supports what is read off it
 _ASKED_TWICE = 20  # rows whose predictions are compared
 
 
@@ -317,14 +316,6 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
     return "", pipeline
 
 
-def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
-    """Read an expansion whose inputs are numbers, and check its smallest Q²."""
-    check_real(owner, "min_q2", min_q2, high=1, closed="right")
-    reading = expansion_of(estimator, X)
-    refuse_categories(reading.expansion)
-    return reading
-
-
 def refuse_expansion(reading: Reading) -> None:
     """Raise ``ValueError`` for an expansion that was given in place of a fit."""
     if reading.problem is None:
@@ -347,15 +338,15 @@ def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
     return np.asarray(expansion.total_variance > 1e-24 * constant)
 
 
-def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
+def q2_reasons(expansion: Expansion) -> tuple[tuple[str, ...], ...]:
     """Say, target by target, why the expansion does not predict."""
     reasons = []
     for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
-        found = too_little(q2, min_q2, "of the variance of y (leave-one-out)")
+        found = too_little(q2, _LEAST_Q2, "of the variance of y (leave-one-out)")
         reason = f"the expansion predicts {found}"
         if np.isnan(q2) or not varies:
             reason = "the expansion has no variance"
-        reasons.append(() if q2 >= min_q2 and varies else (reason,))
+        reasons.append(() if q2 >= _LEAST_Q2 and varies else (reason,))
     return tuple(reasons)
 
 

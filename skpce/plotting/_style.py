@@ -225,7 +225,6 @@ def draw_heat_map(
     rows: Any,
     columns: Any,
     *,
-    marks: Sequence[str] | None = None,  # after names of rows, however short these
     errors: Any = None,  # shape: (n_rows, n_columns); NaN cells have none
     scale: str = "share of the variance",  # label of the colours
     heads: Sequence[str] = (),  # lines above
@@ -234,7 +233,7 @@ def draw_heat_map(
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
     foot = name_columns(ax, columns, rows) + LINE * len(heads)
-    name_rows(ax, np.arange(len(rows)), rows, marks, foot)
+    name_rows(ax, np.arange(len(rows)), rows, foot=foot)
     width = _points_per_column(ax, len(columns), rows)
     _write_cells(ax, image, np.asarray(values), errors, width)
     hide_spines(ax, ax.spines)

@@ -144,10 +144,6 @@ def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
         errors = {line.get_linewidth() for line in drawn.ax_.lines}
         assert (1.2 in errors) == has_errors
     assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
-    heat = display.plot(kind="heatmap")
-    assert_allclose(heat.image_.get_array(), heat.shares)
-    cells = [text.get_text() for text in heat.ax_.texts]
-    assert any("± 0." in cell for cell in cells)
 
 
 def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):

@@ -39,12 +39,12 @@ def fitted(ensemble):
     return ridge_surrogate(2, steps=STEPS).fit(X, y)
 
 
-def sobol(kind, inputs, steps):
+def sobol(inputs, steps):
     shares = np.full((len(steps), len(inputs)), 0.8 / len(inputs))
     unexplained = np.linspace(0.1, 0.95, len(steps))
     good = [step % 2 == 1 for step in range(len(steps))]
     display = SobolDisplay(shares, unexplained, steps, inputs, supported=good)
-    return display.plot(kind=kind)
+    return display.plot()
 
 
 def embedding(n_inputs, names=None):
@@ -101,16 +101,14 @@ def few_actions(name, parts):
 
 ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
-    "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
-    "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
+    "alike, stacked": lambda: sobol(ALIKE, ALIKE),
     "embedding of 12, alike": lambda: embedding(12, [*ALIKE, *LONG, *"ab"]),
-    "60 alike": lambda: sobol("stacked", ALIKE_60, ["a"]),
+    "60 alike": lambda: sobol(ALIKE_60, ["a"]),
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
-    "long names, stacked": lambda: sobol("stacked", LONG, LONG),
-    "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
-    "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
-    "1 input": lambda: sobol("stacked", ["x0"], ["only"]),
+    "long names, stacked": lambda: sobol(LONG, LONG),
+    "20 inputs": lambda: sobol(names_of(20), ["a", "b"]),
+    "1 input": lambda: sobol(["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
     "embedding": lambda: embedding(3),
@@ -145,22 +143,10 @@ def test_colour_blind_readers_can_distinguish_colours(n_inputs, least):
 # What a verdict does not support is never drawn as if it were.
 
 
-def test_the_star_survives_a_name_that_is_cut():
-    display = sobol("heatmap", ["x0"], [LONG[0], "b"])
-    ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert ticks[0].endswith("\n… or on as many as three *")
-    assert ticks[1] == "b"
-    empty = SobolDisplay([[0.5]], [np.nan], [LONG[0]], ["x0"]).plot(kind="heatmap")
-    assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")
-
-
 def test_negative_shares_are_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
     refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
-    assert "-0.10" in [
-        text.get_text() for text in display.plot(kind="heatmap").ax_.texts
-    ]
 
 
 def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):

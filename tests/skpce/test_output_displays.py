@@ -59,7 +59,6 @@ def all_displays(model, X, y, found):
     """Every display of real outputs, with the verdict where it takes one."""
     known = {"verdict": found}
     yield SobolDisplay.from_estimator(model, **known)
-    yield SobolDisplay.from_estimator(model, kind="heatmap", **known)
     yield InteractionDisplay.from_estimator(model, step=found.step_names[-1], **known)
     yield MainEffectsDisplay.from_estimator(model, X, **known)
     yield StepVarianceDisplay.from_estimator(model, y, **known)
