@@ -91,7 +91,7 @@ def value_of_information(
     n_resamples : int, default=200
         Bootstrap resamples of the members behind the standard errors; 0 for none.
     n_samples : int, default=65536
-        Quasi-random points for several inputs that have no exact formula.
+        Quasi-random points for several inputs.
     random_state : int, RandomState instance or None, default=None
         Randomness of resamples and points.
 

@@ -39,9 +39,11 @@ def worths(expansion, sets):
 def test_the_difference_of_two_normal_inputs():
     value, _, error = worths(LINES, [[0], [1], [0, 1]])
     expected = [gain_of_normal(1.0, s) for s in (1.0, 2.0, np.sqrt(5.0))]
-    assert_allclose(value, expected, atol=1e-12)
+    assert_allclose(value[:2], expected[:2], atol=1e-12)
+    assert error[:2].tolist() == [0.0, 0.0]
     assert_allclose(value.round(4), [0.0833, 0.3956, 0.4798])
-    assert error.tolist() == [0.0, 0.0, 0.0]
+    assert 0.0 < error[2] < 3e-4
+    assert abs(value[2] - expected[2]) <= 5.0 * error[2]
 
 
 @cases(("n_actions", "expected"), (2, 0.5642), (3, 0.8463), (4, 1.0294), (5, 1.1630))
@@ -59,12 +61,12 @@ def test_independent_standard_normal_utilities(n_actions, expected):
     assert exact == pytest.approx(expected, abs=5e-5)
     error = errors[-1]
     assert abs(value[-1] - exact) <= 5.0 * error + 1e-12
-    assert error == 0.0 if n_actions == 2 else error < 3e-4
+    assert error < 3e-4
     assert_allclose(value[:-1], stats.norm.pdf(0.0), atol=1e-14)
     assert_allclose(flip[:-1].round(3)[1:], 0.5)
 
 
-def test_inputs_of_few_values_are_listed():
+def test_inputs_of_few_values():
     laws = [categorical([0.3, 0.7]), law(stats.binom(3, 0.4))]
     indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0, 2]])
     table = np.random.default_rng(0).normal(size=(3, 5))
@@ -74,8 +76,8 @@ def test_inputs_of_few_values_are_listed():
         for k in range(4):
             at = PolynomialBasis(laws, indices).combine(np.array([[level, k]]), table)
             total += p * stats.binom(3, 0.4).pmf(k) * at.max()
-    assert found.value == pytest.approx(total - table[:, 0].max(), abs=1e-12)
-    assert found.standard_error == 0.0
+    exact = total - table[:, 0].max()
+    assert abs(found.value - exact) <= 5.0 * found.standard_error < 0.02 * exact
 
 
 # Observations
