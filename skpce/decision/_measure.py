@@ -15,13 +15,12 @@ from numpy.polynomial.legendre import leggauss
 
 from .._checks import (
     FloatArray,
-    IndexArray,
     fail,
     refuse_extremes,
     renamed,
 )
 from .._result import Result
-from ._belief import InputBelief, as_function, evaluated, read_noise
+from ._belief import InputBelief, as_function, columns_of, evaluated, read_noise
 
 OWNER = "measure_next"
 
@@ -110,7 +109,7 @@ def measure_next(
     outcomes = _evaluated("outcome", outcome, belief)
     numbered = [f"outcome{i}" for i in range(outcomes.shape[1])]
     labels = renamed("names", names, numbered)
-    columns = _candidates(which, outcomes.shape[1])
+    columns = columns_of(OWNER, which, outcomes.shape[1])
     utilities = outcomes if utility is None else _evaluated("utility", utility, belief)
     if utilities.shape[1] < 2:
         raise ValueError(
@@ -153,17 +152,6 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
     values = evaluated(OWNER, name, call, belief.particles)
     refuse_extremes(values, f"The {name} of {OWNER}")
     return values
-
-
-def _candidates(which: Any, n_columns: int) -> IndexArray:
-    if which is None:
-        return np.arange(n_columns)
-    columns = np.atleast_1d(np.asarray(which))
-    valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
-    if not valid or columns.min() < 0 or columns.max() >= n_columns:
-        expected = f"None, or positions of columns from 0 to {n_columns - 1}"
-        raise fail(OWNER, "which", expected, which)
-    return columns.astype(np.int64)
 
 
 # The value of one noisy observation

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..._basis.basis import PolynomialBasis
-from ..._checks import FloatArray, IndexArray
+from ..._checks import FloatArray
 from ..._expansion.moments import marginal_basis
 from ..._input_laws.pieces import quantiles, rule_of_pieces, sobol_points
 from .envelope import Worth, gained, gains, value_of_input
@@ -43,19 +43,11 @@ def value_of_inputs(
     own, kept = marginal_basis(own, matter.tolist())
     gain = gain[:, kept]
     if len(matter) == 1:
-        table = by_degree(own.multi_indices[:, 0], gain)
+        degrees = own.multi_indices[:, 0]
+        table = np.zeros((len(gain), int(degrees.max()) + 1))
+        table[:, degrees] = gain
         return value_of_input(own.laws[0], table)
     return _worth_by_draws(own, gain, n_samples, seed)
-
-
-def by_degree(
-    degrees: IndexArray,  # shape: (n_terms,), of one input
-    coefficients: FloatArray,  # shape: (n_actions, n_terms)
-) -> FloatArray:  # shape: (n_actions, largest degree + 1)
-    """Put the coefficients of one input in the order of their functions."""
-    found = np.zeros((len(coefficients), int(degrees.max(initial=0)) + 1))
-    found[:, degrees] = coefficients
-    return found
 
 
 def rule_of(

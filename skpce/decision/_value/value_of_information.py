@@ -27,7 +27,7 @@ from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._reading import column_groups
-from .bound import HeldOut, p_values_of_rows
+from .bound import bounds_of_rows, p_values_of_rows
 from .decision_problem import OWNER, DecisionProblem, read_problem
 from .expected_value import N_BATCHES
 from .plug_in import Row
@@ -280,11 +280,9 @@ def _held_out(
     elif not given.contrasts.any():
         refused = "all actions have the same utility for every member"
     if not refused:
-        held_out = HeldOut.deal(given)
-        for place, features in enumerate(players.values()):
-            found[:3, place] = held_out.bound(features)
-        rows = list(players.values())
-        found[3] = p_values_of_rows(given, held_out.setting, rows)
+        rows, setting = list(players.values()), numbers_of(given.inputs)
+        found[:3] = bounds_of_rows(given, setting, rows)
+        found[3] = p_values_of_rows(given, setting, rows)
     reasons = [(refused,) if refused else _reason(p) for p in found[3]]
     return dict(zip(names, found, strict=True)), reasons
 
