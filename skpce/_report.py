@@ -27,6 +27,7 @@ from ._checks import (
     refuse_other_rows,
 )
 from ._compositions.indices import sobol_interval
+from ._compositions.log_ratio import clr_of, transformer_of
 from ._compositions.outputs import Outputs, checked_outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.intervals import SobolInterval, checked_method
@@ -35,10 +36,16 @@ from ._input_laws.families import InputOutsideSupportWarning
 from ._input_laws.scores import SurrogateDiagnostics
 from ._page import Column, HtmlReport
 from ._result import Result, error_in_percent
+from ._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._findings import percent
-from .inspection._reading import Reading, expansion_of, refuse_expansion
+from .inspection._reading import (
+    Reading,
+    expansion_of,
+    group_matrix,
+    refuse_expansion,
+)
 from .plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
@@ -54,7 +61,6 @@ from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,
     NOT_SUPPORTED,
-    held_out_q2,
     refuse_other_steps,
     support_of,
 )
@@ -261,6 +267,34 @@ def drivers_in_words(verdict: Answer, output: int) -> str:
     return ", ".join(shown) or "–"
 
 
+def _held_out_q2(
+    reading: Reading, y: ArrayLike, predicted: ArrayLike
+) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
+    """Return Q² per step in Aitchison geometry, or per output, of these members.
+
+    A member counts in an output when it has all of its columns (no NaN).
+    """
+    floor: dict[str, Any] = {}
+    if reading.compositions is None:
+        observed = np.asarray(y, dtype=np.float64)
+        observed = observed.reshape(len(observed), -1)
+        found = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
+    else:
+        geometry, floor = reading.compositions.geometry, {"floor": LOG_RATIO_FLOOR}
+        zero = transformer_of(reading.estimator).zero_replacement
+        observed = clr_of(y, geometry, zero, "y")
+        found = clr_of(predicted, geometry, zero, "prediction")
+    q2 = np.full(reading.expansion.n_groups, np.nan)
+    for group, columns in enumerate(group_matrix(reading.expansion) > 0):
+        rows = ~np.isnan(observed[:, columns]).any(axis=1)
+        some = observed[np.ix_(rows, columns)]
+        if some.size:
+            press = np.square(some - found[np.ix_(rows, columns)]).sum()
+            spread = weighted_spread(some, np.ones(len(some)), **floor).sum()
+            q2[group] = q2_from_sums(press, spread)
+    return q2
+
+
 # What the sections of a report read.
 
 
@@ -327,7 +361,7 @@ class ReportContent:
         scales: Any = 1.0
         if self.is_scaled and self.verdict is not None:
             scales = self.verdict.measured_as.scales
-        return held_out_q2(self.reading, self.y / scales, predicted / scales)
+        return _held_out_q2(self.reading, self.y / scales, predicted / scales)
 
     @property
     def source(self) -> str:

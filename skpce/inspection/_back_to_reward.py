@@ -209,7 +209,6 @@ def effects_of(reading: Reading, groups: Any) -> Result:
         predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
         unexplained=unexplained,
         linear=moved.slopes is not None,
-        of_compositions=reading.compositions is not None,
         cautions=cautions,
     )
     signed = Result(

@@ -281,14 +281,11 @@ def _law_errors(
     """Return the spread of the shares over distributions of resampled rows."""
     if n_resamples == 0:
         return np.full((4, len(redraws.group), len(redraws.players)), np.nan)
-    law = clone(redraws.law)
-    if hasattr(redraws.law, "bandwidth_"):  # copies of a row would make it smaller
-        law.set_params(bandwidth=redraws.law.bandwidth_)
     found = []
     for _ in range(n_resamples):
         chosen = generator.integers(len(rows), size=len(rows))
         counts = np.bincount(chosen, minlength=len(rows)).astype(float)
-        again = clone(law).fit(rows, sample_weight=counts)
+        again = clone(redraws.law).fit(rows, sample_weight=counts)
         found.append(replace(redraws, law=again).estimate()[0])
     return np.std(found, axis=0, ddof=min(n_resamples - 1, 1))
 
@@ -368,7 +365,7 @@ def _of_few_rows(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a reason, or a caution, where few rows say how columns depend."""
     error = 1.0 / np.sqrt(n_rows)
-    stated = getattr(law, "correlation", None) is not None or len(law.maps_) < 2
+    stated = law.correlation is not None or len(law.maps_) < 2
     if stated or error <= _UNSURE or (n_resamples and error <= _UNKNOWN):
         return (), ()
     words = f"a correlation learned from {n_rows} rows has a standard error of "

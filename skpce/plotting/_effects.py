@@ -15,7 +15,6 @@ from .._checks import (
     OutputGroups,
     RandomState,
     check_draws,
-    check_integer,
     listed,
     make_generator,
     refuse_extremes,
@@ -48,7 +47,7 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS = 4
+_COLUMNS, _POINTS = 4, 61
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
@@ -140,7 +139,6 @@ class MainEffectsDisplay:
         features: Sequence[int | str] | None = None,
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
-        n_points: int = 61,
         n_samples: int = 1000,
         random_state: RandomState = 0,
         outputs: OutputGroups = None,
@@ -163,8 +161,6 @@ class MainEffectsDisplay:
             six of the largest main effects.
         features : sequence of int or str, or None, default=None
             Which inputs; None takes all.
-        n_points : int, default=61
-            Points of a curve.
         n_samples : int, default=1000
             Draws behind a mean probability.
         random_state : int, RandomState instance or None, default=0
@@ -173,7 +169,6 @@ class MainEffectsDisplay:
             As in :meth:`plot`.
         """
         owner = "MainEffectsDisplay.from_estimator"
-        check_integer(owner, "n_points", n_points, low=2, high=10_000)
         check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
             pipeline, X, input_features, outputs=outputs, verdict=verdict
@@ -190,7 +185,7 @@ class MainEffectsDisplay:
         size = max(4000, int(n_samples))
         sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
-        grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
+        grids = [_grid(laws[i], seen[:, i], table is None) for i in shown]
         if fitted is None:
             effects, unit = _expansion_effects(expansion, grids, shown), "y"
             if len(expansion.output_names) == 1:  # else the legend has the names
@@ -313,7 +308,7 @@ def _is_geometric(grid: FloatArray) -> bool:
     return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
 
 
-def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
+def _grid(law: Any, column: FloatArray, is_sampled: bool) -> FloatArray:
     """Return levels, or points over the range of the data or of 98 % of the draws."""
     if not law.is_polynomial:
         return np.asarray(law.table.points, dtype=np.float64)
@@ -321,8 +316,8 @@ def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> Floa
     if is_sampled:
         low, high = np.quantile(column, [0.01, 0.99])
     if low > 0 and law.is_logarithmic:
-        return np.geomspace(low, high, n_points)
-    return np.linspace(low, high, n_points)
+        return np.geomspace(low, high, _POINTS)
+    return np.linspace(low, high, _POINTS)
 
 
 def _expansion_effects(

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, import_extra, is_position
-from .._compositions.log_ratio import clr_of, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label, labels
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..drivers import Answer
-from ..inspection._reading import Reading, group_matrix
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -409,31 +406,3 @@ def check_position(
     if not is_position(value, size):
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)
-
-
-def held_out_q2(
-    reading: Reading, y: ArrayLike, predicted: ArrayLike
-) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
-    """Return Q² per step in Aitchison geometry, or per output, of these members.
-
-    A member counts in an output when it has all of its columns (no NaN).
-    """
-    floor: dict[str, Any] = {}
-    if reading.compositions is None:
-        observed = np.asarray(y, dtype=np.float64)
-        observed = observed.reshape(len(observed), -1)
-        found = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
-    else:
-        geometry, floor = reading.compositions.geometry, {"floor": LOG_RATIO_FLOOR}
-        zero = transformer_of(reading.estimator).zero_replacement
-        observed = clr_of(y, geometry, zero, "y")
-        found = clr_of(predicted, geometry, zero, "prediction")
-    q2 = np.full(reading.expansion.n_groups, np.nan)
-    for group, columns in enumerate(group_matrix(reading.expansion) > 0):
-        rows = ~np.isnan(observed[:, columns]).any(axis=1)
-        some = observed[np.ix_(rows, columns)]
-        if some.size:
-            press = np.square(some - found[np.ix_(rows, columns)]).sum()
-            spread = weighted_spread(some, np.ones(len(some)), **floor).sum()
-            q2[group] = q2_from_sums(press, spread)
-    return q2
