@@ -81,7 +81,7 @@ CHANGED: set[str] = {
     *of("skpce.sample_size", "required_ensemble_size"),
     *of("skpce.plotting", "ConvergenceDisplay CoverageDisplay EmbeddingDisplay"),
     *of("skpce.plotting", "InteractionDisplay PolicyDistributionDisplay SobolDisplay"),
-    *of("skpce.plotting", "MainEffectsDisplay.from_estimator PrismDisplay"),
+    *of("skpce.plotting", "MainEffectsDisplay PrismDisplay"),
     *of("skpce.plotting", "RewardEffectsDisplay"),
     *of("skpce.plotting", "StepVarianceDisplay.from_estimator"),
     *of("skpce.plotting", "StepVarianceDisplay.from_predictions"),

@@ -41,6 +41,7 @@ from ._style import (
     make_axes,
     make_panels,
     readable,
+    refused,
     support_of,
 )
 
@@ -68,9 +69,11 @@ class MainEffectsDisplay:
         Values of the members, drawn as ticks: there are no data beyond them.
     quantity : str, default="y"
         What changes, for the axis.
-    categorical : sequence of bool or of sequence of str, or None, default=None
-        Inputs whose values are levels: points, not lines. The names of the levels in
-        place of True are written on the axis.
+    levels : sequence of sequence of str or None, default=None
+        Names of the levels of each categorical input, drawn as points; None for
+        another one.
+    is_log : sequence of bool or None, default=None
+        Which inputs have a logarithmic axis.
     supported : sequence of bool or None, default=None
         Whether the attribution of each target is supported; curves of others are
         dashed and marked in the legend.
@@ -114,7 +117,8 @@ class MainEffectsDisplay:
         *,
         rugs: Sequence[ArrayLike] | None = None,
         quantity: str = "y",
-        categorical: Sequence[bool | Sequence[str]] | None = None,
+        levels: Sequence[Sequence[str] | None] | None = None,
+        is_log: Sequence[bool] | None = None,
         supported: Sequence[bool] | None = None,
     ) -> None:
         self.grids: list[FloatArray] = [np.asarray(x, dtype=np.float64) for x in grids]
@@ -126,8 +130,10 @@ class MainEffectsDisplay:
         self.rugs: list[NDArray[Any]] | None = (
             None if rugs is None else [np.asarray(rug) for rug in rugs]
         )
-        self.quantity, self.categorical = quantity, categorical
-        self.supported = supported
+        self.quantity, self.supported = quantity, supported
+        n_panels = len(self.grids)
+        self.levels = [None] * n_panels if levels is None else list(levels)
+        self.is_log = [False] * n_panels if is_log is None else list(is_log)
 
     @classmethod
     def from_estimator(
@@ -204,6 +210,7 @@ class MainEffectsDisplay:
         if good is not None:
             rows = group_matrix(expansion).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
+        pairs = [(laws[i], grid) for i, grid in zip(shown, grids, strict=True)]
         display = cls(
             grids,
             [effect[:, chosen] for effect in effects],
@@ -211,8 +218,10 @@ class MainEffectsDisplay:
             [labels[i] for i in chosen],
             rugs=None if table is None else [table[:, i] for i in shown],
             quantity=unit,
-            categorical=[
-                _levels(laws[i], grid) for i, grid in zip(shown, grids, strict=True)
+            levels=[_levels(law, grid) for law, grid in pairs],
+            is_log=[
+                law.is_polynomial and law.is_logarithmic and grid[0] > 0
+                for law, grid in pairs
             ],
             supported=good,
         )
@@ -232,46 +241,33 @@ class MainEffectsDisplay:
         high = max(float(effect.max()) for effect in self.effects)
         margin = 0.06 * (high - low) or 1.0
         self.lines_: list[Any] = []
-        names = [
-            f"{self.input_names[panel]}{' (log scale)' if self._is_log(panel) else ''}"
-            for panel in range(n_panels)
-        ]
-        shown = labels(names, 22)
+        is_refused = refused(self.supported, np.ones(len(self.target_names), bool))
+        pairs = zip(self.input_names, self.is_log, strict=False)
+        shown = labels([f"{n} (log scale)" if on else n for n, on in pairs], 22)
         for panel, axes in enumerate(self.axes_):
-            self.lines_.append(self._plot_panel(axes, panel, kwargs))
+            self.lines_.append(self._plot_panel(axes, panel, is_refused, kwargs))
             axes.set_xlabel(shown[panel])
             axes.set_ylim(low - 2.0 * margin, high + margin)
             if panel % n_columns:
                 axes.tick_params(labelleft=False)
             else:
                 axes.set_ylabel(label(f"change of {self.quantity}", 32))
-        marks = [
-            f"\n({NOT_SUPPORTED})" if self._is_refused(target) else ""
-            for target in range(len(self.target_names))
-        ]
+        marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
         last, drawn = self.axes_[n_columns - 1], self.lines_[n_columns - 1]
         legend_right(last, self.target_names, drawn, marks=marks)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
-    def _is_refused(self, target: int) -> bool:
-        return self.supported is not None and not self.supported[target]
-
-    def _levels_of(self, panel: int) -> bool | Sequence[str]:
-        return False if self.categorical is None else self.categorical[panel]
-
-    def _is_log(self, panel: int) -> bool:
-        return self._levels_of(panel) is False and _is_geometric(self.grids[panel])
-
-    def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
+    def _plot_panel(
+        self, ax: Any, panel: int, is_refused: Any, kwargs: dict[str, Any]
+    ) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
-        levels, grid = self._levels_of(panel), self.grids[panel]
-        is_dotted = levels is not False
-        points = {"marker": "o", "linestyle": ":"} if is_dotted else {}
+        levels, grid = self.levels[panel], self.grids[panel]
+        points = {} if levels is None else {"marker": "o", "linestyle": ":"}
         lines = []
         for target, name in enumerate(self.target_names):
             style = {"color": color(target), "label": label(name)} | points
-            if self._is_refused(target):
+            if is_refused[target]:
                 style.setdefault("linestyle", "--")
             effect = self.effects[panel][:, target]
             lines += ax.plot(grid, effect, **(style | kwargs))
@@ -279,9 +275,9 @@ class MainEffectsDisplay:
             rug, height = self.rugs[panel], np.full(len(self.rugs[panel]), 0.02)
             ticks = {"color": "black", "alpha": 0.4, "markersize": 6}
             ax.plot(rug, height, "|", **ticks, transform=ax.get_xaxis_transform())
-        if self._is_log(panel):
+        if self.is_log[panel]:
             log_axis(ax)
-        elif isinstance(levels, Sequence):
+        elif levels is not None:
             name_levels(ax, grid, levels)
             ax.margins(x=0.15)
         else:
@@ -290,22 +286,13 @@ class MainEffectsDisplay:
         return lines
 
 
-def _levels(law: Any, grid: FloatArray) -> bool | Sequence[str]:
-    """Return the names of the levels of a categorical input; False for another one."""
+def _levels(law: Any, grid: FloatArray) -> Sequence[str] | None:
+    """Return the names of the levels of a categorical input; None for another one."""
     if law.is_polynomial:
-        return False
+        return None
     if all(isinstance(level, Real) for level in law.levels):  # which are their codes
         return [f"{code:g}" for code in grid]
     return [str(law.levels[int(code)]) for code in grid]
-
-
-def _is_geometric(grid: FloatArray) -> bool:
-    """Whether points have equal ratios, and no equal distances."""
-    if len(grid) < 3 or grid.min() <= 0:
-        return False
-    ratios, gaps = np.diff(np.log(grid)), np.diff(grid)
-    is_even = np.ptp(gaps) <= 1e-6 * np.abs(gaps).max()
-    return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
 
 
 def _grid(law: Any, column: FloatArray, is_sampled: bool) -> FloatArray:

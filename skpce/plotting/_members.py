@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from .._checks import (
     RandomState,
     as_floats,
     check_integer,
-    check_real,
     check_rows,
     fail,
     listed,
@@ -36,7 +35,6 @@ from ..metrics._coverage import output_coverage
 from ._style import (
     LETTER,
     check_position,
-    color,
     hide_spines,
     legend_right,
     make_axes,
@@ -202,12 +200,7 @@ class PolicyDistributionDisplay:
             # A probability has no values beyond 0 and 1.
             error = np.stack([np.minimum(spread, mean), np.minimum(spread, 1.0 - mean)])
             is_cut = is_cut or bool(np.any(error < spread))
-            style: dict[str, Any] = {
-                "fmt": "os^D"[position % 4],
-                "color": color(position),
-                "label": label(name),
-                "xerr": error,
-            }
+            style = series_style(position, name) | {"linestyle": "", "xerr": error}
             style |= {"capsize": 2, "markersize": 4}
             drawn.append(ax.errorbar(mean, places, **(style | kwargs)))
         names = labels(self.part_names, 36, 1)
@@ -243,15 +236,8 @@ def _grouped(
     return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
 
 
-def _checked_levels(levels: Any) -> list[float]:
-    """Return nominal levels between 0 and 1."""
-    expected = "one or more numbers between 0 and 1"
-    values = listed(levels, "levels", expected)
-    for level in values:
-        check_real("CoverageDisplay", "levels", level, low=0, high=1)
-    if not values:
-        raise fail("CoverageDisplay", "levels", expected, levels)
-    return [float(level) for level in values]
+# Nominal levels of intervals.
+LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 class CoverageDisplay:
@@ -310,7 +296,6 @@ class CoverageDisplay:
         X: ArrayLike,
         y: ArrayLike,
         *,
-        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
         random_state: RandomState = 0,
         outputs: OutputGroups = None,
         ax: Axes | None = None,
@@ -327,8 +312,6 @@ class CoverageDisplay:
         y : array-like of shape (n_members, n_parts)
             Their policies, or real outputs (NaN where one failed). The mean over
             steps, or over outputs, is drawn.
-        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
-            Nominal levels.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
         outputs : dict or None, default=None
@@ -336,7 +319,6 @@ class CoverageDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
-        levels = _checked_levels(levels)
         check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
         refuse_expansion(reading)
@@ -353,12 +335,12 @@ class CoverageDisplay:
         coverages = {
             name: [
                 _mean_of(score(*interval(confidence_level=level, **given)))
-                for level in levels
+                for level in LEVELS
             ]
             for name, given in kinds.items()
         }
         what = "values" if is_real else "probabilities"
-        display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
+        display = cls(LEVELS, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:

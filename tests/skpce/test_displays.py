@@ -188,10 +188,10 @@ def test_coverage_behind_an_embedding(pipeline, simulate):
     X, y = simulate(n_members=90)
     X, y = X[60:], y[60:]
     model = Pipeline([("inner", pipeline)])
-    display = CoverageDisplay.from_estimator(model, X, y, levels=(0.5, 0.9))
+    display = CoverageDisplay.from_estimator(model, X, y)
     assert display.n_members == 30
     surrogate, inputs = pipeline[-1], pipeline[:-1].transform(X)
-    for position, level in enumerate((0.5, 0.9)):
+    for position, level in enumerate((0.5, 0.8, 0.9, 0.95)):
         interval = surrogate.predict_interval(
             inputs, confidence_level=level, random_state=0
         )
