@@ -230,7 +230,8 @@ def shapley_effects(
     """
     given = estimator, X, distribution, n_samples, random_state
     found = _indices_of("shapley_effects", *given)
-    figures = {name: found.figures[name] for name in _OF_EFFECTS}
+    known = ("total_variance", "fidelity_standard_error")
+    figures = {name: found.figures[name] for name in known}
     return replace(
         found,
         columns={name: found.columns[name] for name in ("shapley", "fidelity")},
@@ -238,9 +239,6 @@ def shapley_effects(
         printed=("shapley",),
         figures={"effects": found.shapley, **figures},
     )
-
-
-_OF_EFFECTS = ("total_variance", "fidelity_standard_error")
 
 
 def _indices_of(

@@ -214,15 +214,15 @@ def compositions_of(
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
     _, last, _ = _taken_apart(pipeline, None)
     fitted = getattr(last, "_fitted", None)
-    if not isinstance(fitted, FittedCompositions):
-        if isinstance(last, CompositionalPCESurrogate):
-            check_is_fitted(last)
-        raise ValueError(
-            f"The pipeline, estimator or surrogate ends in {_kind(last)}; expected a "
-            "fitted CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-            f"{instead and f' For real outputs use {instead}.'}"
-        )
-    return expansion_of(pipeline), fitted
+    if isinstance(fitted, FittedCompositions):
+        return expansion_of(pipeline), fitted
+    if isinstance(last, CompositionalPCESurrogate):
+        check_is_fitted(last)
+    raise ValueError(
+        f"The pipeline, estimator or surrogate ends in {_kind(last)}; expected a "
+        "fitted CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        f"{instead and f' For real outputs use {instead}.'}"
+    )
 
 
 def _taken_apart(

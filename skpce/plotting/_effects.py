@@ -465,14 +465,13 @@ class InteractionDisplay:
         step = check_position("step", step, len(names), names)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        inputs, rest = list(expansion.input_names), cls._rest
+        inputs = list(expansion.input_names)
         errors: FloatArray | None = None
         if verdict is not None and verdict.input_names:
             inputs = inputs_of(verdict, inputs)
             values, errors, chosen = _pairs_of_drivers(verdict, step)
-            if len(chosen) < len(inputs):
-                inputs = [inputs[i] for i in chosen.tolist()]
-                rest = "pairs, other inputs, three or more"
+            is_part = len(chosen) < len(inputs)
+            inputs = [inputs[i] for i in chosen.tolist()]
         else:
             expansion, part = _with_pairs(expansion, step)
             inputs = list(expansion.input_names)
@@ -481,8 +480,7 @@ class InteractionDisplay:
             shares = explained * part * indices.values[step]
             for subset, share in zip(indices.subsets, shares, strict=True):
                 values[subset[-1], subset[0]] = share
-            if part < 1.0:
-                rest = "other inputs, three or more"
+            is_part = part < 1.0
         higher = explained - float(values.sum())
         display = cls(
             values,
@@ -493,7 +491,8 @@ class InteractionDisplay:
             supported=found.supported is None or found.supported[step],
             errors=errors,
         )
-        display._rest = rest
+        if is_part:
+            display._rest = "other inputs, three or more"
         return display.plot(ax=ax, **kwargs)
 
     _rest = "three or more inputs"  # what the map does not show

@@ -19,7 +19,6 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     RandomState,
-    check_option,
     check_real,
     fail,
     finite_floats,
@@ -34,7 +33,7 @@ from ..inspection._reading import (
     expansion_of,
     group_matrix,
 )
-from ._bounds import METHODS, coefficient_error_bound, sobol_error_bound
+from ._bounds import coefficient_error_bound, sobol_error_bound
 
 # About what a generator of NumPy with its seeds takes.
 _BYTES_OF_A_GENERATOR = 4096
@@ -64,9 +63,7 @@ def required_ensemble_size(
     *,
     tolerance: float = 0.1,
     confidence_level: float = 0.95,
-    method: str = "f",
     noise_variance: Any = None,
-    signal_variance: Any = None,
     random_state: RandomState = 0,
     outputs: OutputGroups = None,
 ) -> Result:
@@ -87,15 +84,9 @@ def required_ensemble_size(
     confidence_level : float, default=0.95
         Probability for one step (or target), given the design; all its indices at
         once.
-    method : {"f", "chi2", "markov"}, default="f"
-        What is known of the noise. ``"f"`` knows that the noise will be
-        estimated from the same members.
     noise_variance : float, array-like of shape (n_outputs,) or None, default=None
         :math:`\sigma^2`, summed over the coordinates of a step. None takes the
         residual variance of the fit: noise and missing terms together.
-    signal_variance : float, array-like of shape (n_outputs,) or None, default=None
-        :math:`D` of each output. None takes the variance of the expansion, or what
-        leave-one-out finds that it predicts, if that is less.
     random_state : int, RandomState instance or None, default=0
         Of the simulated designs.
     outputs : dict or None, default=None
@@ -121,8 +112,8 @@ def required_ensemble_size(
         Further attributes are ``names`` of the outputs, ``n_available`` (members of the
         fit), ``n_terms`` (with the constant), ``is_vacuous`` (of each output, whether
         the bound says nothing now: it is 1), ``smallest_eigenvalue`` (of the Gram
-        matrix of the design of the fit; 0 below full rank), ``tolerance``,
-        ``confidence_level`` and ``method``.
+        matrix of the design of the fit; 0 below full rank), ``tolerance``
+        and ``confidence_level``.
 
     Warns
     -----
@@ -135,7 +126,7 @@ def required_ensemble_size(
     :math:`B(L)/(L\,\lambda_{\min}(\hat G_L)) \le \varepsilon^2 D`, where :math:`B` is
     that of Theorem 1 of the user guide. The left side falls with :math:`L`, so it
     is found by bisection. The bound is proved for least squares, Gaussian noise
-    (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
+    and no missing terms. The *number* is a plan: it takes
     estimates of :math:`\sigma^2` and :math:`D` for true. Distributions learned from the
     data count as known. See the user guide, "How many members".
 
@@ -166,24 +157,26 @@ def required_ensemble_size(
     owner = "required_ensemble_size"
     check_real(owner, "tolerance", tolerance, low=0, high=1)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_option(owner, "method", method, METHODS)
     facts = fitted_facts(owner, estimator, outputs)
     # A Gram matrix and a generator of each design.
     needed = _N_DESIGNS * (8.0 * facts.n_terms**2 + _BYTES_OF_A_GENERATOR)
     refuse_memory(owner, needed, f"{_N_DESIGNS} designs of {facts.n_terms} terms")
-    noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
-    signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
-    facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    bound_at = partial(
-        facts.share_bound, confidence_level=confidence_level, method=method
-    )
+    if noise_variance is not None:
+        expected = f"None or {len(facts.names)} non-negative finite floats, one per "
+        expected += "output"
+        noise = finite_floats(owner, "noise_variance", noise_variance, expected)
+        shape = facts.noise_variance.shape
+        if np.any(noise < 0.0) or noise.shape not in ((), (1,), shape):
+            raise fail(owner, "noise_variance", expected, noise_variance)
+        facts = replace(facts, noise_variance=np.broadcast_to(noise, shape).copy())
+    bound_at = partial(facts.share_bound, confidence_level=confidence_level)
     with one_thread_if_small(facts.n_terms**2):
         generator = make_generator(random_state)
         designs = SimulatedDesigns(facts.basis, _N_DESIGNS, generator)
         sizes = np.array(_smallest_sizes(facts, bound_at, designs, tolerance))
         eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
     bound = np.array(
-        [bound_at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
+        [bound_at(k, facts.n_members, eigenvalue) for k in range(len(facts.names))]
     )
     # The design at hand may be better than those that are simulated.
     enough = np.less_equal(bound, tolerance)
@@ -199,7 +192,6 @@ def required_ensemble_size(
         "smallest_eigenvalue": eigenvalue,
         "tolerance": float(tolerance),
         "confidence_level": float(confidence_level),
-        "method": method,
     }
     if is_vacuous.any():
         which = ", ".join(np.array(names)[is_vacuous])
@@ -209,8 +201,8 @@ def required_ensemble_size(
         {
             "n_required": n_required,
             "bound": bound,
-            "noise_variance": noise,
-            "signal_variance": signal,
+            "noise_variance": facts.noise_variance,
+            "signal_variance": facts.signal_variance,
         },
         title=f"{facts.n_members} members, {facts.n_terms} terms. For every index "
         f"within {tolerance:g} with probability {confidence_level:g} the bound needs:",
@@ -241,17 +233,6 @@ def _smallest_sizes(
         if place < len(sizes):
             found[k] = float(sizes[place])
     return found
-
-
-def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:
-    """Return the variances to use: those given, or those of the fit."""
-    if value is None:
-        return fitted
-    expected = f"None or {len(fitted)} non-negative finite floats, one per output"
-    values = finite_floats(owner, name, value, expected)
-    if np.any(values < 0.0) or values.shape not in ((), (1,), fitted.shape):
-        raise fail(owner, name, expected, value)
-    return np.broadcast_to(values, fitted.shape).copy()
 
 
 def _warn_that_vacuous(

@@ -157,7 +157,6 @@ def sizes() -> Results:
         return {
             "surrogate": required(surrogate),
             "regressor": required(regressor, tolerance=0.3),
-            "chi2": required(regressor, method="chi2"),
         }
 
 

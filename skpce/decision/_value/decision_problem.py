@@ -67,12 +67,6 @@ class DecisionProblem:
             changes["regressor"] = clone(known["regressor"])
         return type(self.regressor)(**known | changes)
 
-    def fit(self, features: list[int]) -> Any:
-        """Fit the contrasts to some of the inputs alone."""
-        return quiet_fit(
-            self.regressor_of(features), self.inputs[:, features], self.contrasts
-        )
-
 
 def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     """Read a surrogate with utilities of members."""

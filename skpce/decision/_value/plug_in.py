@@ -13,7 +13,7 @@ from ..._expansion.problem import (
     FittedProblem,
     resample_counts,
 )
-from .decision_problem import DecisionProblem, centred
+from .decision_problem import DecisionProblem, centred, quiet_fit
 from .envelope import Worth, gained, of_points
 from .expected_value import rule_of, value_of_inputs
 
@@ -40,8 +40,9 @@ class Row:
     @classmethod
     def regression(cls, given: DecisionProblem, features: list[int]) -> Row:
         """Fit an expansion of these inputs alone."""
-        problem = given.fit(features)._problem
-        table = given.inputs[:, features] if len(features) > 1 else None
+        known, inputs = given.regressor_of(features), given.inputs[:, features]
+        problem = quiet_fit(known, inputs, given.contrasts)._problem
+        table = inputs if len(features) > 1 else None
         places = list(range(len(features)))
         coefficients = centred(problem.coefficients)
         return cls(problem.basis, coefficients, places, problem, table)
