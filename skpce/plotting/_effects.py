@@ -514,7 +514,7 @@ class InteractionDisplay:
         if self.errors is not None and self.supported:
             np.fill_diagonal(errors, self.errors)
         style |= {"errors": errors, "heads": self._heads()}
-        self.image_ = draw_heat_map(ax, shown, names, names, **style)
+        self.image_ = draw_heat_map(ax, shown, names, **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 

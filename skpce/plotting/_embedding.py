@@ -142,7 +142,7 @@ class EmbeddingDisplay:
         style: Any = {"cmap": "PuOr", "vmin": -1.0, "vmax": 1.0, "scale": ""}
         style |= {"heads": ["Pearson correlation"]}
         names = self.input_names
-        draw_heat_map(self.axes_[0], self.correlation, names, names, **style)
+        draw_heat_map(self.axes_[0], self.correlation, names, **style)
         self._plot_quantiles(self.axes_[1], kwargs)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self

@@ -13,8 +13,12 @@ from .._checks import FloatArray, IndexArray, OutputGroups
 from ..drivers import Answer
 from ..inspection._reading import expansion_of
 from ._style import (
+    INTERACTION_COLOR,
     NO_VARIANCE,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
+    UNEXPLAINED_COLOR,
+    color,
     draw_stacked,
     draw_whisker,
     given_floats,
@@ -22,8 +26,6 @@ from ._style import (
     make_axes,
     readable,
     refused,
-    share_colors,
-    share_names,
     support_of,
     write_over,
 )
@@ -134,7 +136,7 @@ class SobolDisplay:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns of ``shares``."""
-        return share_names(self.input_names)
+        return [*self.input_names, "interactions", NOT_PREDICTED]
 
     @property
     def _explained(self) -> FloatArray:  # shape: (n_steps,)
@@ -275,7 +277,8 @@ class SobolDisplay:
         is_flat = np.isnan(shown.unexplained)
         is_refused = refused(shown.supported, ~is_flat)
         shares[is_flat] = 0.0  # no choice, no bar
-        segments = list(zip(names, share_colors(len(names) - 2), strict=True))
+        looks = *map(color, range(len(names) - 2)), INTERACTION_COLOR, UNEXPLAINED_COLOR
+        segments = list(zip(names, looks, strict=True))
         drawn, places = draw_stacked(ax, shares, shown.step_names, segments, **kwargs)
         ax.set_xlabel(f"{self._axis_label}{note}")
         for step, place in enumerate(places):

@@ -76,16 +76,6 @@ def series_style(position: int, name: Any) -> dict[str, Any]:
     return {"color": color(position), "marker": marker, "label": label(name)}
 
 
-def share_names(input_names: Sequence[str]) -> list[str]:
-    """Name what a step is cut into: inputs alone, together, and the rest."""
-    return [*input_names, "interactions", NOT_PREDICTED]
-
-
-def share_colors(n_inputs: int) -> list[str]:
-    """Return the colours that go with these names."""
-    return [*map(color, range(n_inputs)), INTERACTION_COLOR, UNEXPLAINED_COLOR]
-
-
 def make_panels(
     ax: Any,
     n_panels: int,
@@ -200,20 +190,21 @@ def hatch(bars: Iterable[Any]) -> None:
 
 def draw_heat_map(
     ax: Any,
-    values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
-    rows: Any,
-    columns: Any,
+    values: Any,  # shape: (n_names, n_names); NaN cells stay empty
+    names: Sequence[Any],  # of the rows and the columns
     *,
-    errors: Any = None,  # shape: (n_rows, n_columns); NaN cells have none
+    errors: Any = None,  # of the same shape; NaN cells have none
     scale: str = "share of the variance",  # label of the colours
     heads: Sequence[str] = (),  # lines above
     **kwargs: Any,
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
-    foot = name_columns(ax, columns, rows) + LINE * len(heads)
-    name_rows(ax, np.arange(len(rows)), rows, foot=foot)
-    width = _points_per_column(ax, len(columns), rows)
+    # A column beside a colour bar and names.
+    lines = [str(name)[:_WIDTH] for name in names]
+    width = 0.85 * points_beside(ax, lines, _COLOR_BAR) / max(len(names), 1)
+    foot = _name_columns(ax, names, width) + LINE * len(heads)
+    name_rows(ax, np.arange(len(names)), names, foot=foot)
     _write_cells(ax, image, np.asarray(values), errors, width)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
@@ -234,12 +225,15 @@ def name_rows(
     ax.set_yticks(places, _marked(names, marks, _WIDTH, height))
 
 
-def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> float:
+def _name_columns(
+    ax: Any,
+    columns: Sequence[Any],
+    width: float,  # of one in points
+) -> float:
     """Name the places 0, 1, ... of the x axis, turned where they are narrow.
 
     Return the height of the names in points.
     """
-    width = _points_per_column(ax, len(columns), rows)
     names = labels(columns, 16)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     angle = 0 if LETTER * longest < width else 45
@@ -258,12 +252,6 @@ def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> f
     if angle:
         return float(LETTER * longest * np.sin(np.radians(angle)) + LINE)
     return LINE * max((1 + name.count("\n") for name in names), default=0)
-
-
-def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
-    """Return the approximate width of a column, beside a colour bar and names."""
-    names = [str(row)[:_WIDTH] for row in rows]
-    return 0.85 * points_beside(ax, names, _COLOR_BAR) / max(n_columns, 1)
 
 
 def points_beside(ax: Any, lines: Iterable[str], taken: float = 0.0) -> float:
