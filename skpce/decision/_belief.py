@@ -325,7 +325,9 @@ def liu_west(
     """Resample, shrink to the mean and jitter, which preserves mean and covariance."""
     # A value that would leave the support of its law stays at its shrunk place; where
     # this is outside too (an input of single values) it is not moved at all.
-    mean, root = belief.mean, _square_root(belief.covariance)
+    mean = belief.mean
+    values, vectors = np.linalg.eigh(belief.covariance)  # which may be singular
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     chosen = _systematic(belief.weights, generator)
     drawn = belief.particles[chosen]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
@@ -349,12 +351,6 @@ def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArr
     points = (np.arange(size) + generator.uniform()) / size
     reached = np.cumsum(weights)
     return np.searchsorted(reached, points * reached[-1], side="right")
-
-
-def _square_root(covariance: FloatArray) -> FloatArray:
-    """Return a square root of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 #: From inputs (n, n_features) to one log-likelihood each.

@@ -95,7 +95,7 @@ class PolicyDistributionDisplay:
         part_names: Any,
         *,
         step_name: str = "",
-        max_parts: int | None = 12,
+        max_parts: int = 12,
     ) -> PolicyDistributionDisplay:
         """Summarise samples of one step, without drawing.
 
@@ -105,8 +105,8 @@ class PolicyDistributionDisplay:
             One entry per series.
         part_names, step_name
             As in :class:`PolicyDistributionDisplay`.
-        max_parts : int or None, default=12
-            Rows or columns at most; None draws all parts. Of more parts the ones with
+        max_parts : int, default=12
+            Rows at most. Of more parts the ones with
             the largest mean plus standard deviation are drawn, in their order, and the
             sum of all others behind them.
         """
@@ -122,9 +122,8 @@ class PolicyDistributionDisplay:
                     f"samples has a table of shape {values.shape}; expected "
                     f"(n_samples, {len(names)}), a column for each of part_names."
                 )
-        if max_parts is not None:
-            check_integer(OWNER, "max_parts", max_parts, low=2)
-            arrays, names = _grouped(arrays, names, max_parts)
+        check_integer(OWNER, "max_parts", max_parts, low=2)
+        arrays, names = _grouped(arrays, names, max_parts)
         return cls(
             {name: values.mean(axis=0) for name, values in arrays.items()},
             {name: values.std(axis=0) for name, values in arrays.items()},
@@ -141,7 +140,7 @@ class PolicyDistributionDisplay:
         step: int | str = 0,
         n_samples: int = 2000,
         random_state: RandomState = 0,
-        max_parts: int | None = 12,
+        max_parts: int = 12,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
@@ -159,7 +158,7 @@ class PolicyDistributionDisplay:
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
-        max_parts : int or None, default=12
+        max_parts : int, default=12
             As in :meth:`from_samples`.
         ax, **kwargs
             As in :meth:`plot`.

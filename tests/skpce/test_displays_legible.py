@@ -115,7 +115,7 @@ PICTURES = {
     "embedding of 20": lambda: embedding(20),
     "reward": lambda: reward_effects(4),
     "reward of 12": lambda: reward_effects(12),
-    "47 actions": lambda: actions("ensemble", "surrogate", max_parts=None),
+    "47 actions": lambda: actions("ensemble", "surrogate", max_parts=47),
     "12 of 47 actions": lambda: actions(*"abc"),
     "variances": variances,
 }

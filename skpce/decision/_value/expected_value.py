@@ -34,7 +34,10 @@ def value_of_inputs(
     n_samples: int,
     seed: int,
 ) -> Worth:
-    """Return the value of knowing some inputs, the others averaged out."""
+    """Return the value of knowing some inputs, the others averaged out.
+
+    Of several that matter it is the mean over batches of scrambled Sobol' points.
+    """
     own, rows = marginal_basis(basis, sorted(features))
     gain, _ = gains(coefficients[:, rows])
     matter = np.flatnonzero((own.multi_indices[gain.any(axis=0)] > 0).any(axis=0))
@@ -47,7 +50,17 @@ def value_of_inputs(
         table = np.zeros((len(gain), int(degrees.max()) + 1))
         table[:, degrees] = gain
         return value_of_input(own.laws[0], table)
-    return _worth_by_draws(own, gain, n_samples, seed)
+    n_bits = max(int(np.ceil(np.log2(n_samples / N_BATCHES))), 3)
+    places, means = range(len(matter)), gain[:, :1]
+    found = []
+    for child in np.random.SeedSequence(seed).spawn(N_BATCHES):
+        uniforms = sobol_points(len(places), 2**n_bits, np.random.default_rng(child))
+        values = own.combine(_inputs_at(own, places, uniforms), gain).T
+        gains_of_points = gained(values, means)
+        found.append((gains_of_points.mean(), (gains_of_points > 0).mean()))
+    worths, flips = np.transpose(found)
+    error = float(worths.std(ddof=1) / np.sqrt(N_BATCHES))
+    return Worth(max(float(worths.mean()), 0.0), float(flips.mean()), error)
 
 
 def rule_of(
@@ -74,24 +87,3 @@ def _inputs_at(
             for place, column in zip(places, uniforms.T, strict=True)
         ]
     )
-
-
-def _worth_by_draws(
-    basis: PolynomialBasis,
-    gain: FloatArray,  # shape: (n_actions, n_terms)
-    n_samples: int,
-    seed: int,
-) -> Worth:
-    """Average the payoff of utilities over batches of scrambled Sobol' points."""
-    n_bits = max(int(np.ceil(np.log2(n_samples / N_BATCHES))), 3)
-    places, means = range(len(basis.laws)), gain[:, :1]
-    found = []
-    for child in np.random.SeedSequence(seed).spawn(N_BATCHES):
-        generator = np.random.default_rng(child)
-        uniforms = sobol_points(len(places), 2**n_bits, generator)
-        values = basis.combine(_inputs_at(basis, places, uniforms), gain).T
-        gains_of_points = gained(values, means)
-        found.append((gains_of_points.mean(), (gains_of_points > 0).mean()))
-    values, flips = np.transpose(found)
-    error = float(values.std(ddof=1) / np.sqrt(N_BATCHES))
-    return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)
