@@ -59,13 +59,15 @@ def policy_fragility(
     measure                      formula
     ============================ ==========================================
     ``total_variation``          mean of TV(p_i, p̄)
+    ``pairwise_total_variation`` mean of TV(p_i, p_j) over pairs i ≠ j
+    ``jensen_shannon``           mean of JS(p_i, p̄) [1]_
     ``mutual_information``       H(p̄) - mean of H(p_i) [1]_
     ``aitchison_variance``       :math:`\sum_k \mathrm{Var}(\mathrm{clr}_k)` [2]_
     ``variance_per_freedom``     the same over :math:`K - 1`
     ``alr_sum``                  :math:`\sum_{k \ne r} \mathrm{Var}(\log p_k / p_r)`
     ============================ ==========================================
 
-    The first two are bounded and free of a reference, and a rare action hardly counts.
+    The first four are bounded and free of a reference, and a rare action hardly counts.
     The others weigh relative changes of rare actions as much as those of frequent
     ones.
 
@@ -98,7 +100,8 @@ def policy_fragility(
             where a measure is divided by 0.
         normalized_total_variation : ndarray of shape (n_steps,)
             Over the largest possible value with K parts, in [0, 1]; alike
-            ``normalized_mutual_information``.
+            ``normalized_pairwise_total_variation``, ``normalized_jensen_shannon``
+            and ``normalized_mutual_information``.
         alr_reference : ndarray of str
             Name of the reference part of ``alr_sum``.
 
@@ -150,7 +153,9 @@ def policy_fragility(
     refuse_masked(closed, possible, layout)
     clr = clr_of(closed, geometry, zero_replacement, "y")
     n_possible = sum_steps(possible.astype(np.int64), layout)
-    found = _disagreement(closed, weights / weights.sum(), layout, n_possible)
+    found = _disagreement(closed, weights, layout, n_possible > 1)
+    largest = _largest_disagreement(n_possible, float(weights.sum()))
+    ratios = {f"normalized_{key}": _ratio(found[key], largest[key]) for key in found}
     n_steps = layout.n_steps
     variance = _sum_of_variances(clr, weights, geometry.step_of_active, n_steps)
     alr = geometry.to_coordinates(clr)
@@ -159,6 +164,7 @@ def policy_fragility(
     columns = {
         "n_possible": n_possible,
         **found,
+        **ratios,
         "aitchison_variance": variance,
         "variance_per_freedom": _ratio(variance, n_possible - 1.0),
         "alr_sum": alr_sum,
@@ -169,23 +175,59 @@ def policy_fragility(
 
 def _disagreement(
     closed: FloatArray,  # shape: (n_members, n_parts)
-    share: FloatArray,  # shape: (n_members,), of sum 1
+    weights: FloatArray,  # shape: (n_members,)
     layout: StepLayout,
-    n_possible: IndexArray,  # shape: (n_steps,)
+    choice: BoolArray,  # shape: (n_steps,)
 ) -> dict[str, FloatArray]:
-    """Return measures on probabilities, and these over their largest values."""
+    """Return the four measures on probabilities; each (n_steps,)."""
+    share = weights / weights.sum()
     mean = share @ closed
     distance = sum_steps(np.abs(closed - mean), layout)
+    differences = sum_steps(_mean_absolute_difference(closed, weights), layout)
     information = share @ sum_steps(rel_entr(closed, mean), layout)
+    middle = 0.5 * (closed + mean)
+    divergence = 0.5 * (rel_entr(closed, middle) + rel_entr(mean, middle))
     found = {
         "total_variation": share @ (0.5 * distance),
+        "pairwise_total_variation": 0.5 * differences,
+        "jensen_shannon": share @ np.maximum(sum_steps(divergence, layout), 0.0),
         "mutual_information": np.maximum(information, 0.0),
     }
     # Without a choice the mean of ones is 1 up to rounding, not exactly.
-    found = {name: np.where(n_possible > 1, v, 0.0) for name, v in found.items()}
-    largest = 1.0 - 1.0 / n_possible, np.log(n_possible)
-    ratios = map(_ratio, found.values(), largest)
-    return found | dict(zip([f"normalized_{n}" for n in found], ratios, strict=True))
+    return {name: np.where(choice, values, 0.0) for name, values in found.items()}
+
+
+def _mean_absolute_difference(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    weights: FloatArray,  # shape: (n_members,)
+) -> FloatArray:  # shape: (n_parts,)
+    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j by order statistics."""
+    # Each gap between neighbours counts once for every pair that it separates.
+    total = weights.sum()
+    if total < 2:
+        return np.full(values.shape[1], np.nan)
+    order = np.argsort(values, axis=0)
+    gaps = np.diff(np.take_along_axis(values, order, axis=0), axis=0)
+    below = np.cumsum(weights[order], axis=0)[:-1]
+    return 2.0 * (gaps * below * (total - below)).sum(axis=0) / (total * (total - 1))
+
+
+def _largest_disagreement(
+    n_possible: IndexArray, n_members: float
+) -> dict[str, FloatArray]:
+    """Return the largest value of each measure with K parts; 0 for K = 1."""
+    inverse = 1.0 / n_possible
+    log_k = np.log(n_possible)
+    pairs = n_members / (n_members - 1) if n_members >= 2 else np.nan
+    # (1 + 1/K) log(1 + 1/K) is 2 log 2 for K = 1: the whole is 0 up to rounding.
+    bracket = (1 + inverse) * np.log1p(inverse) + inverse * log_k
+    choice = n_possible > 1
+    return {
+        "total_variation": 1.0 - inverse,
+        "pairwise_total_variation": (1.0 - inverse) * pairs,
+        "jensen_shannon": np.where(choice, np.log(2) - 0.5 * bracket, 0.0),
+        "mutual_information": log_k,
+    }
 
 
 def _ratio(values: FloatArray, scale: FloatArray) -> FloatArray:

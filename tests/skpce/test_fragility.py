@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import jensenshannon, pdist
 from scipy.special import softmax
 from scipy.stats import entropy
 
 from skpce.metrics import policy_fragility, total_variation_distance
 from tests.shared import cases, refuses
 
-BOUNDED = ("total_variation", "mutual_information")
+BOUNDED = (
+    "total_variation",
+    "pairwise_total_variation",
+    "jensen_shannon",
+    "mutual_information",
+)
 NORMALIZED = tuple(f"normalized_{name}" for name in BOUNDED)
 STEPS = {"four": 4, "single": 2, "masked": 3}
 MASK = np.array([True] * 4 + [False, True] + [True, False, True])
@@ -34,10 +40,13 @@ def test_every_measure_by_hand(ensemble_of_three):
     for step, columns in ((0, slice(0, 4)), (2, [6, 8])):
         p = ensemble_of_three[:, columns]
         k, mean = p.shape[1], p.mean(axis=0)
+        distances = np.array([jensenshannon(row, mean) for row in p])
         log = np.log(p)
         clr = log - log.mean(axis=1, keepdims=True)
         expected = {
             "total_variation": 0.5 * np.abs(p - mean).sum(axis=1).mean(),
+            "pairwise_total_variation": pdist(p, "cityblock").mean() / 2,
+            "jensen_shannon": np.mean(distances**2),
             "mutual_information": entropy(mean) - entropy(p, axis=1).mean(),
             "aitchison_variance": clr.var(axis=0).sum(),
             "variance_per_freedom": clr.var(axis=0).sum() / (k - 1),
@@ -83,8 +92,9 @@ def test_members_split_evenly_over_all_actions_reach_one(n_parts, copies):
     assert found.mutual_information[0] == pytest.approx(np.log(n_parts))
 
 
-def test_one_member_agrees_with_itself():
+def test_one_member_has_no_pair():
     found = policy_fragility([[0.3, 0.7]])
+    assert np.isnan(found.pairwise_total_variation[0])
     assert found.total_variation[0] == found.alr_sum[0] == 0
 
 

@@ -120,8 +120,8 @@ def test_numbers_are_those_of_the_estimators(X, y, page, pipeline, found):
     rows = table_of(page, ["decision", "variance, summed"])
     assert len(rows[0]) == len(fragility.columns)
     columns = {
-        **{"aitchison_variance": 1, "total_variation": 3},
-        **{"normalized_total_variation": 4, "mutual_information": 5},
+        **{"aitchison_variance": 1, "total_variation": 3, "jensen_shannon": 7},
+        **{"normalized_pairwise_total_variation": 6, "mutual_information": 9},
     }
     for name, column in columns.items():
         expected = [format_cell(value, 2) for value in getattr(fragility, name)[:3]]
