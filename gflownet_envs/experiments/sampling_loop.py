@@ -45,7 +45,7 @@ class SamplingLoop:
         Log R of each object under each member, of at least two different members.
     n_components : int, default=6
         Components of the log rewards, at most.
-    rule : {"draw", "mean"}, default="draw"
+    rule : {"draw", "vote", "mean"}, default="draw"
         How policies of the belief become actions, see
         :class:`skpce.decision.ThompsonPolicy`.
     random_state : int or None, default=None

@@ -54,7 +54,6 @@ from .._checks import (
     renamed,
 )
 from .._input_laws.families import InputLaw
-from .._result import Result, Shown
 
 # Tails outside the interval of the table.
 _TAIL = 0.05
@@ -63,7 +62,7 @@ _LARGEST_WEIGHT = 1e290
 
 
 @dataclass(frozen=True, eq=False)
-class InputBelief(Shown):
+class InputBelief:
     """Draws of the inputs with weights: a belief about their values.
 
     A belief never changes: its arrays are read-only, and an update makes a new one.
@@ -210,24 +209,33 @@ class InputBelief(Shown):
             found[:, i] = law.outside(particles[:, i])
         return found
 
-    def _table(self) -> Result:
-        """Mean, standard deviation and the interval of 90 % of each input."""
+    def to_frame(self) -> Any:
+        """Return a data frame of mean, sd, low (5 %) and high (95 %) per input."""
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
-        mean, spread = self.mean, self.standard_deviation
-        return Result(
-            {"input": self.names},
-            {"mean": mean, "sd": spread, "low": low, "high": high},
-            title=f"{len(self.weights)} particles (effective "
-            f"{self.effective_sample_size:.1f}), {self.n_resampled} resamplings",
-            notes=tuple(
-                f"- {name}: mean {mean[i]:.3g}, sd {spread[i]:.3g}, "
-                f"90 % in [{low[i]:.3g}, {high[i]:.3g}]"
-                for i, name in enumerate(self.names)
-            ),
-        )
+        columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
+        columns |= {"sd": self.standard_deviation, "low": low, "high": high}
+        return make_frame(columns, columns.values())
+
+    def __str__(self) -> str:
+        low, high = self.quantile([_TAIL, 1.0 - _TAIL])
+        size, mean, spread = len(self.weights), self.mean, self.standard_deviation
+        lines = [
+            f"{size} particles (effective {self.effective_sample_size:.1f}), "
+            f"{self.n_resampled} resamplings"
+        ]
+        lines += [
+            f"- {name}: mean {mean[i]:.3g}, sd {spread[i]:.3g}, "
+            f"90 % in [{low[i]:.3g}, {high[i]:.3g}]"
+            for i, name in enumerate(self.names)
+        ]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._table().title})"
+        n_particles, n_features = self.particles.shape
+        return (
+            f"InputBelief({n_particles} particles of {n_features} inputs, effective "
+            f"{self.effective_sample_size:.1f}, {self.n_resampled} resamplings)"
+        )
 
 
 def effective_sample_size(weights: FloatArray) -> float:

@@ -53,7 +53,7 @@ from ._belief import (
     reweighted,
 )
 
-RULES = ("draw", "mean")
+RULES = ("draw", "vote", "mean")
 METHODS = ("weights", "kalman")
 
 
@@ -71,11 +71,13 @@ class ThompsonPolicy(BaseEstimator):
     surrogate : fitted estimator
         A :class:`skpce.CompositionalPCESurrogate`, or a Pipeline that ends in one. All
         inputs are those *of the surrogate*: behind a PCA, the components.
-    rule : {"draw", "mean"}, default="draw"
+    rule : {"draw", "vote", "mean"}, default="draw"
         How the belief becomes a decision.
 
         - ``"draw"``: one draw of the inputs, and the policy there in all steps.
           Thompson sampling, where policies are good for their inputs.
+        - ``"vote"``: ``n_draws`` draws; in each step each votes for its likeliest
+          action, and the majority decides (always greedy). It does not explore.
         - ``"mean"``: the mean policy of the belief.
     greedy : bool, default=False
         Take the likeliest action of the policy; False draws one. In one step,
@@ -86,6 +88,8 @@ class ThompsonPolicy(BaseEstimator):
         input distributions. An :class:`InputBelief` has particles and weights already.
     n_particles : int, default=1000
         Draws that represent the belief.
+    n_draws : int, default=100
+        Voters.
     method : {"weights", "kalman"}, default="weights"
         How outcomes change the belief: importance weights with the resampling of Liu
         and West, or a square-root ensemble Kalman filter.
@@ -150,6 +154,7 @@ class ThompsonPolicy(BaseEstimator):
         greedy: bool = False,
         inputs: Any = None,
         n_particles: int = 1000,
+        n_draws: int = 100,
         method: str = "weights",
         random_state: RandomState = None,
     ) -> None:
@@ -158,6 +163,7 @@ class ThompsonPolicy(BaseEstimator):
         self.greedy = greedy
         self.inputs = inputs
         self.n_particles = n_particles
+        self.n_draws = n_draws
         self.method = method
         self.random_state = random_state
 
@@ -168,6 +174,7 @@ class ThompsonPolicy(BaseEstimator):
         check_option(owner, "method", self.method, METHODS)
         check_boolean(owner, "greedy", self.greedy)
         check_draws(owner, "n_particles", self.n_particles, low=2)
+        check_draws(owner, "n_draws", self.n_draws)
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
@@ -239,7 +246,7 @@ class ThompsonPolicy(BaseEstimator):
         blocks = tuple(policy[layout.slices[step]] for step in chosen)
         actions = []
         for block in blocks:
-            if self.greedy:  # of several largest one at random
+            if self.greedy or self.rule == "vote":  # of several largest one at random
                 largest = np.flatnonzero(block == block.max())
                 one = largest[0] if len(largest) == 1 else generator.choice(largest)
             else:  # by its probability; never one of probability 0
@@ -260,7 +267,7 @@ class ThompsonPolicy(BaseEstimator):
         if inputs is None:
             return None
         if self.rule != "draw":
-            expected = f"None with rule={self.rule!r}, which uses all draws"
+            expected = f"None with rule={self.rule!r}, which uses many draws"
             raise fail(owner, "inputs", expected, inputs)
         n_features = self.belief_.particles.shape[1]
         values = np.asarray(inputs, dtype=np.float64)
@@ -273,6 +280,10 @@ class ThompsonPolicy(BaseEstimator):
         belief, policies_at = self.belief_, self._fitted.policies_at
         if self.rule == "mean":
             return belief.weights @ policies_at(belief.particles), None
+        if self.rule == "vote":
+            voters = belief.sample(self.n_draws, self._generator)
+            layout = self._fitted.geometry.layout
+            return vote_shares(policies_at(voters), layout), None
         if given is None:
             given = belief.sample(1, self._generator)[0]
         return policies_at(given[np.newaxis])[0], given
@@ -342,7 +353,7 @@ class Decision:
     labels : tuple of str
         Names of the actions.
     policy : tuple of ndarray
-        Per step, the probabilities behind the action.
+        Per step, the probabilities behind the action, or the shares of votes.
     inputs : ndarray of shape (n_features,) or None
         The draw of the inputs behind all steps; None for the rules that use many.
     """
@@ -359,6 +370,17 @@ class Decision:
             f"{step}: {label} ({policy[action]:.2f})"
             for step, label, policy, action in rows
         )
+
+
+def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
+    """Return the share of the votes of each part, (n_parts,)."""
+    # In each step each policy votes for its likeliest action; equal ones share it.
+    shares = np.empty(policies.shape[1])
+    for columns in layout.slices:
+        ballots = policies[:, columns]
+        best = ballots == ballots.max(axis=1, keepdims=True)
+        shares[columns] = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return shares
 
 
 def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:

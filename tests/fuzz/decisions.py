@@ -110,8 +110,8 @@ def _thompson(rng: Generator) -> Drawn:
         for block in found.policy:
             yield from true.simplex("policy", np.atleast_2d(block), (len(block),))
 
-    given = {"surrogate": surrogate, "n_particles": 20, "steps": None}
-    given["rule"] = draw.one_of(rng, ["draw", "mean"])
+    given = {"surrogate": surrogate, "n_particles": 20, "n_draws": 5, "steps": None}
+    given["rule"] = draw.one_of(rng, ["draw", "mean", "vote"])
     given["greedy"] = bool(rng.random() < 0.5)
     given |= {"observed": draw.one_of(rng, [None, [0.1]]), "noise_sd": 1.0}
     return of_keywords(choose, given), given, faults

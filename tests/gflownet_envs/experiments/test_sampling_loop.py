@@ -18,7 +18,7 @@ def members_of(env, n_members=40, seed=0):
 
 
 @pytest.mark.parametrize("env", SPACES, ids=lambda env: env.name)
-@pytest.mark.parametrize("rule", ["draw", "mean"])
+@pytest.mark.parametrize("rule", ["draw", "vote", "mean"])
 def test_only_available_objects_are_chosen(env, rule):
     loop = SamplingLoop(env, members_of(env), n_components=2, rule=rule, random_state=0)
     available = np.zeros(env.n_objects, dtype=bool)

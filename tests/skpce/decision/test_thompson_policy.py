@@ -79,16 +79,21 @@ def test_greedy_draw_matches_the_probability_of_being_best(surrogate):
     assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
 
 
-def test_a_greedy_mean_does_not_explore(surrogate):
-    policy = started(surrogate, "mean", greedy=True, inputs=norm(0.5, 1))
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+def test_vote_and_greedy_mean_do_not_explore(surrogate, rule):
+    policy = started(surrogate, rule, greedy=True, inputs=norm(0.5, 1), n_draws=400)
     decisions = [policy.choose() for _ in range(50)]
     assert {tuple(one.actions) for one in decisions} == {(0, 0, 0)}
+    if rule == "vote":
+        share = np.mean([one.policy[0][0] for one in decisions])
+        assert share == pytest.approx(norm.cdf(0.5), abs=0.03)
 
 
-def test_equal_actions_are_taken_alike():
+def test_equal_actions_share_a_vote_and_are_taken_alike():
     X = np.arange(10.0)[:, np.newaxis]
     flat = ridge_surrogate(1, distribution=norm(4, 3)).fit(X, np.full((10, 2), 0.5))
-    policy = started(flat, "mean", greedy=True)
+    policy = started(flat, "vote", n_draws=3)
+    assert_allclose(policy.choose().policy[0], [0.5, 0.5])
     taken = [policy.choose().actions[0] for _ in range(400)]
     assert np.mean(taken) == pytest.approx(0.5, abs=0.1)
 
@@ -225,7 +230,7 @@ def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     ("rule", "arguments", "message"),
     ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
     ("draw", {"steps": ["first", 0]}, "each once"),
-    ("mean", {"inputs": [1.0]}, "rule='mean', which uses all draws"),
+    ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
 )
 def test_bad_choices(surrogate, rule, arguments, message):
     refuses(message, started(surrogate, rule).choose, **arguments)
