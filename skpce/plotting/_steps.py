@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import OutputGroups
+from .._checks import Mask, OutputGroups, Steps
 from .._compositions.log_ratio import transformer_of
-from .._compositions.outputs import checked_outputs
+from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.scoring import checked_policies
 from .._fonts import label
 from ..drivers import Answer
@@ -99,11 +99,10 @@ class StepVarianceDisplay:
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> from skpce.metrics import policy_fragility
     >>> from skpce.plotting import StepVarianceDisplay
     >>> y = [[0.9, 0.1, 0.2, 0.3, 0.5], [0.5, 0.5, 0.3, 0.3, 0.4]]
     >>> steps = {"catalyst": 2, "additive": 3}
-    >>> display = StepVarianceDisplay(policy_fragility(y, steps=steps)).plot()
+    >>> display = StepVarianceDisplay.from_predictions(y, steps=steps)
     >>> display.fragility.total_variation.round(2)
     array([0.2 , 0.05])
     >>> plt.close(display.figure_)
@@ -119,6 +118,40 @@ class StepVarianceDisplay:
         self.fragility = fragility
         self.supported = supported
         self.unexplained = given_floats(unexplained)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: ArrayLike,
+        *,
+        steps: Steps = None,
+        mask: Mask = "infer",
+        outputs: OutputGroups = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> StepVarianceDisplay:
+        """Draw the disagreement of an ensemble; no estimator is needed.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_members, n_parts) or data frame
+            Policies, the steps side by side; or real outputs.
+        steps, mask
+            As in :func:`skpce.metrics.policy_fragility`; of policies.
+        outputs : dict or None, default=None
+            Columns of real outputs that belong together, as in
+            :func:`skpce.inspection.verdict`. Without it, ``steps`` and ``mask``, y
+            that is no policies is real outputs.
+        ax, **kwargs
+            As in :meth:`plot`.
+        """
+        owner = "StepVarianceDisplay.from_predictions"
+        read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
+        if read.are_compositions:
+            found: Any = policy_fragility(y, steps=steps, mask=mask)
+        else:
+            found = output_spread(y, read.group_of_coordinate, read.names)
+        return cls(found).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(

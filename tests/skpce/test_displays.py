@@ -247,7 +247,7 @@ def test_step_variances_are_those_of_the_metrics(y, pipeline):
     assert_allclose(shares, [0.6, 0.1, 0.9])
     assert all(panel.get_xlim()[0] == 0 for panel in display.axes_)
     assert any(text == "second\n(not attributable)" for text in texts(display.figure_))
-    alone = StepVarianceDisplay(expected).plot()
+    alone = StepVarianceDisplay.from_predictions(y, steps=STEPS)
     lengths = [bar.get_width() for bar in alone.bars_[2]]
     assert_allclose(lengths, expected.total_variation)
 
@@ -326,6 +326,10 @@ def test_embedding_of_a_pipeline(X, pipeline):
     display = EmbeddingDisplay.from_estimator(pipeline)
     scores = pipeline[:-1].transform(X)
     assert_allclose(display.correlation, np.eye(2), atol=1e-12)
+    shares = pipeline[1].explained_variance_ratio_
+    assert_allclose(display.explained_variance_ratio, shares)
+    heights = [bar.get_height() for bar in display.axes_[2].patches]
+    assert_allclose(heights, [*shares, 1 - shares.sum()])
     n = len(X)
     expected = norm.ppf((np.arange(n) + 0.5) / n)
     assert_allclose(display.distribution_quantiles[:, 0], expected, atol=0.05)

@@ -47,12 +47,13 @@ def sobol(inputs, steps):
     return display.plot()
 
 
-def embedding(n_inputs, names=None):
+def embedding(n_inputs, n_components=None, names=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, n_inputs))
+    ratios = None if n_components is None else np.full(n_components, 0.9 / n_components)
     correlation = np.corrcoef(X.T) if n_inputs > 1 else np.ones((1, 1))
     given = correlation, *[np.sort(X, 0)] * 2, names or names_of(n_inputs)
-    return EmbeddingDisplay(*given).plot()
+    return EmbeddingDisplay(*given, explained_variance_ratio=ratios).plot()
 
 
 def interaction(names, **kwargs):
@@ -101,9 +102,10 @@ def few_actions(name, parts):
 
 ALIKE_60 = [f"{name} {i}" for name in ALIKE for i in range(10)]
 PICTURES = {
-    "alike, stacked": lambda: sobol(ALIKE, ALIKE),
-    "embedding of 12, alike": lambda: embedding(12, [*ALIKE, *LONG, *"ab"]),
-    "60 alike": lambda: sobol(ALIKE_60, ["a"]),
+    "alike, stacked": lambda: sobol("stacked", ALIKE, ALIKE),
+    "alike, heat map": lambda: sobol("heatmap", ALIKE, ALIKE),
+    "embedding of 12, alike": lambda: embedding(12, None, [*ALIKE, *LONG, *"ab"]),
+    "60 alike": lambda: sobol("stacked", ALIKE_60, ["a"]),
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
     "long names, stacked": lambda: sobol(LONG, LONG),
@@ -111,8 +113,8 @@ PICTURES = {
     "1 input": lambda: sobol(["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
-    "embedding": lambda: embedding(3),
-    "embedding of 20": lambda: embedding(20),
+    "embedding": lambda: embedding(3, 3),
+    "embedding of 20": lambda: embedding(20, 20),
     "reward": lambda: reward_effects(4),
     "reward of 12": lambda: reward_effects(12),
     "47 actions": lambda: actions("ensemble", "surrogate", max_parts=47),

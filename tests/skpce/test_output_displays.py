@@ -136,6 +136,10 @@ def test_spread_of_members(X, y):
     assert_allclose(found.standard_deviation[0], y[:, 0].std())
     assert (found.minimum[1], found.maximum[1]) == (rest.min(), rest.max())
     assert len(display.axes_) == 3
+    agreed = StepVarianceDisplay.from_predictions(np.c_[y[:, 0], np.full(60, 0.1)])
+    assert agreed.fragility.variance[1] == 0.0
+    alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
+    assert_array_equal(alone.fragility.variance, found.variance)
 
 
 # Coverage, convergence.
