@@ -13,12 +13,12 @@ ends in one, takes the names of the inputs from it, and keeps the numbers it dra
 import numpy as np
 from scipy.special import softmax
 from sklearn.decomposition import PCA
-from sklearn.model_selection import LearningCurveDisplay, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
 from skpce.plotting import (
+    ConvergenceDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
     MainEffectsDisplay,
@@ -67,10 +67,12 @@ print(found)
 SobolDisplay.from_estimator(pipeline, verdict=found)
 
 # %%
-# The same shares with names of our own for the inputs.
+# The same shares as a table in colours, with names of our own for the inputs.
 
 names = ["level", "contrast", "region", "tail"]
-SobolDisplay.from_estimator(pipeline, verdict=found, input_features=names)
+SobolDisplay.from_estimator(
+    pipeline, verdict=found, input_features=names, kind="heatmap"
+)
 
 # %%
 # How fragile is each step? Variances of log-ratios and distances of probabilities need
@@ -90,16 +92,13 @@ MainEffectsDisplay.from_estimator(
 InteractionDisplay.from_estimator(pipeline, step=0, verdict=found)
 
 # %%
-# The inputs compared with the assumed distributions.
+# The inputs compared with the assumed distributions, and the number of members.
 
 EmbeddingDisplay.from_estimator(pipeline)
 
 # %%
-# Would more members help? That is a display of scikit-learn.
 
-LearningCurveDisplay.from_estimator(
-    pipeline, X, y, cv=ShuffleSplit(3, random_state=0), score_name="D²"
-)
+ConvergenceDisplay.from_estimator(pipeline, X, y, sizes=(20, 40, 80, 120), n_repeats=3)
 
 # %%
 # All of it in one file, for someone who does not run Python:

@@ -55,7 +55,7 @@ from .plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from .plotting._members import LEVELS, coverage_of
+from .plotting._members import coverage_of
 from .plotting._steps import spread_of
 from .plotting._style import (
     NO_VARIANCE,
@@ -67,6 +67,8 @@ from .plotting._style import (
 
 # Columns of tables, for the report and those of experiments.
 
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals
 
 _MEASURES = {
     "variance, summed": "aitchison_variance",
@@ -539,7 +541,7 @@ def add_coverage(page: HtmlReport, content: ReportContent) -> None:
         ]
         given = content.pipeline, content.reading.X, y
         display = CoverageDisplay.from_estimator(
-            *given, outputs=content.outputs, **seed
+            *given, levels=LEVELS, outputs=content.outputs, **seed
         )
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")

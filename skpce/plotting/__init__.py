@@ -1,14 +1,16 @@
 """Displays in scikit-learn's manner; matplotlib is imported when one is drawn."""
 
+from ._conditions import ConvergenceDisplay, EmbeddingDisplay
 from ._effects import InteractionDisplay, MainEffectsDisplay
-from ._embedding import EmbeddingDisplay
 from ._indices import SobolDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
 from ._reward_effects import RewardEffectsDisplay
 from ._steps import StepVarianceDisplay
+from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [
+    "ConvergenceDisplay",
     "CoverageDisplay",
     "EmbeddingDisplay",
     "InteractionDisplay",
@@ -18,4 +20,5 @@ __all__ = [
     "RewardEffectsDisplay",
     "SobolDisplay",
     "StepVarianceDisplay",
+    "ValueOfInformationDisplay",
 ]

@@ -15,6 +15,7 @@ from .._checks import (
     OutputGroups,
     RandomState,
     check_draws,
+    check_integer,
     listed,
     make_generator,
     refuse_extremes,
@@ -41,14 +42,13 @@ from ._style import (
     make_axes,
     make_panels,
     readable,
-    refused,
     support_of,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS, _POINTS = 4, 61
+_COLUMNS = 4
 # More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
@@ -69,11 +69,9 @@ class MainEffectsDisplay:
         Values of the members, drawn as ticks: there are no data beyond them.
     quantity : str, default="y"
         What changes, for the axis.
-    levels : sequence of sequence of str or None, default=None
-        Names of the levels of each categorical input, drawn as points; None for
-        another one.
-    is_log : sequence of bool or None, default=None
-        Which inputs have a logarithmic axis.
+    categorical : sequence of bool or of sequence of str, or None, default=None
+        Inputs whose values are levels: points, not lines. The names of the levels in
+        place of True are written on the axis.
     supported : sequence of bool or None, default=None
         Whether the attribution of each target is supported; curves of others are
         dashed and marked in the legend.
@@ -117,8 +115,7 @@ class MainEffectsDisplay:
         *,
         rugs: Sequence[ArrayLike] | None = None,
         quantity: str = "y",
-        levels: Sequence[Sequence[str] | None] | None = None,
-        is_log: Sequence[bool] | None = None,
+        categorical: Sequence[bool | Sequence[str]] | None = None,
         supported: Sequence[bool] | None = None,
     ) -> None:
         self.grids: list[FloatArray] = [np.asarray(x, dtype=np.float64) for x in grids]
@@ -130,10 +127,8 @@ class MainEffectsDisplay:
         self.rugs: list[NDArray[Any]] | None = (
             None if rugs is None else [np.asarray(rug) for rug in rugs]
         )
-        self.quantity, self.supported = quantity, supported
-        n_panels = len(self.grids)
-        self.levels = [None] * n_panels if levels is None else list(levels)
-        self.is_log = [False] * n_panels if is_log is None else list(is_log)
+        self.quantity, self.categorical = quantity, categorical
+        self.supported = supported
 
     @classmethod
     def from_estimator(
@@ -145,6 +140,7 @@ class MainEffectsDisplay:
         features: Sequence[int | str] | None = None,
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
+        n_points: int = 61,
         n_samples: int = 1000,
         random_state: RandomState = 0,
         outputs: OutputGroups = None,
@@ -167,6 +163,8 @@ class MainEffectsDisplay:
             six of the largest main effects.
         features : sequence of int or str, or None, default=None
             Which inputs; None takes all.
+        n_points : int, default=61
+            Points of a curve.
         n_samples : int, default=1000
             Draws behind a mean probability.
         random_state : int, RandomState instance or None, default=0
@@ -175,6 +173,7 @@ class MainEffectsDisplay:
             As in :meth:`plot`.
         """
         owner = "MainEffectsDisplay.from_estimator"
+        check_integer(owner, "n_points", n_points, low=2, high=10_000)
         check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
             pipeline, X, input_features, outputs=outputs, verdict=verdict
@@ -191,7 +190,7 @@ class MainEffectsDisplay:
         size = max(4000, int(n_samples))
         sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
-        grids = [_grid(laws[i], seen[:, i], table is None) for i in shown]
+        grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
         if fitted is None:
             effects, unit = _expansion_effects(expansion, grids, shown), "y"
             if len(expansion.output_names) == 1:  # else the legend has the names
@@ -210,7 +209,6 @@ class MainEffectsDisplay:
         if good is not None:
             rows = group_matrix(expansion).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
-        pairs = [(laws[i], grid) for i, grid in zip(shown, grids, strict=True)]
         display = cls(
             grids,
             [effect[:, chosen] for effect in effects],
@@ -218,10 +216,8 @@ class MainEffectsDisplay:
             [labels[i] for i in chosen],
             rugs=None if table is None else [table[:, i] for i in shown],
             quantity=unit,
-            levels=[_levels(law, grid) for law, grid in pairs],
-            is_log=[
-                law.is_polynomial and law.is_logarithmic and grid[0] > 0
-                for law, grid in pairs
+            categorical=[
+                _levels(laws[i], grid) for i, grid in zip(shown, grids, strict=True)
             ],
             supported=good,
         )
@@ -241,33 +237,46 @@ class MainEffectsDisplay:
         high = max(float(effect.max()) for effect in self.effects)
         margin = 0.06 * (high - low) or 1.0
         self.lines_: list[Any] = []
-        is_refused = refused(self.supported, np.ones(len(self.target_names), bool))
-        pairs = zip(self.input_names, self.is_log, strict=False)
-        shown = labels([f"{n} (log scale)" if on else n for n, on in pairs], 22)
+        names = [
+            f"{self.input_names[panel]}{' (log scale)' if self._is_log(panel) else ''}"
+            for panel in range(n_panels)
+        ]
+        shown = labels(names, 22)
         for panel, axes in enumerate(self.axes_):
-            self.lines_.append(self._plot_panel(axes, panel, is_refused, kwargs))
+            self.lines_.append(self._plot_panel(axes, panel, kwargs))
             axes.set_xlabel(shown[panel])
             axes.set_ylim(low - 2.0 * margin, high + margin)
             if panel % n_columns:
                 axes.tick_params(labelleft=False)
             else:
                 axes.set_ylabel(label(f"change of {self.quantity}", 32))
-        marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
+        marks = [
+            f"\n({NOT_SUPPORTED})" if self._is_refused(target) else ""
+            for target in range(len(self.target_names))
+        ]
         last, drawn = self.axes_[n_columns - 1], self.lines_[n_columns - 1]
         legend_right(last, self.target_names, drawn, marks=marks)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
-    def _plot_panel(
-        self, ax: Any, panel: int, is_refused: Any, kwargs: dict[str, Any]
-    ) -> list[Any]:
+    def _is_refused(self, target: int) -> bool:
+        return self.supported is not None and not self.supported[target]
+
+    def _levels_of(self, panel: int) -> bool | Sequence[str]:
+        return False if self.categorical is None else self.categorical[panel]
+
+    def _is_log(self, panel: int) -> bool:
+        return self._levels_of(panel) is False and _is_geometric(self.grids[panel])
+
+    def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
-        levels, grid = self.levels[panel], self.grids[panel]
-        points = {} if levels is None else {"marker": "o", "linestyle": ":"}
+        levels, grid = self._levels_of(panel), self.grids[panel]
+        is_dotted = levels is not False
+        points = {"marker": "o", "linestyle": ":"} if is_dotted else {}
         lines = []
         for target, name in enumerate(self.target_names):
             style = {"color": color(target), "label": label(name)} | points
-            if is_refused[target]:
+            if self._is_refused(target):
                 style.setdefault("linestyle", "--")
             effect = self.effects[panel][:, target]
             lines += ax.plot(grid, effect, **(style | kwargs))
@@ -275,9 +284,9 @@ class MainEffectsDisplay:
             rug, height = self.rugs[panel], np.full(len(self.rugs[panel]), 0.02)
             ticks = {"color": "black", "alpha": 0.4, "markersize": 6}
             ax.plot(rug, height, "|", **ticks, transform=ax.get_xaxis_transform())
-        if self.is_log[panel]:
+        if self._is_log(panel):
             log_axis(ax)
-        elif levels is not None:
+        elif isinstance(levels, Sequence):
             name_levels(ax, grid, levels)
             ax.margins(x=0.15)
         else:
@@ -286,16 +295,25 @@ class MainEffectsDisplay:
         return lines
 
 
-def _levels(law: Any, grid: FloatArray) -> Sequence[str] | None:
-    """Return the names of the levels of a categorical input; None for another one."""
+def _levels(law: Any, grid: FloatArray) -> bool | Sequence[str]:
+    """Return the names of the levels of a categorical input; False for another one."""
     if law.is_polynomial:
-        return None
+        return False
     if all(isinstance(level, Real) for level in law.levels):  # which are their codes
         return [f"{code:g}" for code in grid]
     return [str(law.levels[int(code)]) for code in grid]
 
 
-def _grid(law: Any, column: FloatArray, is_sampled: bool) -> FloatArray:
+def _is_geometric(grid: FloatArray) -> bool:
+    """Whether points have equal ratios, and no equal distances."""
+    if len(grid) < 3 or grid.min() <= 0:
+        return False
+    ratios, gaps = np.diff(np.log(grid)), np.diff(grid)
+    is_even = np.ptp(gaps) <= 1e-6 * np.abs(gaps).max()
+    return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
+
+
+def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
     """Return levels, or points over the range of the data or of 98 % of the draws."""
     if not law.is_polynomial:
         return np.asarray(law.table.points, dtype=np.float64)
@@ -303,8 +321,8 @@ def _grid(law: Any, column: FloatArray, is_sampled: bool) -> FloatArray:
     if is_sampled:
         low, high = np.quantile(column, [0.01, 0.99])
     if low > 0 and law.is_logarithmic:
-        return np.geomspace(low, high, _POINTS)
-    return np.linspace(low, high, _POINTS)
+        return np.geomspace(low, high, n_points)
+    return np.linspace(low, high, n_points)
 
 
 def _expansion_effects(
@@ -465,13 +483,14 @@ class InteractionDisplay:
         step = check_position("step", step, len(names), names)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        inputs = list(expansion.input_names)
+        inputs, rest = list(expansion.input_names), cls._rest
         errors: FloatArray | None = None
         if verdict is not None and verdict.input_names:
             inputs = inputs_of(verdict, inputs)
             values, errors, chosen = _pairs_of_drivers(verdict, step)
-            is_part = len(chosen) < len(inputs)
-            inputs = [inputs[i] for i in chosen.tolist()]
+            if len(chosen) < len(inputs):
+                inputs = [inputs[i] for i in chosen.tolist()]
+                rest = "pairs, other inputs, three or more"
         else:
             expansion, part = _with_pairs(expansion, step)
             inputs = list(expansion.input_names)
@@ -480,7 +499,8 @@ class InteractionDisplay:
             shares = explained * part * indices.values[step]
             for subset, share in zip(indices.subsets, shares, strict=True):
                 values[subset[-1], subset[0]] = share
-            is_part = part < 1.0
+            if part < 1.0:
+                rest = "other inputs, three or more"
         higher = explained - float(values.sum())
         display = cls(
             values,
@@ -491,8 +511,7 @@ class InteractionDisplay:
             supported=found.supported is None or found.supported[step],
             errors=errors,
         )
-        if is_part:
-            display._rest = "other inputs, three or more"
+        display._rest = rest
         return display.plot(ax=ax, **kwargs)
 
     _rest = "three or more inputs"  # what the map does not show
@@ -514,7 +533,7 @@ class InteractionDisplay:
         if self.errors is not None and self.supported:
             np.fill_diagonal(errors, self.errors)
         style |= {"errors": errors, "heads": self._heads()}
-        self.image_ = draw_heat_map(ax, shown, names, **style)
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
         self.ax_, self.figure_ = readable(ax)
         return self
 

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, IndexArray, OutputGroups
+from .._checks import FloatArray, IndexArray, OutputGroups, check_option
 from ..drivers import Answer
 from ..inspection._reading import expansion_of
 from ._style import (
-    INTERACTION_COLOR,
     NO_VARIANCE,
-    NOT_PREDICTED,
     NOT_SUPPORTED,
-    UNEXPLAINED_COLOR,
-    color,
+    draw_heat_map,
     draw_stacked,
     draw_whisker,
     given_floats,
@@ -26,6 +23,8 @@ from ._style import (
     make_axes,
     readable,
     refused,
+    share_colors,
+    share_names,
     support_of,
     write_over,
 )
@@ -33,6 +32,7 @@ from ._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+KINDS = ("stacked", "heatmap")
 # Inputs with a segment, a column or a row of their own, and steps with a row.
 _MOST_ROWS = 12
 # Segments that are wide enough for an error.
@@ -55,14 +55,14 @@ class SobolDisplay:
     ----------
     first_order : ndarray of shape (n_steps, n_features)
         First-order indices of the expansion. Noise-corrected ones may be negative
-        (never drawn) or NaN (nothing is explained).
+        (drawn as a heat map, never stacked) or NaN (nothing is explained).
     unexplained : ndarray of shape (n_steps,)
         ``1 - Q²`` of each step, in [0, 1]; NaN for a step without choice.
     step_names, input_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
         Whether the attribution of a step is supported; shares of other steps are
-        hatched and labelled.
+        hatched (in the heat map: starred) and labelled.
     sampled : bool, default=False
         Whether the indices are those of an expansion of another regressor's
         predictions at draws of its inputs; the axis is then labelled so.
@@ -78,7 +78,9 @@ class SobolDisplay:
     ax_, figure_ : matplotlib Axes and Figure
         Where the shares are.
     bars_ : list of matplotlib BarContainer
-        One per input, interactions, and what is not predicted.
+        One per input, interactions, and what is not predicted; not for a heat map.
+    image_ : matplotlib AxesImage
+        Only for a heat map.
 
     See Also
     --------
@@ -136,7 +138,7 @@ class SobolDisplay:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns of ``shares``."""
-        return [*self.input_names, "interactions", NOT_PREDICTED]
+        return share_names(self.input_names)
 
     @property
     def _explained(self) -> FloatArray:  # shape: (n_steps,)
@@ -152,6 +154,7 @@ class SobolDisplay:
         verdict: Answer | None = None,
         input_features: Sequence[str] | None = None,
         outputs: OutputGroups = None,
+        kind: str = "stacked",
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> SobolDisplay:
@@ -161,13 +164,13 @@ class SobolDisplay:
         ----------
         pipeline, verdict, input_features, outputs
             As in :meth:`from_fit`.
-        ax, **kwargs
+        kind, ax, **kwargs
             As in :meth:`plot`.
         """
         display = cls.from_fit(
             pipeline, verdict=verdict, input_features=input_features, outputs=outputs
         )
-        return display.plot(ax=ax, **kwargs)
+        return display.plot(ax=ax, kind=kind, **kwargs)
 
     @classmethod
     def from_fit(
@@ -252,49 +255,30 @@ class SobolDisplay:
             found.share_bounds = self.share_bounds[..., chosen]
         return found
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> SobolDisplay:
-        """Draw a bar of shares for each step.
+    def plot(
+        self, ax: Axes | None = None, *, kind: str = "stacked", **kwargs: Any
+    ) -> SobolDisplay:
+        """Draw the shares.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
+        kind : {"stacked", "heatmap"}, default="stacked"
+            One bar per step, or a table in colours.
         **kwargs
-            Passed on to ``Axes.barh``.
+            Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
         """
-        lowest = float(self.shares.min(initial=0.0))
-        if lowest < 0.0:
-            raise ValueError(
-                f"A bar cannot show a share of {lowest:.3g}; expected shares that are "
-                "not negative."
-            )
+        check_option("SobolDisplay.plot", "kind", kind, KINDS)
         n_steps = len(self.step_names)
         shown = self.some(range(min(n_steps, _MOST_ROWS)))
-        note = f"\n{_MOST_ROWS} of {n_steps} are shown" if n_steps > _MOST_ROWS else ""
-        shares, names, errors = shown._columns
-        height = max(1.4 + 0.55 * len(shares), 0.9 + 0.24 * len(names))
-        ax = make_axes(ax, (8.0, height))
-        is_flat = np.isnan(shown.unexplained)
-        is_refused = refused(shown.supported, ~is_flat)
-        shares[is_flat] = 0.0  # no choice, no bar
-        looks = *map(color, range(len(names) - 2)), INTERACTION_COLOR, UNEXPLAINED_COLOR
-        segments = list(zip(names, looks, strict=True))
-        drawn, places = draw_stacked(ax, shares, shown.step_names, segments, **kwargs)
-        ax.set_xlabel(f"{self._axis_label}{note}")
-        for step, place in enumerate(places):
-            if is_flat[step]:
-                ax.text(0.015, place, NO_VARIANCE, va="center", color="#555555")
-            elif is_refused[step]:
-                hatch(bars[step] for bars in drawn[:-1])
-                write_over(ax, place, NOT_SUPPORTED)
-            elif errors is not None:
-                ends = zip(drawn, *errors[:, step], strict=False)
-                seen = [end for end in ends if end[0][step].get_width() >= _VISIBLE]
-                for number, (bars, low, high) in enumerate(seen):
-                    height = place + _HEIGHTS[number % len(_HEIGHTS)]
-                    draw_whisker(ax, bars[step], (low, high), height)
-        self.bars_: list[Any] = drawn
-        self.ax_, self.figure_ = readable(ax)
+        is_part = n_steps > _MOST_ROWS
+        notes = [f"{_MOST_ROWS} of {n_steps} are shown"] if is_part else []
+        if kind == "heatmap":
+            drawn, self.image_ = shown._plot_heat_map(ax, notes, kwargs)
+        else:
+            drawn, self.bars_ = shown._plot_stacked(ax, notes, kwargs)
+        self.ax_, self.figure_ = readable(drawn)
         return self
 
     @property
@@ -312,12 +296,66 @@ class SobolDisplay:
         errors = np.stack([first - bounds[0], bounds[1] - first])
         return shares, shown.column_names, np.maximum(np.nan_to_num(errors), 0.0)
 
-    @property
-    def _axis_label(self) -> str:
-        tail = " (indices by sampling)" if self.sampled else ""
+    def _plot_stacked(
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
+        shares, names, errors = self._columns
+        n_steps = len(self.step_names)
+        lowest = float(self.shares.min(initial=0.0))
+        if lowest < 0.0:
+            raise ValueError(
+                f"kind='stacked' cannot show a share of {lowest:.3g}; expected "
+                "kind='heatmap'."
+            )
+        ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
+        shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
+        segments = list(zip(names, share_colors(len(names) - 2), strict=True))
+        rows = self.step_names
+        drawn, positions = draw_stacked(ax, shares, rows, segments, **kwargs)
+        ax.set_xlabel("\n".join([self._axis_label(), *notes]))
+        for step, position in enumerate(positions):
+            if np.isnan(self.unexplained[step]):
+                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+            elif self._refused[step]:
+                hatch(bars[step] for bars in drawn[:-1])
+                write_over(ax, position, NOT_SUPPORTED)
+            elif errors is not None:
+                ends = zip(drawn, *errors[:, step], strict=False)
+                seen = [end for end in ends if end[0][step].get_width() >= _VISIBLE]
+                for number, (bars, low, high) in enumerate(seen):
+                    height = position + _HEIGHTS[number % len(_HEIGHTS)]
+                    draw_whisker(ax, bars[step], (low, high), height)
+        return ax, drawn
+
+    def _plot_heat_map(
+        self, ax: Any, notes: Sequence[str], kwargs: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        shares, names, distances = self._columns
+        n_steps = len(self.step_names)
+        ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.5 * n_steps))
+        shares[np.isnan(self.unexplained)] = np.nan
+        errors = np.full_like(shares, np.nan)
+        if distances is not None:
+            errors[:, : distances.shape[2]] = distances.mean(axis=0)
+            errors[self._refused] = np.nan
+        marks = [" *" if is_refused else "" for is_refused in self._refused]
+        for step in np.flatnonzero(np.isnan(self.unexplained)):
+            marks[step] = f" ({NO_VARIANCE})"
+        style: Any = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
+        heads = [f"* {NOT_SUPPORTED}"] if self._refused.any() else []
+        style |= {"marks": marks, "errors": errors, "heads": [*heads, *notes]}
+        style["scale"] = self._axis_label("\n")
+        return ax, draw_heat_map(ax, shares, self.step_names, names, **style)
+
+    def _axis_label(self, separator: str = " ") -> str:
+        tail = f"{separator}(indices by sampling)" if self.sampled else ""
         if self.share_bounds is not None:
-            tail += f" ({100.0 * self.confidence_level:.3g} % intervals)"
+            tail += f"{separator}({100.0 * self.confidence_level:.3g} % intervals)"
         return f"share of the variance{tail}"
+
+    @property
+    def _refused(self) -> Any:  # shape: (n_steps,)
+        return refused(self.supported, ~np.isnan(self.unexplained))
 
 
 def inputs_of(verdict: Answer, names: Sequence[str]) -> list[str]:

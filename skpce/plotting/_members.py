@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from .._checks import (
     RandomState,
     as_floats,
     check_integer,
+    check_real,
     check_rows,
     fail,
     listed,
@@ -35,8 +36,9 @@ from ..metrics._coverage import output_coverage
 from ._style import (
     LETTER,
     check_position,
+    color,
     hide_spines,
-    legend_right,
+    legend_below,
     make_axes,
     points_beside,
     readable,
@@ -95,7 +97,7 @@ class PolicyDistributionDisplay:
         part_names: Any,
         *,
         step_name: str = "",
-        max_parts: int = 12,
+        max_parts: int | None = 12,
     ) -> PolicyDistributionDisplay:
         """Summarise samples of one step, without drawing.
 
@@ -105,8 +107,8 @@ class PolicyDistributionDisplay:
             One entry per series.
         part_names, step_name
             As in :class:`PolicyDistributionDisplay`.
-        max_parts : int, default=12
-            Rows at most. Of more parts the ones with
+        max_parts : int or None, default=12
+            Rows or columns at most; None draws all parts. Of more parts the ones with
             the largest mean plus standard deviation are drawn, in their order, and the
             sum of all others behind them.
         """
@@ -122,8 +124,9 @@ class PolicyDistributionDisplay:
                     f"samples has a table of shape {values.shape}; expected "
                     f"(n_samples, {len(names)}), a column for each of part_names."
                 )
-        check_integer(OWNER, "max_parts", max_parts, low=2)
-        arrays, names = _grouped(arrays, names, max_parts)
+        if max_parts is not None:
+            check_integer(OWNER, "max_parts", max_parts, low=2)
+            arrays, names = _grouped(arrays, names, max_parts)
         return cls(
             {name: values.mean(axis=0) for name, values in arrays.items()},
             {name: values.std(axis=0) for name, values in arrays.items()},
@@ -140,7 +143,7 @@ class PolicyDistributionDisplay:
         step: int | str = 0,
         n_samples: int = 2000,
         random_state: RandomState = 0,
-        max_parts: int = 12,
+        max_parts: int | None = 12,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
@@ -158,7 +161,7 @@ class PolicyDistributionDisplay:
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
-        max_parts : int, default=12
+        max_parts : int or None, default=12
             As in :meth:`from_samples`.
         ax, **kwargs
             As in :meth:`plot`.
@@ -199,7 +202,12 @@ class PolicyDistributionDisplay:
             # A probability has no values beyond 0 and 1.
             error = np.stack([np.minimum(spread, mean), np.minimum(spread, 1.0 - mean)])
             is_cut = is_cut or bool(np.any(error < spread))
-            style = series_style(position, name) | {"linestyle": "", "xerr": error}
+            style: dict[str, Any] = {
+                "fmt": "os^D"[position % 4],
+                "color": color(position),
+                "label": label(name),
+                "xerr": error,
+            }
             style |= {"capsize": 2, "markersize": 4}
             drawn.append(ax.errorbar(mean, places, **(style | kwargs)))
         names = labels(self.part_names, 36, 1)
@@ -212,7 +220,7 @@ class PolicyDistributionDisplay:
         ax.set_xlabel(f"probability (mean ± 1 s.d.{cut})")
         room = points_beside(ax, names)
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
-        legend_right(ax, list(self.mean), drawn)
+        legend_below(ax, drawn, self.mean)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -235,8 +243,15 @@ def _grouped(
     return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
 
 
-# Nominal levels of intervals.
-LEVELS = (0.5, 0.8, 0.9, 0.95)
+def _checked_levels(levels: Any) -> list[float]:
+    """Return nominal levels between 0 and 1."""
+    expected = "one or more numbers between 0 and 1"
+    values = listed(levels, "levels", expected)
+    for level in values:
+        check_real("CoverageDisplay", "levels", level, low=0, high=1)
+    if not values:
+        raise fail("CoverageDisplay", "levels", expected, levels)
+    return [float(level) for level in values]
 
 
 class CoverageDisplay:
@@ -295,6 +310,7 @@ class CoverageDisplay:
         X: ArrayLike,
         y: ArrayLike,
         *,
+        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
         random_state: RandomState = 0,
         outputs: OutputGroups = None,
         ax: Axes | None = None,
@@ -311,6 +327,8 @@ class CoverageDisplay:
         y : array-like of shape (n_members, n_parts)
             Their policies, or real outputs (NaN where one failed). The mean over
             steps, or over outputs, is drawn.
+        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
+            Nominal levels.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
         outputs : dict or None, default=None
@@ -318,6 +336,7 @@ class CoverageDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
+        levels = _checked_levels(levels)
         check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
         refuse_expansion(reading)
@@ -334,12 +353,12 @@ class CoverageDisplay:
         coverages = {
             name: [
                 _mean_of(score(*interval(confidence_level=level, **given)))
-                for level in LEVELS
+                for level in levels
             ]
             for name, given in kinds.items()
         }
         what = "values" if is_real else "probabilities"
-        display = cls(LEVELS, coverages, n_members=np.shape(inputs)[0], quantity=what)
+        display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:
@@ -347,7 +366,7 @@ class CoverageDisplay:
 
         ``kwargs`` are passed on to ``Axes.plot`` for the lines.
         """
-        ax = make_axes(ax, (7.2, 4.6))
+        ax = make_axes(ax, (5.2, 4.6))
         grid = np.linspace(0.0, 1.0, 101)
         ax.plot(grid, grid, color="black", linewidth=1, linestyle=":", label="nominal")
         if self.n_members is not None:
@@ -363,7 +382,7 @@ class CoverageDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel(f"share of held-out {self.quantity} inside")
-        legend_right(ax, list(self.coverages), self.lines_)
+        legend_below(ax, self.lines_, self.coverages)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self

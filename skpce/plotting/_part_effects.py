@@ -138,30 +138,42 @@ class PartEffectsDisplay:
         self.noise_error = _by_output(noise_error, "noise_error", n_outputs, np.nan)
         # Outputs without variance between members.
         self._is_flat: BoolArray = np.asarray(np.isnan(self._first).any(axis=1))
+
+    @property
+    def leading(self) -> NDArray[np.intp]:
+        """Positions of the parts with a colour of their own, the largest first."""
         whole = np.maximum(np.nan_to_num(self._first), 0.0)
         order = np.argsort(-whole.sum(axis=0), kind="stable")
         seen = order[whole[:, order].max(axis=0, initial=0.0) >= _VISIBLE]
-        #: Positions of the parts with a colour of their own, the largest first.
-        self.leading: NDArray[np.intp] = seen[:max_parts]
-        self._owned = list(self.leading[:, np.newaxis])  # parts of the segments
-        #: Names of what a bar is cut into.
-        self.segment_names = [self.part_names[part] for part in self.leading]
-        self._looks: list[Any] = list(map(color, range(len(self.leading))))
-        rest = np.setdiff1d(np.arange(len(self.part_names)), self.leading)
+        return seen[: self.max_parts]
+
+    @property
+    def _segments(self) -> list[tuple[str, Any, NDArray[np.intp]]]:
+        """Name and look of what a bar is cut into, and the parts of it."""
+        named, none = self.leading, np.zeros(0, dtype=np.intp)
+        found: list[tuple[str, Any, NDArray[np.intp]]] = [
+            (self.part_names[part], color(place), named[[place]])
+            for place, part in enumerate(named)
+        ]
+        rest = np.setdiff1d(np.arange(len(self.part_names)), named)
         if len(rest):
-            self._owned.append(rest)
             one = self.part_names[rest[0]]
-            self.segment_names += [one if len(rest) == 1 else f"others ({len(rest)})"]
-            self._looks.append(OTHERS_COLOR)
-        self.segment_names.append("interactions")
-        self._looks.append(TOGETHER_COLOR)
+            name = one if len(rest) == 1 else f"others ({len(rest)})"
+            found.append((name, OTHERS_COLOR, rest))
+        found.append(("interactions", TOGETHER_COLOR, none))
         if self.has_noise:
-            self.segment_names.append(_NOISE)
-            self._looks.append(_NOISE_LOOK | {"linewidth": 0.5})
+            found.append((_NOISE, _NOISE_LOOK | {"linewidth": 0.5}, none))
+        return found
+
+    @property
+    def segment_names(self) -> list[str]:
+        """Names of what a bar is cut into."""
+        return [name for name, _, _ in self._segments]
 
     def _sums(self, parts: FloatArray) -> FloatArray:
         """Add up a table of parts in segments of parts."""
-        return np.column_stack([parts[:, own].sum(axis=1) for own in self._owned])
+        owned = (own for _, _, own in self._segments if len(own))
+        return np.column_stack([parts[:, own].sum(axis=1) for own in owned])
 
     def _table(
         self, sums: FloatArray, together: FloatArray, noise: FloatArray
@@ -205,17 +217,17 @@ class PartEffectsDisplay:
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        n_outputs = len(self.output_names)
+        n_outputs, segments = len(self.output_names), self._segments
         shown, notes = np.arange(n_outputs), []
         if n_outputs > MOST_ROWS:  # those with a choice first
             chosen = np.argsort(self._is_flat, kind="stable")[:MOST_ROWS]
             shown = np.sort(chosen)
             notes.append(f"{MOST_ROWS} of {n_outputs} are shown; the table has all.")
-        height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(self._looks))
+        height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(segments))
         ax = make_axes(ax, (9.0, height))
         widths = np.nan_to_num(self.shares[shown])
         rows = [self.output_names[i] for i in shown]
-        looks = list(zip(self.segment_names, self._looks, strict=True))
+        looks = [(name, look) for name, look, _ in segments]
         style = {"height": _HEIGHT} | kwargs
         self.bars_: list[Any]
         self.bars_, positions = draw_stacked(ax, widths, rows, looks, **style)

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, import_extra, is_position
+from .._compositions.log_ratio import clr_of, sum_by_step, transformer_of
 from .._expansion.expansion import Expansion
 from .._fonts import choose_fonts, label, labels
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..drivers import Answer
+from ..inspection._reading import Reading, group_matrix
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -58,6 +61,24 @@ def readable(*axes: Any) -> tuple[Any, Any]:
     return axes[0], axes[0].figure
 
 
+def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
+    """Put the legend under the label of the x axis, where no data are."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    # Half an inch holds tick labels and axis label, whatever the size of the axes.
+    shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    # Names of rows may leave little of the width to the axes.
+    across = ax.figure.transFigure if ax.figure.axes == [ax] else ax.transAxes
+    below = blended_transform_factory(across, ax.transAxes)
+    place["bbox_transform"] = below + shift
+    column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
+    texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
+    for one, text in zip(drawn, texts, strict=True):
+        one.set_label(text)
+    ax.legend(**place, frameon=False, ncols=2)
+
+
 def color(position: int) -> str:
     """Return the colour of an input; after eight come darker and lighter ones."""
     if position < len(COLORS):
@@ -74,6 +95,16 @@ def series_style(position: int, name: Any) -> dict[str, Any]:
     """Return colour, marker and label of the lines or points of one series."""
     marker = MARKERS[position % len(MARKERS)]
     return {"color": color(position), "marker": marker, "label": label(name)}
+
+
+def share_names(input_names: Sequence[str]) -> list[str]:
+    """Name what a step is cut into: inputs alone, together, and the rest."""
+    return [*input_names, "interactions", NOT_PREDICTED]
+
+
+def share_colors(n_inputs: int) -> list[str]:
+    """Return the colours that go with these names."""
+    return [*map(color, range(n_inputs)), INTERACTION_COLOR, UNEXPLAINED_COLOR]
 
 
 def make_panels(
@@ -190,21 +221,21 @@ def hatch(bars: Iterable[Any]) -> None:
 
 def draw_heat_map(
     ax: Any,
-    values: Any,  # shape: (n_names, n_names); NaN cells stay empty
-    names: Sequence[Any],  # of the rows and the columns
+    values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
+    rows: Any,
+    columns: Any,
     *,
-    errors: Any = None,  # of the same shape; NaN cells have none
+    marks: Sequence[str] | None = None,  # after names of rows, however short these
+    errors: Any = None,  # shape: (n_rows, n_columns); NaN cells have none
     scale: str = "share of the variance",  # label of the colours
     heads: Sequence[str] = (),  # lines above
     **kwargs: Any,
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
-    # A column beside a colour bar and names.
-    lines = [str(name)[:_WIDTH] for name in names]
-    width = 0.85 * points_beside(ax, lines, _COLOR_BAR) / max(len(names), 1)
-    foot = _name_columns(ax, names, width) + LINE * len(heads)
-    name_rows(ax, np.arange(len(names)), names, foot=foot)
+    foot = name_columns(ax, columns, rows) + LINE * len(heads)
+    name_rows(ax, np.arange(len(rows)), rows, marks, foot)
+    width = _points_per_column(ax, len(columns), rows)
     _write_cells(ax, image, np.asarray(values), errors, width)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
@@ -225,15 +256,12 @@ def name_rows(
     ax.set_yticks(places, _marked(names, marks, _WIDTH, height))
 
 
-def _name_columns(
-    ax: Any,
-    columns: Sequence[Any],
-    width: float,  # of one in points
-) -> float:
+def name_columns(ax: Any, columns: Sequence[Any], rows: Iterable[Any] = ()) -> float:
     """Name the places 0, 1, ... of the x axis, turned where they are narrow.
 
     Return the height of the names in points.
     """
+    width = _points_per_column(ax, len(columns), rows)
     names = labels(columns, 16)
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     angle = 0 if LETTER * longest < width else 45
@@ -252,6 +280,12 @@ def _name_columns(
     if angle:
         return float(LETTER * longest * np.sin(np.radians(angle)) + LINE)
     return LINE * max((1 + name.count("\n") for name in names), default=0)
+
+
+def _points_per_column(ax: Any, n_columns: int, rows: Iterable[Any] = ()) -> float:
+    """Return the approximate width of a column, beside a colour bar and names."""
+    names = [str(row)[:_WIDTH] for row in rows]
+    return 0.85 * points_beside(ax, names, _COLOR_BAR) / max(n_columns, 1)
 
 
 def points_beside(ax: Any, lines: Iterable[str], taken: float = 0.0) -> float:
@@ -394,3 +428,42 @@ def check_position(
     if not is_position(value, size):
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)
+
+
+def held_out_q2(
+    reading: Reading, y: ArrayLike, predicted: ArrayLike
+) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
+    """Return Q² per step in Aitchison geometry, or per output, of these members."""
+    if reading.compositions is None:
+        return output_q2(y, predicted, reading.expansion)
+    geometry = reading.compositions.geometry
+    zero = transformer_of(reading.estimator).zero_replacement
+    observed = clr_of(y, geometry, zero, "y")
+    clr = clr_of(predicted, geometry, zero, "prediction")
+    press = sum_by_step(np.square(observed - clr).sum(axis=0), geometry)
+    spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
+    q2 = q2_from_sums(press, sum_by_step(spread, geometry))
+    return np.where(geometry.has_choice, q2, np.nan)
+
+
+def output_q2(
+    y: ArrayLike, predicted: ArrayLike, expansion: Expansion
+) -> FloatArray:  # shape: (n_groups,); NaN where the members agree
+    """Return Q² per output of a regressor, about the mean of the members that have it.
+
+    A member counts in an output when it has all of its columns (no NaN).
+    """
+    observed = np.asarray(y, dtype=np.float64)
+    observed = observed.reshape(len(observed), -1)
+    values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
+    member = group_matrix(expansion)
+    failed = np.isnan(observed).astype(np.float64) @ member.T > 0
+    q2 = np.full(expansion.n_groups, np.nan)
+    for group, columns in enumerate(member > 0):
+        rows = ~failed[:, group]
+        some = observed[np.ix_(rows, columns)]
+        if len(some):
+            press = np.square(some - values[np.ix_(rows, columns)]).sum()
+            spread = weighted_spread(some, np.ones(len(some))).sum()
+            q2[group] = q2_from_sums(press, spread)
+    return q2

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from skpce import inspection
+from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
-from tests.fuzz.models import Drawn, Generator, fitted_model
+from tests.fuzz.models import Drawn, Generator, fitted_model, policies
+from tests.shared import ridge_pce, ridge_surrogate
 
 
 def _display(name: str) -> Any:
@@ -42,6 +44,13 @@ def _of_estimator(name: str, *tables: str) -> Callable[[Generator], Drawn]:
     return make
 
 
+def _convergence(rng: Generator) -> Drawn:
+    X, y, steps = policies(rng)
+    given = {"pipeline": ridge_surrogate(1, steps=steps), "X": X, "y": y}
+    given |= {"n_repeats": 2, "random_state": 0}
+    return _display("ConvergenceDisplay").from_estimator, given, _closed
+
+
 def _parts(rng: Generator) -> Drawn:
     parts = {name: rng.normal(size=(8, 2)) for name in "abc"}
     effects = inspection.part_effects(
@@ -49,6 +58,15 @@ def _parts(rng: Generator) -> Drawn:
     )
     given = {"effects": effects, "noise_share": None, "max_parts": 2}
     return _display("PartEffectsDisplay"), given, _closed
+
+
+def _values(rng: Generator) -> Drawn:
+    X = rng.normal(size=(20, 3))
+    utility = X @ rng.normal(size=(3, 2)) + rng.normal(size=(20, 2))
+    few = {"n_resamples": 3, "n_samples": 128, "random_state": 0}
+    values = value_of_information(ridge_pce(1), X, utility, **few)
+    display = _display("ValueOfInformationDisplay")
+    return display.from_values, {"values": values}, _closed
 
 
 #: Displays of a fitted model, with the tables that they take beside it.
@@ -62,5 +80,7 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
         f"skpce.plotting.{name}": _of_estimator(name, *_TABLES[name])
         for name in _TABLES
     },
+    "skpce.plotting.ConvergenceDisplay": _convergence,
     "skpce.plotting.PartEffectsDisplay": _parts,
+    "skpce.plotting.ValueOfInformationDisplay": _values,
 }

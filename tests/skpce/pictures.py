@@ -8,6 +8,7 @@ import pytest
 from skpce.inspection import Result
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
+    ConvergenceDisplay,
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -51,12 +52,14 @@ def displays(name="x0"):
         {"output": (name,), "part": tuple(inputs)},
         {"first": np.array([[0.5, 0.2]]), "first_error": np.array([[0.1, 0.1]])},
     )
+    curves = np.array([[[0.1], [0.5]], [[-3.0], [0.4]]])
     policies = {name: np.array([[0.2, 0.8], [0.4, 0.6]])}
     return {
         "variance": StepVarianceDisplay(fragility),
         "effects": MainEffectsDisplay([line], [line[:, np.newaxis]], inputs, [name]),
         "pairs": InteractionDisplay([[0.5, 0], [0.2, 0.1]], 0.1, 0.1, inputs),
         "embedding": EmbeddingDisplay(np.eye(2), points, points, inputs),
+        "convergence": ConvergenceDisplay([10, 20], curves, [name]),
         "sobol": SobolDisplay(np.array([[0.7, 0.2]]), [0.4], [name], inputs),
         "coverage": CoverageDisplay([0.5, 0.9], {name: [0.4, 0.8]}, n_members=9),
         "policies": PolicyDistributionDisplay.from_samples(policies, inputs),

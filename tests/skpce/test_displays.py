@@ -1,18 +1,22 @@
 """The numbers of the displays are those of the estimators, and they add up."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
+from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import PolynomialChaosRegressor
+from skpce._checks import make_generator
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import (
+    ConvergenceDisplay,
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -21,7 +25,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from tests.shared import cases, printed_by, refuses, ridge_surrogate
+from tests.shared import cases, printed_by, refuses, ridge_pce, ridge_surrogate
 from tests.skpce.pictures import STEPS, displays, make_verdict
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -95,7 +99,7 @@ def test_contract_of_the_displays(name):
     assert display.plot(ax=parts[1].subplots()).ax_.figure is parts[1]
 
 
-@cases("name", "sobol", "coverage", "policies", "effects")
+@cases("name", "sobol", "coverage", "policies", "convergence", "effects")
 def test_no_legend_lies_on_the_data(name):
     display = displays()[name].plot()
     display.figure_.canvas.draw()
@@ -144,6 +148,10 @@ def test_bars_are_the_shares_of_the_verdict_and_the_rest(fitted):
         errors = {line.get_linewidth() for line in drawn.ax_.lines}
         assert (1.2 in errors) == has_errors
     assert display.ax_.get_xlabel() == "share of the variance (90 % intervals)"
+    heat = display.plot(kind="heatmap")
+    assert_allclose(heat.image_.get_array(), heat.shares)
+    cells = [text.get_text() for text in heat.ax_.texts]
+    assert any("± 0." in cell for cell in cells)
 
 
 def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):
@@ -188,10 +196,10 @@ def test_coverage_behind_an_embedding(pipeline, simulate):
     X, y = simulate(n_members=90)
     X, y = X[60:], y[60:]
     model = Pipeline([("inner", pipeline)])
-    display = CoverageDisplay.from_estimator(model, X, y)
+    display = CoverageDisplay.from_estimator(model, X, y, levels=(0.5, 0.9))
     assert display.n_members == 30
     surrogate, inputs = pipeline[-1], pipeline[:-1].transform(X)
-    for position, level in enumerate((0.5, 0.8, 0.9, 0.95)):
+    for position, level in enumerate((0.5, 0.9)):
         interval = surrogate.predict_interval(
             inputs, confidence_level=level, random_state=0
         )
@@ -339,16 +347,62 @@ def test_embedding_of_a_pipeline(X, pipeline):
     assert len(some.data_quantiles) == 20
 
 
+# Convergence.
+
+
+def test_convergence_of_a_regressor_is_the_held_out_r2(rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    display = ConvergenceDisplay.from_estimator(
+        ridge_pce(1), X, y, sizes=[15, 45], n_repeats=2, random_state=3
+    )
+    generator = make_generator(3)
+    for row in display.values:
+        order = generator.permutation(60)
+        for size, found in zip((15, 45), row[:, 0], strict=True):
+            chosen = order[15 : 15 + size]
+            model = ridge_pce(1).fit(X[chosen], y[chosen])
+            test = order[:15]
+            assert found == pytest.approx(r2_score(y[test], model.predict(X[test])))
+    assert_allclose(
+        display.lines_[0].get_ydata(), np.median(display.values[:, :, 0], axis=0)
+    )
+
+
+def test_convergence_does_not_warn_of_ranges_of_few_members(rng):
+    """What is held out lies outside what a few of the others have."""
+    X = rng.uniform(size=(60, 2))
+    model = ridge_pce(1, distribution="uniform")
+    with warnings.catch_warnings(action="error"):
+        ConvergenceDisplay.from_estimator(model, X, X[:, 0], sizes=(5, 40), n_repeats=3)
+
+
+def test_convergence_of_a_pipeline(simulate):
+    X, y = simulate(n_members=160, noise=0.1)
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    surrogate = ridge_surrogate(2, steps=STEPS | {"stop": 1})
+    model = make_pipeline(StandardScaler(), surrogate)
+    arguments = {"sizes": (20, 120), "n_repeats": 2}
+    display = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
+    assert display.curve_names == [*STEPS, "stop"]
+    assert np.isnan(display.values[:, :, 3]).all()
+    few, many = np.median(display.values, axis=0)[:, :3]
+    assert np.all((many > few) & (many > 0.9))
+    assert not hasattr(surrogate, "coefficients_")  # the pipeline stays as it was
+
+
 # What is refused.
 
 
 def test_bad_arguments_are_named(X, y, fitted, regressor):
-    of_abc = make_verdict(names="abc")
+    of_abc, learned = make_verdict(names="abc"), {"X": X, "y": y}
     for display, given, message in (
         (InteractionDisplay, {"step": 3}, "step=3 must be an int from 0 to 2"),
         (PolicyDistributionDisplay, {"y": y, "step": -1}, "step=-1 must be"),
         (MainEffectsDisplay, {"targets": ["first:9"]}, "='first:9' must be one of"),
         (EmbeddingDisplay, {"X": X[:1]}, r"X has shape \(1, 3\); expected"),
+        (ConvergenceDisplay, learned | {"sizes": [90]}, "holds 90; .* from 2 to 45"),
+        (ConvergenceDisplay, {"X": X, "y": y[1:]}, "X has 60 members and y has 59; ex"),
     ):
         refuses(message, display.from_estimator, fitted, **given)
     message = r"verdict is about the steps \('a', 'b', 'c'\)"

@@ -39,12 +39,12 @@ def fitted(ensemble):
     return ridge_surrogate(2, steps=STEPS).fit(X, y)
 
 
-def sobol(inputs, steps):
+def sobol(kind, inputs, steps):
     shares = np.full((len(steps), len(inputs)), 0.8 / len(inputs))
     unexplained = np.linspace(0.1, 0.95, len(steps))
     good = [step % 2 == 1 for step in range(len(steps))]
     display = SobolDisplay(shares, unexplained, steps, inputs, supported=good)
-    return display.plot()
+    return display.plot(kind=kind)
 
 
 def embedding(n_inputs, n_components=None, names=None):
@@ -61,14 +61,15 @@ def interaction(names, **kwargs):
     return InteractionDisplay(values, 0.0, 0.9, names, title=LONG[0], **kwargs).plot()
 
 
-def reward_effects(n_features):
+def reward_effects(n_features, kind, measure="share"):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, n_features))
     names = [f"{name} {i}" for i, name in enumerate(LONG * n_features)][:n_features]
     groups = {name: [i] for i, name in enumerate(names)}
     y = np.hstack([many(3, 60), many(2, 60)])
     model = make_pipeline(PCA(2), ridge_surrogate(1, steps={LONG[0]: 3, LONG[1]: 2}))
-    return RewardEffectsDisplay.from_estimator(model.fit(X, y), X, groups=groups)
+    options = {"groups": groups, "kind": kind, "measure": measure}
+    return RewardEffectsDisplay.from_estimator(model.fit(X, y), X, **options)
 
 
 def actions(*names, **options):
@@ -108,16 +109,18 @@ PICTURES = {
     "60 alike": lambda: sobol("stacked", ALIKE_60, ["a"]),
     "a long step": lambda: few_actions("ensemble", [*"abc"]),
     "long names of all": lambda: few_actions(ALIKE[0], ALIKE[:3]),
-    "long names, stacked": lambda: sobol(LONG, LONG),
-    "20 inputs": lambda: sobol(names_of(20), ["a", "b"]),
-    "1 input": lambda: sobol(["x0"], ["only"]),
+    "long names, stacked": lambda: sobol("stacked", LONG, LONG),
+    "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
+    "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
+    "1 input": lambda: sobol("stacked", ["x0"], ["only"]),
     "1 pair": lambda: interaction(["x0"], supported=False),
     "long pairs": lambda: interaction(LONG, supported=False),
     "embedding": lambda: embedding(3, 3),
     "embedding of 20": lambda: embedding(20, 20),
-    "reward": lambda: reward_effects(4),
-    "reward of 12": lambda: reward_effects(12),
-    "47 actions": lambda: actions("ensemble", "surrogate", max_parts=47),
+    "reward, bars": lambda: reward_effects(4, "bars"),
+    "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
+    "reward, heat map": lambda: reward_effects(12, "heatmap", "variance_share"),
+    "47 actions": lambda: actions("ensemble", "surrogate", max_parts=None),
     "12 of 47 actions": lambda: actions(*"abc"),
     "variances": variances,
 }
@@ -145,10 +148,22 @@ def test_colour_blind_readers_can_distinguish_colours(n_inputs, least):
 # What a verdict does not support is never drawn as if it were.
 
 
+def test_the_star_survives_a_name_that_is_cut():
+    display = sobol("heatmap", ["x0"], [LONG[0], "b"])
+    ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert ticks[0].endswith("\n… or on as many as three *")
+    assert ticks[1] == "b"
+    empty = SobolDisplay([[0.5]], [np.nan], [LONG[0]], ["x0"]).plot(kind="heatmap")
+    assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")
+
+
 def test_negative_shares_are_never_stacked():
     display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
     refuses(r"cannot show a share of -0\.1; expected", display.plot)
     assert plt.get_fignums() == []
+    assert "-0.10" in [
+        text.get_text() for text in display.plot(kind="heatmap").ax_.texts
+    ]
 
 
 def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):

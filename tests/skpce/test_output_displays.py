@@ -14,6 +14,7 @@ from skpce import PolynomialChaosRegressor, report
 from skpce.inspection import verdict
 from skpce.metrics._coverage import output_coverage
 from skpce.plotting import (
+    ConvergenceDisplay,
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -59,12 +60,15 @@ def all_displays(model, X, y, found):
     """Every display of real outputs, with the verdict where it takes one."""
     known = {"verdict": found}
     yield SobolDisplay.from_estimator(model, **known)
+    yield SobolDisplay.from_estimator(model, kind="heatmap", **known)
     yield InteractionDisplay.from_estimator(model, step=found.step_names[-1], **known)
     yield MainEffectsDisplay.from_estimator(model, X, **known)
     yield StepVarianceDisplay.from_estimator(model, y, **known)
     yield RewardEffectsDisplay.from_estimator(model, X, **known)
+    yield RewardEffectsDisplay.from_estimator(model, X, kind="heatmap", **known)
     yield CoverageDisplay.from_estimator(model, X, y)
     yield EmbeddingDisplay.from_estimator(model, X)
+    yield ConvergenceDisplay.from_estimator(model, X, y, n_repeats=1, sizes=(20, 40))
 
 
 def texts_of(display):
@@ -157,6 +161,19 @@ def test_coverage_of_groups_with_failed_members():
     assert marginal.n_members == 3
     lost = output_coverage(np.full((3, 3), np.nan), *ends, groups)
     assert np.isnan(lost.coverage).all()
+
+
+def test_convergence_of_groups(X, y, frame):
+    model = ridge_pce(1)
+    options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
+    display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
+    given = ConvergenceDisplay.from_estimator(model, X, y, outputs=OUTPUTS, **options)
+    assert display.curve_names == given.curve_names == ["accuracy", "logits"]
+    assert_allclose(display.values, given.values)
+    alone = ConvergenceDisplay.from_estimator(model, X, y, **options)
+    assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
+    low, high = np.sort(alone.values[0, 0, 1:])
+    assert low < display.values[0, 0, 1] < high
 
 
 # The report.
