@@ -75,7 +75,7 @@ nitpick_ignore_regex = [
     (
         r"py:.*",
         r"(skpce\.)?(\w+\.)?(\w*SobolInd\w+|\w*Interval|\w*Indices|ExpansionMoments|"
-        r"DerivativeSensitivity|SurrogateDiagnostics|Decision|RequiredEnsembleSize|"
+        r"DerivativeSensitivity|SurrogateDiagnostics|Decision|"
         r"VacuousBoundWarning|DegenerateBeliefWarning|ZeroReplacedWarning)",
     ),
     # Properties in a section Attributes, which numpydoc links to pages of their own.

@@ -7,8 +7,8 @@ original features are of interest. These are dependent, so three measures that c
 for independent inputs differ:
 
 - the share of the variance that the feature explains (first order);
-- the change of the prediction when this feature alone changes (derivatives);
-- shares of the variance that add up to one (Shapley effects).
+- the change of the prediction when this feature alone changes;
+- shares of the variance that add up to one (covariances).
 
 Permutation importance is a fourth one: the loss of the score on rows whose feature was
 permuted.
@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import PolynomialChaosRegressor
-from skpce.inspection import original_space_indices, sobol_indices
+from skpce.inspection import back_to_reward, sobol_indices
 
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
@@ -51,10 +51,10 @@ independent = sobol_indices(pipeline, X_train, random_state=0)
 print(independent)
 
 # %%
-# The indices behind the embedding. The distribution is that of the components, which
-# PCA makes uncorrelated. All indices are in closed form.
+# From the components back to the features: their columns are moved before the
+# embedding, as far as they vary.
 
-behind = original_space_indices(pipeline, X_train)
+behind = back_to_reward(pipeline, X_train)
 print(behind)
 
 # %%
@@ -67,20 +67,21 @@ permuted = permutation_importance(
 # %%
 # The four measures differ. ``sex`` alone explains nothing of the prediction, yet the
 # prediction depends on it: its effect is hidden by correlated features, and both
-# derivatives and permutations find it. ``s6`` is the opposite: it explains a large
-# share by its correlations, and changing it changes little. First-order shares
-# overlap: they add up to almost three.
+# changes and permutations find it. ``s4`` is the opposite: it explains a third by its
+# correlations, and changing it changes little. First-order shares overlap: they add up
+# to almost three. Covariances add up to one; they are negative where the other features
+# make up for one.
 
 measures = {
-    "first order,\nwith what PCA drops": behind.first_order_with_residual[0],
-    "Shapley effect": behind.shapley[0],
-    "activity share": behind.activity_share[0],
+    "first order,\nwith what PCA drops": behind.explained_alone[0],
+    "share\n(of the covariance)": behind.share[0],
+    "change for one\nstandard deviation": behind.effect_size[0],
     "permutation importance\n(loss of R²)": permuted,
 }
 for name, values in measures.items():
     print(f"{name.replace(chr(10), ' '):36s} sum {values.sum():.2f}")
 
-order = np.argsort(-behind.shapley[0])
+order = np.argsort(-behind.share[0])
 figure, axes = plt.subplots(1, 4, figsize=(10, 3.9), sharey=True, layout="constrained")
 colors = ["#0072B2", "#E69F00", "#009E73", "#999999"]
 for ax, color, (name, values) in zip(axes, colors, measures.items(), strict=True):

@@ -36,7 +36,11 @@ from ._result import Result, error_in_percent
 from ._version import __version__, installed_version
 from .drivers import Answer, State
 from .drivers._findings import percent
-from .inspection._reading import Reading, expansion_of, refuse_expansion
+from .inspection._reading import (
+    Reading,
+    expansion_of,
+    refuse_expansion,
+)
 from .plotting import (
     CoverageDisplay,
     MainEffectsDisplay,

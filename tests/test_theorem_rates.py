@@ -15,9 +15,14 @@ from numpy.testing import assert_allclose
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.basis import Truncation
 from skpce._expansion.expansion import index_of_set, partial_variances, shares
-from skpce.sample_size._bounds import coefficient_error_bound, sobol_error_bound
+from skpce.sample_size._bounds import sobol_error_bound
 from tests.shared import cases
-from tests.skpce.test_sample_size import NORMAL, UNIFORM, of_gram
+from tests.skpce.test_sample_size import (
+    NORMAL,
+    UNIFORM,
+    coefficient_error_bound,
+    of_gram,
+)
 from tests.test_theorems import few, seeds, several
 
 ROUNDING = 1e-12

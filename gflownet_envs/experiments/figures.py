@@ -170,7 +170,7 @@ def variances_figure(results: RunResults) -> Any:
 def coverage_figure(results: RunResults) -> Any:
     """Nominal against empirical coverage of the kinds of interval."""
     sources = _exact_first(results)
-    figure = _figure(0.6 + 4.4 * len(sources), 4.8)
+    figure = _figure(0.6 + 6.2 * len(sources), 4.8)
     axes = figure.subplots(1, len(sources), squeeze=False)[0]
     for source, ax in zip(sources, axes, strict=True):
         kinds = source.main.calibration

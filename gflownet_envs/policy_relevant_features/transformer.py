@@ -162,7 +162,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
     all of it; :meth:`log_policy_change` and :meth:`predict_policy` have.
 
     Indices of a polynomial in these features go back to reward entries through
-    ``components_``; :func:`skpce.inspection.original_space_indices` does so.
+    ``components_``; :func:`skpce.inspection.back_to_reward` does so.
 
     Examples
     --------

@@ -173,7 +173,7 @@ section Ordered
 variable {R : Type} [Field R] [LE R] [LT R] [Std.LawfulOrderLT R] [Std.IsLinearOrder R]
   [OrderedRing R]
 
-/-- **The bound on a value is one** (`skpce.decision._value.bound.HeldOut.bound`). Input values `i
+/-- **The bound on a value is one** (`skpce.decision._value.bound.bounds_of_rows`). Input values `i
 < n`, members `ω < N` with weights `P i ω`, utilities `u k i ω` of `K` actions; `best i` is at least
 the sums of `P i ω * u k i ω` over the members. Folds `f < F` with shares `v f` of the members have
 rules of their own. For any rules and any lower limits, of which that of the best fixed action `s`

@@ -34,10 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._basis.basis import (
-    lines_along,
     terms_of_inputs,
     terms_of_set,
-    with_terms_below,
 )
 from .._checks import (
     LARGEST_NUMBER,
@@ -63,7 +61,6 @@ from .._checks import (
     warn_outside_folds,
 )
 from .._input_laws.columns import warn_outside
-from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown, with_number
@@ -602,24 +599,6 @@ def _padded(values: FloatArray, width: int) -> FloatArray:
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
 
 
-def gradient_moments(
-    expansion: Expansion,
-) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
-    """Return ``E[grad f grad f^T]`` in the units of the inputs."""
-    listed = expansion.basis.with_terms
-    basis, coefficients = listed.without_waves(expansion.coefficients)
-    laws = basis.laws
-    every = with_terms_below(basis.multi_indices, range(len(laws)))
-    # The last stands for terms that are not there.
-    given = np.zeros((len(coefficients), len(every) + 1))
-    given[:, : coefficients.shape[1]] = coefficients
-    slopes = np.zeros((len(laws), *given.shape))
-    for a, law in enumerate(laws):
-        along = lines_along(every, a)
-        slopes[a][:, along] = given[:, along] @ _lower_degrees(law, along.shape[1] - 1)
-    return np.einsum("atk,btk->tab", slopes[..., :-1], slopes[..., :-1])
-
-
 def refuse_categories(expansion: Expansion) -> None:
     """Raise ``ValueError`` for an input that is no number."""
     names, laws = expansion.input_names, expansion.basis.laws
@@ -631,13 +610,6 @@ def refuse_categories(expansion: Expansion) -> None:
                 "derivatives. Fit without it, or read main_effects and "
                 "skpce.inspection.sobol_indices, which take labels."
             )
-
-
-def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
-    """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
-    nodes, weights = law.quadrature(degree + 1)
-    slopes = law.differentiate(nodes, degree)
-    return (slopes * weights) @ law.evaluate(nodes, degree).T
 
 
 # Rows of the printed text.

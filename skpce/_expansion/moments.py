@@ -5,23 +5,8 @@ Skewness and kurtosis need the square of the expansion: see "Moments" in the pag
 without a common input has one. Pairs are worked through in chunks, so that memory stays
 bounded.
 
-An expansion in orthonormal Hermite polynomials of standard normal inputs :math:`t`
-is a sum over the degree :math:`k` of :math:`\langle S_k, \cdot\rangle` with symmetric
-tensors :math:`(S_k)_{i_1 \dots i_k} = c_j \sqrt{j! / k!}` (:math:`j` counts the
-indices), and :math:`\sum_{|j| = k} c_j^2 = \lVert S_k \rVert^2`. Mehler's formula
-[1]_ gives, for :math:`v` jointly normal with :math:`t`,
-
-.. math:: \mathrm{Var}\,E[f(t) \mid v]
-          = \sum_{k \ge 1} \langle S_k, P^{\otimes k} S_k \rangle,
-          \qquad P = \mathrm{Cov}\,E[t \mid v].
-
-For one variable this is the formula "Behind a linear embedding" of the same page.
-
-The variance that one variable explains is also estimated from samples: these are cut
-into bins of equal count along the variable, with a cubic in each (lines lose the tails
-of a polynomial: a tenth of the variance of a degree-4 Hermite polynomial, where cubics
-lose less than 1e-4). The residual variance is corrected for its degrees of freedom, so
-that a variable without effect has an expected share of about 0.
+What one linear function of standard normal inputs explains is the formula "Behind a
+linear embedding" of the same page (Mehler's formula [1]_).
 
 References
 ----------
@@ -207,10 +192,6 @@ def marginal_basis(
     return PolynomialBasis(laws, terms, reach), rows
 
 
-#: Entries of the largest tensor that is built.
-LARGEST_TENSOR = 2_000_000
-
-
 def variance_along(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
@@ -230,108 +211,3 @@ def variance_along(
         of_degree = order == k
         explained += np.square(terms[:, of_degree] @ monomials[:, of_degree].T)
     return explained
-
-
-def tensors_fit(n_inputs: int, degree: int) -> bool:
-    """Return whether the tensors of a degree are small enough to build."""
-    return float(n_inputs) ** degree <= LARGEST_TENSOR
-
-
-def symmetric_tensors(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
-) -> list[FloatArray]:  # of degree k: shape (n_targets, n_inputs, ..., n_inputs)
-    """Return the symmetric tensors of degree 1, 2, ... of an expansion."""
-    n_inputs = multi_indices.shape[1]
-    order = multi_indices.sum(axis=1)
-    tensors = []
-    for k in range(1, int(order.max(initial=0)) + 1):
-        rows = np.flatnonzero(order == k)
-        factors = np.array(
-            [np.repeat(np.arange(n_inputs), multi_indices[row]) for row in rows],
-            dtype=np.int64,
-        ).reshape(len(rows), k)
-        powers = n_inputs ** np.arange(k)[::-1]
-        position = np.full(n_inputs**k, -1)
-        position[factors @ powers] = rows
-        cells = np.indices((n_inputs,) * k).reshape(k, -1).T
-        rows_of_cells = position[np.sort(cells, axis=1) @ powers]
-        log_factorials = gammaln(multi_indices + 1.0).sum(axis=1) - gammaln(k + 1.0)
-        values = coefficients * np.exp(0.5 * log_factorials)
-        values = np.where(rows_of_cells >= 0, values[:, rows_of_cells], 0.0)
-        tensors.append(values.reshape(len(coefficients), *(n_inputs,) * k))
-    return tensors
-
-
-def explained_variance(
-    tensors: list[FloatArray],
-    root: FloatArray,  # shape: (n_inputs, rank), root @ root.T is P
-) -> FloatArray:  # shape: (n_targets,)
-    """Return the variance that a normal vector explains."""
-    n_targets = len(tensors[0]) if tensors else 0
-    explained = np.zeros(n_targets)
-    if root.shape[1] == 0:
-        return explained
-    for tensor in tensors:
-        rotated = tensor
-        for _ in range(tensor.ndim - 1):  # contract the first axis, append its image
-            rotated = np.tensordot(rotated, root, axes=(1, 0))
-        explained += np.square(rotated).reshape(n_targets, -1).sum(axis=1)
-    return explained
-
-
-def subset_variances(
-    tensors: list[FloatArray],
-    cross_covariance: FloatArray,  # shape: (n_inputs, n_features), inputs standardised
-    covariance: FloatArray,  # shape: (n_features, n_features)
-) -> FloatArray:  # shape: (n_targets, 2**n_features)
-    """Return the variance that every subset of normal features explains."""
-    n_features = covariance.shape[0]
-    scale = np.sqrt(np.diag(covariance))
-    scale = np.where(scale > 0, scale, 1.0)
-    correlation = covariance / np.outer(scale, scale)
-    cross = cross_covariance / scale
-    n_targets = len(tensors[0]) if tensors else 0
-    values = np.zeros((n_targets, 2**n_features))
-    for position in range(1, 2**n_features):
-        subset = [i for i in range(n_features) if position >> i & 1]
-        root = _root(cross[:, subset], correlation[np.ix_(subset, subset)])
-        values[:, position] = explained_variance(tensors, root)
-    return values
-
-
-def _root(cross: FloatArray, correlation: FloatArray) -> FloatArray:
-    """Return ``A`` with ``A A^T = cross correlation^+ cross^T``, of full column rank.
-
-    Singular values above one are rounding: no vector explains more than all inputs.
-    """
-    eigenvalues, vectors = np.linalg.eigh(correlation)
-    large = eigenvalues > 1e-9 * max(eigenvalues.max(initial=0.0), 1e-300)
-    root = cross @ (vectors[:, large] / np.sqrt(eigenvalues[large]))
-    left, singular, _ = np.linalg.svd(root, full_matrices=False)
-    used = singular > 1e-9
-    return left[:, used] * np.minimum(singular[used], 1.0)
-
-
-_BINS = 16
-_PARAMETERS = 4  # of a cubic
-
-
-def explained_share(
-    variable: FloatArray,  # shape: (n_samples,)
-    values: FloatArray,  # shape: (n_samples, n_targets)
-    group: FloatArray,  # shape: (n_groups, n_targets), zeros and ones
-) -> FloatArray:  # shape: (n_groups,)
-    """Return the share of the summed variance of each group; 0 without variance."""
-    n_samples = len(variable) // _BINS * _BINS
-    order = np.argsort(variable[:n_samples], kind="stable")
-    x = variable[order].reshape(_BINS, -1)
-    y = values[order].reshape(_BINS, -1, values.shape[1])
-    spread = x.std(axis=1, keepdims=True)
-    x = (x - x.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    frame, _ = np.linalg.qr(x[:, :, np.newaxis] ** np.arange(_PARAMETERS))
-    residual = y - frame @ (np.swapaxes(frame, 1, 2) @ y)
-    error = np.square(residual).sum(axis=(0, 1)) / (n_samples - _PARAMETERS * _BINS)
-    whole = group @ values[order].var(axis=0, ddof=1)
-    safe = np.where(whole > 0, whole, 1.0)
-    return np.where(whole > 0, 1.0 - (group @ error) / safe, 0.0)

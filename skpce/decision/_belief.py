@@ -333,7 +333,9 @@ def liu_west(
     """Resample, shrink to the mean and jitter, which preserves mean and covariance."""
     # A value that would leave the support of its law stays at its shrunk place; where
     # this is outside too (an input of single values) it is not moved at all.
-    mean, root = belief.mean, _square_root(belief.covariance)
+    mean = belief.mean
+    values, vectors = np.linalg.eigh(belief.covariance)  # which may be singular
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
     chosen = _systematic(belief.weights, generator)
     drawn = belief.particles[chosen]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
@@ -357,12 +359,6 @@ def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArr
     points = (np.arange(size) + generator.uniform()) / size
     reached = np.cumsum(weights)
     return np.searchsorted(reached, points * reached[-1], side="right")
-
-
-def _square_root(covariance: FloatArray) -> FloatArray:
-    """Return a square root of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 #: From inputs (n, n_features) to one log-likelihood each.
@@ -399,15 +395,10 @@ def read_observation(
     values = _numbers(owner, "observed", observed, "a finite number, or several")
     noise = read_noise(owner, noise_sd, len(values), "outcomes")
     predict = as_function(owner, outcome, names)
-    columns = None if which is None else _columns(owner, which, len(values))
 
     def checked(inputs: FloatArray) -> FloatArray:
         found = evaluated(owner, "outcome", predict, inputs)
-        if columns is not None:
-            width = found.shape[1]
-            if np.any((columns < -width) | (columns >= width)):
-                raise fail(owner, "which", f"columns in [0, {width})", columns.tolist())
-            found = found[:, columns]
+        found = found[:, columns_of(owner, which, found.shape[1])]
         if found.shape[1] != len(values):
             raise ValueError(
                 f"{owner}: the outcome has {found.shape[1]} columns; expected "
@@ -469,9 +460,11 @@ def evaluated(
     return values.reshape(len(inputs), -1)
 
 
-def _columns(owner: str, which: Any, n_values: int) -> IndexArray:
-    columns = np.atleast_1d(np.asarray(which))
-    expected = f"{n_values} column positions of the outcome, or None"
-    if columns.dtype.kind not in "iu" or columns.shape != (n_values,):
+def columns_of(owner: str, which: Any, width: int) -> IndexArray:
+    """Return positions of columns of an outcome; None means all."""
+    columns = np.arange(width) if which is None else np.atleast_1d(np.asarray(which))
+    valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
+    if not valid or columns.min() < 0 or columns.max() >= width:
+        expected = f"None, or positions of columns from 0 to {width - 1}"
         raise fail(owner, "which", expected, which)
     return columns.astype(np.int64)

@@ -4,7 +4,6 @@ The particles :math:`x_i` of a belief have weights :math:`w_i`. An observation o
 outcome :math:`h_j` with normal noise turns the expected utility of action :math:`k`
 into :math:`\sum_i w_i \varphi(s - h_j(x_i))\, u_k(x_i) / \sum_i w_i \varphi(s -
 h_j(x_i))`; what the best action gains by it on average is an integral over :math:`s`.
-With normal moments in place of the particles it is the knowledge gradient of lines.
 """
 
 from __future__ import annotations
@@ -16,20 +15,15 @@ from numpy.polynomial.legendre import leggauss
 
 from .._checks import (
     FloatArray,
-    IndexArray,
-    check_option,
     fail,
     refuse_extremes,
     renamed,
 )
-from .._input_laws.families import NormalLaw
 from .._result import Result
-from ._belief import InputBelief, as_function, evaluated, read_noise
-from ._value.envelope import value_of_input
+from ._belief import InputBelief, as_function, columns_of, evaluated, read_noise
 
 OWNER = "measure_next"
 
-MEASURES = ("knowledge_gradient", "linear_knowledge_gradient", "variance")
 
 # Standard deviations of the noise beyond which it is left out.
 _TAIL = 9
@@ -46,11 +40,10 @@ _BISECTIONS = 48
 
 def measure_next(
     belief: InputBelief,
-    by: str = "knowledge_gradient",
     *,
     outcome: Any,
     utility: Any = None,
-    noise_sd: Any = None,
+    noise_sd: Any,
     which: Any = None,
     names: Any = None,
 ) -> Result:
@@ -60,23 +53,13 @@ def measure_next(
     ----------
     belief : InputBelief
         Particles and weights.
-    by : str, default="knowledge_gradient"
-        By what the candidates are ranked.
-
-        - ``"knowledge_gradient"``: what one noisy observation is worth, exact for the
-          particles: how much better the best action is on average after the update
-          of the weights.
-        - ``"linear_knowledge_gradient"``: the same with the means and covariances of
-          the particles alone, as a Kalman filter learns.
-        - ``"variance"``: the variance of the outcome under the belief, which ignores
-          what is decided.
     outcome : fitted regressor or callable
         From inputs, (n, n_inputs), to what can be measured, (n,) or (n, n_outcomes).
     utility : fitted regressor, callable or None, default=None
         From inputs to the utility of each action, (n, n_actions). None takes the
         outcomes: each candidate is an action whose reward can be measured.
-    noise_sd : float or array-like of shape (n_candidates,), default=None
-        Standard deviation of the normal noise of a measurement; for the gradients.
+    noise_sd : float or array-like of shape (n_candidates,)
+        Standard deviation of the normal noise of a measurement.
     which : array-like of int, or None, default=None
         Columns of the outcome that may be measured; None means all.
     names : sequence of str or None, default=None
@@ -85,8 +68,9 @@ def measure_next(
     Returns
     -------
     ranking : Result
-        One row for each candidate. Columns are ``worth`` (in units of the utility; of
-        ``"variance"`` squared units of the outcome), ``mean`` and
+        One row for each candidate. Columns are ``worth`` (in units of the utility: how
+        much better the best action is on average after one noisy observation has
+        changed the weights, exact for the particles), ``mean`` and
         ``standard_deviation`` of the outcome under the belief, and ``rank``, 1 for what
         to measure next. ``best`` is the position of its column, ``best_name`` its name,
         and ``best_action`` the action that is best before the measurement.
@@ -105,8 +89,7 @@ def measure_next(
     A belief of few particles far apart knows too well which of them an observation
     points to: the gradient is then that of knowing the particle. Use as many particles
     as make their distances small next to the noise. Where there are many actions, the
-    best of many means over few particles is too large as well; compare it with
-    ``"linear_knowledge_gradient"``, which smooths.
+    best of many means over few particles is too large as well.
 
     Examples
     --------
@@ -121,13 +104,12 @@ def measure_next(
     >>> found.best, found.worth.round(1) + 0.0
     (1, array([0. , 0.3, 0. ]))
     """
-    check_option(OWNER, "by", by, MEASURES)
     if not isinstance(belief, InputBelief):
         raise fail(OWNER, "belief", "an InputBelief", belief)
     outcomes = _evaluated("outcome", outcome, belief)
     numbered = [f"outcome{i}" for i in range(outcomes.shape[1])]
     labels = renamed("names", names, numbered)
-    columns = _candidates(which, outcomes.shape[1])
+    columns = columns_of(OWNER, which, outcomes.shape[1])
     utilities = outcomes if utility is None else _evaluated("utility", utility, belief)
     if utilities.shape[1] < 2:
         raise ValueError(
@@ -138,19 +120,11 @@ def measure_next(
     mean = belief.weights @ chosen
     variance = belief.weights @ np.square(chosen - mean)
     variance = np.where(np.ptp(chosen, axis=0) > 0, variance, 0.0)
-    if by == "variance":
-        worth = variance
-    else:
-        noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
-        if by == "linear_knowledge_gradient":
-            worth = _linear_gradients(chosen, utilities, noise, belief)
-        else:  # exact for the particles
-            present = belief.weights > 0
-            points, masses = chosen[present], belief.weights[present]
-            known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
-            worth = np.array(
-                [value_of_signal(one, masses, known, sd) for one, sd in pairs]
-            )
+    noise = read_noise(OWNER, noise_sd, len(columns), "candidates")
+    present = belief.weights > 0
+    points, masses = chosen[present], belief.weights[present]
+    known, pairs = utilities[present].T, zip(points.T, noise, strict=True)
+    worth = np.array([value_of_signal(one, masses, known, sd) for one, sd in pairs])
     rank = np.empty(len(columns), dtype=np.int64)
     rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
     best = int(np.argmin(rank))
@@ -159,13 +133,12 @@ def measure_next(
     return Result(
         {"candidate": own},
         {"worth": worth, "mean": mean, "standard_deviation": spread, "rank": rank},
-        title=f"Measure {own[best]!r} next, by {by.replace('_', ' ')}.",
+        title=f"Measure {own[best]!r} next, by knowledge gradient.",
         notes=tuple(
             f"- {own[i]}: {worth[i]:.3g} (outcome {mean[i]:.3g} ± {spread[i]:.3g})"
             for i in np.argsort(rank)[:12]
         ),
         figures={
-            "by": by,
             "best": int(columns[best]),
             "best_name": own[best],
             "best_action": int(np.argmax(belief.weights @ utilities)),
@@ -179,35 +152,6 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
     values = evaluated(OWNER, name, call, belief.particles)
     refuse_extremes(values, f"The {name} of {OWNER}")
     return values
-
-
-def _candidates(which: Any, n_columns: int) -> IndexArray:
-    if which is None:
-        return np.arange(n_columns)
-    columns = np.atleast_1d(np.asarray(which))
-    valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
-    if not valid or columns.min() < 0 or columns.max() >= n_columns:
-        expected = f"None, or positions of columns from 0 to {n_columns - 1}"
-        raise fail(OWNER, "which", expected, which)
-    return columns.astype(np.int64)
-
-
-def _linear_gradients(
-    outcomes: FloatArray, utilities: FloatArray, noise: FloatArray, belief: InputBelief
-) -> FloatArray:
-    """Use the weighted moments of utilities and outcomes alone."""
-    n_actions = utilities.shape[1]
-    both = InputBelief(np.hstack([utilities, outcomes]), belief.weights)
-    mean, covariance = both.mean, both.covariance
-    law = NormalLaw(0.0, 1.0)
-    total = np.hypot(np.sqrt(np.diag(covariance)[n_actions:]), noise)
-    slopes = covariance[:n_actions, n_actions:] / total
-    return np.array(
-        [
-            value_of_input(law, np.column_stack([mean[:n_actions], slope])).value
-            for slope in slopes.T
-        ]
-    )
 
 
 # The value of one noisy observation

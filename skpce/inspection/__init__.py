@@ -2,13 +2,12 @@
 
 from .._result import Result
 from ._back_to_reward import back_to_reward
-from ._correlated_features import original_space_indices, shapley_effects
 from ._dependent_inputs import dependent_sobol_indices
 from ._ensembles.compare_embeddings import compare_embeddings
 from ._ensembles.training_noise import variance_decomposition
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
-from ._model import sobol_indices
+from ._model import shapley_effects, sobol_indices
 from ._modes import modes_test
 from ._parts.effects import part_effects
 from ._parts.entries import part_entries
@@ -21,7 +20,6 @@ __all__ = [
     "dependent_sobol_indices",
     "input_tests",
     "modes_test",
-    "original_space_indices",
     "part_effects",
     "part_entries",
     "parts_of_table",

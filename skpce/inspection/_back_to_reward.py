@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, OutputGroups, check_real
+from .._checks import FloatArray, OutputGroups
 from .._compositions.probability_indices import ratio_of_means
 from .._expansion.expansion import refuse_categories
+from .._expansion.moments import variance_along
 from .._input_laws.correlations import largest_correlation
 from .._input_laws.families import NormalLaw
 from .._result import Result, cautions_in_words, table_of_targets
-from ._affine_map import AffineMap, affine_map
-from ._correlated_features import NormalParts
 from ._reading import (
     OutsideDomainError,
     Reading,
@@ -33,13 +32,16 @@ _UNCORRELATED = 0.05
 
 _RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
+# Departure from an affine map that is rounding, relative to the spread of the output.
+_TOLERANCE = 1e-6
+_LARGEST_TABLE = 2**22  # entries of a table of moved rows
+
 
 def back_to_reward(
     pipeline: Any,
     X: Any,
     *,
     groups: Mapping[str, Any] | None = None,
-    min_q2: float = 0.25,
     outputs: OutputGroups = None,
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
@@ -59,8 +61,6 @@ def back_to_reward(
     groups : mapping of str to columns, or None, default=None
         Columns, by position or by name, that move together, such as all reactions of
         one catalyst. Groups may overlap and leave columns out. None: each column.
-    min_q2 : float, default=0.25
-        Smallest leave-one-out Q² of the expansion.
     outputs : dict or None, default=None
         Columns of real outputs that belong together, such as
         ``{"accuracy": 1, "logits": 10}``; None takes those of the names of y in
@@ -71,9 +71,8 @@ def back_to_reward(
     effects : Result
         A table of targets and features (columns of X or groups of them).
         ``effect_frame()`` is one of the signed changes, with one row per action (or
-        output) and feature; ``latent_frame()`` one of total Sobol indices of the
-        inputs of the expansion, and their correlations with the columns of X. Its
-        attributes, beside ``cautions`` (what weakens the reading):
+        output) and feature. Its attributes, beside ``cautions`` (what weakens the
+        reading):
 
         share, share_standard_error : ndarray of shape (n_targets, n_features)
             Covariance of the part of a column with the prediction, over the variance
@@ -97,10 +96,6 @@ def back_to_reward(
         retained : ndarray of shape (n_features,)
             Part of a move of the column alone that the embedding retains, in [0, 1]
             for a PCA; NaN where it is not affine.
-        latent_total_order : ndarray of shape (n_targets, n_latent)
-            Total Sobol index of each input of the expansion (``latent_names``).
-        loading : ndarray of shape (n_columns, n_latent)
-            Correlation of each column of X (``column_names``) with each of them.
         predicted_variance : ndarray of shape (n_targets,)
             Variance of the prediction over the rows of X.
         unexplained : ndarray of shape (n_targets,)
@@ -117,7 +112,6 @@ def back_to_reward(
 
     See Also
     --------
-    original_space_indices : Closed forms under the distribution of an affine embedding.
     dependent_sobol_indices : Kucherenko indices and Shapley effects of groups.
     skpce.plotting.RewardEffectsDisplay : Draws them.
 
@@ -135,8 +129,8 @@ def back_to_reward(
     reward makes up for the group. What a partition lacks of one is interaction.
 
     ``explained_alone`` is the first-order index in X: for uncorrelated normal inputs
-    behind an affine embedding the closed form of :func:`original_space_indices` with
-    the dropped part as noise, else the fit of a cubic to the rows.
+    behind an affine embedding in closed form, with what the embedding drops as noise,
+    else the fit of a cubic to the rows.
 
     The effect of a group is the mean of :math:`\{f(x + s_g) - f(x - s_g)\} / 2`, with
     :math:`s_g` one standard deviation of each of its columns. An affine embedding is
@@ -177,11 +171,10 @@ def back_to_reward(
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
-    check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    return effects_of(expansion_of(pipeline, X, outputs=outputs), groups, min_q2)
+    return effects_of(expansion_of(pipeline, X, outputs=outputs), groups)
 
 
-def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
+def effects_of(reading: Reading, groups: Any) -> Result:
     """Return the effects of the columns of X on the outputs of a fit."""
     refuse_categories(reading.expansion)
     expansion = reading.expansion
@@ -194,7 +187,7 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
     group = group_matrix(expansion)
     cautions = _cautions(retained, effect, list(players))
     unexplained = 1.0 - np.clip(expansion.q2, 0.0, 1.0)
-    how = "by moving columns" if moved.embedding is None else "by loadings"
+    how = "by moving columns" if moved.slopes is None else "by loadings"
     table = table_of_targets(
         expansion.group_names,
         tuple(players),
@@ -204,7 +197,7 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
             "retained": retained[np.newaxis],
             "explained_alone": moved.explained_alone() if groups is None else None,
         },
-        q2_reasons(expansion, float(min_q2)),
+        q2_reasons(expansion),
         [f"{how}, leave-one-out Q² = {1.0 - rest:.2f}" for rest in unexplained],
         printed=("share", "share_standard_error", "variance_share", "effect_size"),
         notes=cautions_in_words(cautions),
@@ -212,44 +205,21 @@ def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
         effect=effect,
         row_names=expansion.output_names,
         row_targets=group.argmax(axis=0),
-        latent_names=expansion.input_names,
-        latent_total_order=expansion.sobol_indices().total_order,
-        loading=moved.loading(),
-        column_names=names,
         predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
         unexplained=unexplained,
-        linear=moved.embedding is not None,
-        of_compositions=reading.compositions is not None,
+        linear=moved.slopes is not None,
         cautions=cautions,
     )
-    return replace(table, tables=_further_tables(table))
-
-
-def _further_tables(found: Result) -> dict[str, Result]:
-    """Return the tables of signed changes and of the inputs of the expansion."""
-    targets = found.row_targets
-    effect = Result(
-        {"row": found.row_names, "feature": found.feature_names},
+    signed = Result(
+        {"row": table.row_names, "feature": table.feature_names},
         {
-            "target": np.array(found.target_names, dtype=object)[targets],
-            "effect": found.effect,
+            "target": np.array(table.target_names, dtype=object)[table.row_targets],
+            "effect": effect,
         },
-        supported=tuple(np.array(found.supported)[targets].tolist()),
+        supported=tuple(np.array(table.supported)[table.row_targets].tolist()),
         framed=("target", "row", "feature", "effect", "supported"),
     )
-    latent = Result(
-        {
-            "target": found.target_names,
-            "latent": found.latent_names,
-            "column": found.column_names,
-        },
-        {
-            "latent_total_order": found.latent_total_order[:, :, np.newaxis],
-            "loading": found.loading.T[np.newaxis],
-        },
-        framed=("target", "latent", "latent_total_order", "column", "loading"),
-    )
-    return {"effect": effect, "latent": latent}
+    return replace(table, tables={"effect": signed})
 
 
 def _cautions(
@@ -309,13 +279,29 @@ class MovedColumns:
     reading: Reading
 
     @cached_property
-    def embedding(self) -> AffineMap | None:
-        """The affine map before the expansion; None where a step is not affine."""
-        X = self.reading.rows
-        try:
-            return affine_map(self.reading.steps, X.like(X.values))
-        except ValueError:  # its message names the step: no failure here
+    def slopes(self) -> FloatArray | None:  # shape: (n_features, n_inputs)
+        """Slopes of the embedding; None where it is not affine on the rows of X."""
+        X, Z = self.reading.rows.values, self.latent
+        if len(X) < Z.shape[1] + 2:
             return None
+        moves = np.where(self.scale > 0, self.scale, 1.0)
+        size = max(1, _LARGEST_TABLE // len(moves) - 1)
+        found = []
+        try:
+            centre = self.reading.latent(self.mean[np.newaxis])
+            for start in range(0, len(moves), size):
+                own = np.arange(start, min(start + size, len(moves)))
+                rows = np.tile(self.mean, (len(own), 1))
+                rows[np.arange(len(own)), own] += moves[own]
+                change = self.reading.latent(rows) - centre
+                found.append(change / moves[own, np.newaxis])
+        except ValueError:  # of a step that takes no such rows: no failure here
+            return None
+        slopes = np.vstack(found)
+        rounding = _TOLERANCE * np.abs(Z - centre).max(axis=0)
+        rounding += 1e-12 * np.abs(Z).max(axis=0)
+        error = np.abs(Z - centre - (X - self.mean) @ slopes).max(axis=0)
+        return None if np.any(error > rounding) else slopes
 
     @cached_property
     def mean(self) -> FloatArray:  # shape: (n_features,)
@@ -330,8 +316,6 @@ class MovedColumns:
     @cached_property
     def latent(self) -> FloatArray:  # shape: (n_samples, n_inputs)
         """Embedded rows of X."""
-        if self.embedding is not None:
-            return self.embedding.outputs
         return self.reading.latent(self.reading.rows.values)
 
     @cached_property
@@ -341,10 +325,9 @@ class MovedColumns:
 
     def alone(self, columns: list[int]) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predict where these columns are those of X, and all others their mean."""
-        X, embedding = self.reading.rows.values, self.embedding
-        if embedding is not None:
-            slopes = embedding.matrix[:, columns].T
-            moved = (X[:, columns] - self.mean[columns]) @ slopes
+        X = self.reading.rows.values
+        if self.slopes is not None:
+            moved = (X[:, columns] - self.mean[columns]) @ self.slopes[columns]
             return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]
@@ -352,8 +335,8 @@ class MovedColumns:
 
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
         """Return half the mean change from one deviation below to one above."""
-        if self.embedding is not None:
-            step = self.embedding.matrix[:, columns] @ self.scale[columns]
+        if self.slopes is not None:
+            step = self.scale[columns] @ self.slopes[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
             change = self.reading.at_latent(high) - self.reading.at_latent(low)
         else:
@@ -366,27 +349,38 @@ class MovedColumns:
                 return np.full(self.values.shape[1], np.nan)
         return 0.5 * change.mean(axis=0)
 
+    @cached_property
+    def back(self) -> FloatArray:  # shape: (n_inputs, n_features)
+        """Least-squares slopes of the columns of X on the embedded inputs."""
+        Z, spread = self.latent, self.latent.std(axis=0)
+        spread = np.where(spread > 0, spread, 1.0)
+        standard = (Z - Z.mean(axis=0)) / spread
+        rows = self.reading.rows.values - self.mean
+        found = np.linalg.lstsq(standard, rows, rcond=1e-10)[0]
+        return found / spread[:, np.newaxis]
+
     def retained(self, columns: list[int]) -> float:
-        """Return the part of the move s of columns that is seen: s (A W s) / s s."""
-        whole = float(np.square(self.scale[columns]).sum())
-        if self.embedding is None or whole == 0.0:
-            return float("nan")
+        """Return the part of the move s of columns that is seen: (s W) A s / s s."""
         step = self.scale[columns]
-        there = self.embedding.matrix[:, columns] @ step
-        return float(step @ self.embedding.loading[columns] @ there) / whole
+        whole = float(step @ step)
+        if self.slopes is None or whole == 0.0:
+            return float("nan")
+        return float(step @ self.slopes[columns] @ self.back[:, columns] @ step) / whole
 
     def explained_alone(self) -> FloatArray:  # shape: (n_groups, n_features)
         """Return the first-order indices of the columns: closed, else of a cubic."""
-        expansion, embedding = self.reading.expansion, self.embedding
-        laws = expansion.basis.laws
-        normal = all(isinstance(law, NormalLaw) for law in laws)
+        expansion = self.reading.expansion
+        group, varies = group_matrix(expansion), has_variance(expansion)
+        normal = all(isinstance(law, NormalLaw) for law in expansion.basis.laws)
         uncorrelated = not largest_correlation(self.latent) > _UNCORRELATED
-        if embedding is not None and normal and uncorrelated:
-            return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
-        group = group_matrix(expansion)
-        whole = group @ self.values.var(axis=0, ddof=1) * has_variance(expansion)
-        whole = np.where(whole > 0, whole, np.inf)[:, np.newaxis]
-        return group @ self.variance_of_cubics() / whole
+        if self.slopes is not None and normal and uncorrelated:
+            terms = expansion.coefficients, expansion.multi_indices
+            parts = variance_along(*terms, self.correlations)
+            whole = expansion.total_variance * varies
+        else:
+            parts = self.variance_of_cubics()
+            whole = group @ self.values.var(axis=0, ddof=1) * varies
+        return group @ parts / np.where(whole > 0, whole, np.inf)[:, np.newaxis]
 
     def variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance that a cubic in one column explains, less chance."""
@@ -404,8 +398,9 @@ class MovedColumns:
             explained[:, i] = whole - left / (n_samples - degree - 1)
         return explained
 
-    def loading(self) -> FloatArray:  # shape: (n_features, n_inputs)
-        """Return the correlation of each column of X with each embedded input."""
+    @cached_property
+    def correlations(self) -> FloatArray:  # shape: (n_features, n_inputs)
+        """Correlation of each column of X with each embedded input."""
         X, Z = self.reading.rows.values, self.latent
         spread = Z.std(axis=0)
         cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,19 +19,19 @@ from .._checks import (
     check_draws,
     make_generator,
 )
+from .._expansion.expansion import refuse_categories
 from .._input_laws.maps import NatafTransformer
 from .._input_laws.pieces import sobol_points
 from .._input_laws.scores import LinearMap
 from .._result import Result, cautions_in_words, table_of_targets
-from ._correlated_features import subset_shapley
 from ._ensembles.training_noise import jackknife_error
 from ._input_tests import independence_tests
 from ._reading import (
     Reading,
     column_groups,
+    expansion_of,
     group_matrix,
     has_variance,
-    numeric_expansion_of,
     q2_reasons,
 )
 
@@ -55,7 +56,6 @@ def dependent_sobol_indices(
     groups: Mapping[str, Any] | None = None,
     n_samples: int = 16384,
     n_resamples: int = 0,
-    min_q2: float = 0.25,
     random_state: RandomState = None,
 ) -> Result:
     r"""Decompose the variance of a fitted expansion under dependent inputs.
@@ -76,8 +76,6 @@ def dependent_sobol_indices(
         Points, rounded up to 16 times a power of two; each redraw takes as many.
     n_resamples : int, default=0
         Bootstrap resamples of the rows of X, for the error of the distribution.
-    min_q2 : float, default=0.25
-        Smallest leave-one-out Q² of the expansion.
     random_state : int, RandomState instance or None, default=None
         Randomness of the points.
 
@@ -116,7 +114,7 @@ def dependent_sobol_indices(
     See Also
     --------
     shapley_effects : Of any model, for jointly normal columns.
-    original_space_indices : Behind an affine embedding, in closed form.
+    back_to_reward : Of thousands of columns behind an embedding.
     input_tests : Whether the inputs are dependent.
 
     Notes
@@ -184,8 +182,9 @@ def dependent_sobol_indices(
             f"The 'distribution' parameter of {owner} must be a NatafTransformer "
             f"or None. Got {distribution!r} instead."
         )
-    reading = numeric_expansion_of(owner, estimator, X, min_q2)
+    reading = expansion_of(estimator, X)
     expansion = reading.expansion
+    refuse_categories(expansion)
     players = column_groups(groups, reading.rows.names)
     _refuse_work(owner, len(players), n_samples, n_resamples)
     generator = make_generator(random_state)
@@ -219,7 +218,7 @@ def dependent_sobol_indices(
     draws = law.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
     few, unsure = _of_few_rows(law, len(reading.rows.values), int(n_resamples))
     cautions = (*unsure, *_law_cautions(reading, law, draws))
-    reasons = [(*own, *few) for own in q2_reasons(expansion, float(min_q2))]
+    reasons = [(*own, *few) for own in q2_reasons(expansion)]
     independence = _independence_words(reading, tuple(players), columns)
     return table_of_targets(
         expansion.group_names,
@@ -280,14 +279,11 @@ def _law_errors(
     """Return the spread of the shares over distributions of resampled rows."""
     if n_resamples == 0:
         return np.full((4, len(redraws.group), len(redraws.players)), np.nan)
-    law = clone(redraws.law)
-    if hasattr(redraws.law, "bandwidth_"):  # copies of a row would make it smaller
-        law.set_params(bandwidth=redraws.law.bandwidth_)
     found = []
     for _ in range(n_resamples):
         chosen = generator.integers(len(rows), size=len(rows))
         counts = np.bincount(chosen, minlength=len(rows)).astype(float)
-        again = clone(law).fit(rows, sample_weight=counts)
+        again = clone(redraws.law).fit(rows, sample_weight=counts)
         found.append(replace(redraws, law=again).estimate()[0])
     return np.std(found, axis=0, ddof=min(n_resamples - 1, 1))
 
@@ -367,7 +363,7 @@ def _of_few_rows(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a reason, or a caution, where few rows say how columns depend."""
     error = 1.0 / np.sqrt(n_rows)
-    stated = getattr(law, "correlation", None) is not None or len(law.maps_) < 2
+    stated = law.correlation is not None or len(law.maps_) < 2
     if stated or error <= _UNSURE or (n_resamples and error <= _UNKNOWN):
         return (), ()
     words = f"a correlation learned from {n_rows} rows has a standard error of "
@@ -480,6 +476,25 @@ class Redraws:
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
         return np.array([*parts, effects, whole])
+
+
+def subset_shapley(
+    values: FloatArray,  # shape: (n_targets, 2**n_features)
+    n_features: int,
+) -> FloatArray:  # shape: (n_targets, n_features)
+    """Return Shapley values, as shares, from the value of every subset."""
+    positions = np.arange(2**n_features)
+    size = np.array([int(u).bit_count() for u in positions])
+    effects = np.empty((len(values), n_features))
+    for i in range(n_features):
+        without = positions[(positions >> i) & 1 == 0]
+        weight = np.array(
+            [1.0 / (n_features * math.comb(n_features - 1, s)) for s in size[without]]
+        )
+        gains = values[:, without | (1 << i)] - values[:, without]
+        effects[:, i] = gains @ weight
+    whole = values[:, -1:]
+    return effects / np.where(whole > 0, whole, 1.0)
 
 
 def _shapley_of_orders(

@@ -30,8 +30,8 @@ from .._result import Result, table_of_targets
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 
-#: Design points that are enough to say how many lie outside the data.
-OUTSIDE_POINTS = 1000
+# Design points that are enough to say how many lie outside the data.
+_OUTSIDE_POINTS = 1000
 
 # Predictions at pairs of rows, about; rows of a table of them at least and at most.
 _PREDICTIONS, _FEWEST_ROWS, _MOST_ROWS = 20_000, 100, 1000
@@ -107,8 +107,7 @@ def sobol_indices(
 
     See Also
     --------
-    original_space_indices : For a pipeline of PCA and polynomial chaos.
-    shapley_effects : With dependent normal columns.
+    dependent_sobol_indices : Of an expansion, for dependent columns.
     sklearn.inspection.permutation_importance : Loss of score, on data with targets.
 
     Notes
@@ -151,52 +150,107 @@ def sobol_indices(
     >>> found.supported, found.total_order.round(1)
     ((True,), array([[0.8, 0.2]]))
     """
-    given = "sobol_indices", estimator, X, distribution, n_samples
-    design = IndependentColumns.of(*given, make_generator(random_state))
-    found, reasons = design.compared(int(n_samples))
-    (first, total), ends = found.shares, found.ends
-    return table_of_targets(
-        design.model.target_names(len(first)),
-        design.model.inputs.names,
-        {
-            "total_order": total,
-            "total_order_low": ends[0, 1],
-            "total_order_high": ends[1, 1],
-            "first_order": first,
-            "first_order_low": ends[0, 0],
-            "first_order_high": ends[1, 0],
-            "shapley": found.shapley,
-            "fidelity": found.fidelity,
-        },
-        reasons,
-        fidelity_words(found.fidelity, found.standard_error),
-        printed=("total_order", "first_order", "shapley"),
-        first_order_interval=ends[:, 0],
-        total_order_interval=ends[:, 1],
-        total_variance=found.variance,
-        fidelity_standard_error=found.standard_error,
-        largest_correlation=largest_correlation(*design.indicators),
-        outside_share=found.outside_share,
+    given = estimator, X, distribution, n_samples, random_state
+    return _indices_of("sobol_indices", *given)
+
+
+def shapley_effects(
+    estimator: Any,
+    X: Any,
+    *,
+    distribution: Any = "empirical",
+    n_samples: int = 500,
+    random_state: RandomState = None,
+) -> Result:
+    r"""Share the variance of a model among its columns, so that the shares add up.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or callable
+        As in :func:`sobol_indices`.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows that the model is meant for.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column.
+    n_samples : int, default=500
+        Rows to which the expansion is fitted. It needs no degree.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the design.
+
+    Returns
+    -------
+    effects : Result
+        A table of targets and features. Its attributes:
+
+        effects : ndarray of shape (n_targets, n_features)
+            Shares of the variance; they add up to one. Also ``shapley``.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the model.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments.
+    NotFittedError
+        If the estimator is not fitted.
+
+    Notes
+    -----
+    With :math:`v(u) = \mathrm{Var}\,E[f(x) \mid x_u]`, the effect of column :math:`i`
+    is the mean gain :math:`v(u \cup i) - v(u)` over the orders in which columns can be
+    added, as a share of :math:`v` of all [1]_. The effects are not negative and add up
+    to one. The columns are drawn independently, and the effects are those of
+    :func:`sobol_indices`. For dependent columns [2]_ fit a
+    :class:`skpce.PolynomialChaosRegressor` to the predictions of the model, and take
+    its :func:`dependent_sobol_indices`.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
+       Uncertainty Quantification 2 (2014).
+    .. [2] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global sensitivity
+       analysis: theory and computation", SIAM/ASA Journal on Uncertainty
+       Quantification 4 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import shapley_effects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(500, 2))
+    >>> model = lambda X: X[:, 0] + X[:, 0] * X[:, 1]
+    >>> found = shapley_effects(model, X, random_state=0)
+    >>> found.effects.round(1)
+    array([[0.9, 0.1]])
+    """
+    given = estimator, X, distribution, n_samples, random_state
+    found = _indices_of("shapley_effects", *given)
+    known = ("total_variance", "fidelity_standard_error")
+    figures = {name: found.figures[name] for name in known}
+    return replace(
+        found,
+        columns={name: found.columns[name] for name in ("shapley", "fidelity")},
+        facts=tuple(f"independent columns, {said}" for said in found.facts),
+        printed=("shapley",),
+        figures={"effects": found.shapley, **figures},
     )
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What pairs of rows say about a model, with the help of an expansion."""
-
-    shares: FloatArray  # shape: (2, n_targets, n_features), first order and total
-    ends: FloatArray  # shape: (2, 2, n_targets, n_features), of their intervals
-    shapley: FloatArray  # shape: (n_targets, n_features)
-    variance: FloatArray  # shape: (n_targets,)
-    fidelity: FloatArray  # shape: (n_targets,), NaN without variance
-    standard_error: FloatArray
-    deciding_share: FloatArray  # shape: (n_targets,), of the rows, for the variance
-    outside_share: float
-
-
-def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
+def _indices_of(
+    owner: str,
+    estimator: Any,
+    X: Any,
+    distribution: Any,
+    n_samples: Any,
+    random_state: RandomState,
+) -> Result:
     """Estimate indices of a model; means of an expansion are control variates."""
-    varying, expansion = design.varying, design.expansion(n_samples)
+    generator = make_generator(random_state)
+    given = owner, estimator, X, distribution, n_samples, generator
+    design = IndependentColumns.of(*given)
+    varying, expansion = design.varying, design.expansion(int(n_samples))
     n_rows = _PREDICTIONS // (len(varying) + 2)
     n_rows = int(np.clip(n_rows, _FEWEST_ROWS, _MOST_ROWS))
 
@@ -208,10 +262,11 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
     exact, whole = expansion.sobol_indices(), expansion.total_variance
     every = np.hstack([at_one, at_other])
     middle = every.mean(axis=1, keepdims=True)
-    fidelity = fidelity_of(every[1], every[0])
-    helps = fidelity[0] > 0
+    fidelity, standard_error = fidelity_of(every[1], every[0])
+    helps = fidelity > 0
     squares = np.square(at_one - middle) + np.square(at_other - middle)
     variance = _corrected(squares * n_rows / (2 * n_rows - 1), whole, helps)
+    # First-order and total indices, and the ends of their intervals.
     shares = np.zeros((2, len(whole), len(design.laws)))
     ends = np.zeros((2, *shares.shape))
     for k, i in enumerate(varying.tolist()):
@@ -230,13 +285,41 @@ def _compared(design: IndependentColumns, n_samples: int) -> Comparison:
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
     shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
-    drawn, _ = design.model.inputs.with_indicators(design.rows(OUTSIDE_POINTS))
-    outside = outside_share(design.indicators[0], drawn)
+    inputs = design.model.inputs
+    seen, input_of = inputs.with_indicators(inputs.values)
+    drawn, _ = inputs.with_indicators(design.rows(_OUTSIDE_POINTS))
+    outside = outside_share(seen, drawn)
+    # Of the rows, those that decide a variance.
     deciding = np.square(squares[0].sum(axis=0)) / np.maximum(
         np.square(squares[0]).sum(axis=0) * n_rows, 1e-300
     )
-    variance = variance.mean(axis=0)
-    return Comparison(shares, ends, shapley, variance, *fidelity, deciding, outside)
+    correlated = correlation_reason(seen, [inputs.names[i] for i in input_of], input_of)
+    common = (*correlated, *outside_reason(outside))
+    own = zip(fidelity, deciding, strict=True)
+    known_errors = zip(fidelity, standard_error, strict=True)
+    return table_of_targets(
+        design.model.target_names(len(whole)),
+        inputs.names,
+        {
+            "total_order": shares[1],
+            "total_order_low": ends[0, 1],
+            "total_order_high": ends[1, 1],
+            "first_order": shares[0],
+            "first_order_low": ends[0, 0],
+            "first_order_high": ends[1, 0],
+            "shapley": shapley,
+            "fidelity": fidelity,
+        },
+        [(*_reasons(*figures), *common) for figures in own],
+        [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in known_errors],
+        printed=("total_order", "first_order", "shapley"),
+        first_order_interval=ends[:, 0],
+        total_order_interval=ends[:, 1],
+        total_variance=variance.mean(axis=0),
+        fidelity_standard_error=standard_error,
+        largest_correlation=largest_correlation(seen, input_of),
+        outside_share=outside,
+    )
 
 
 def _corrected(
@@ -307,11 +390,6 @@ class IndependentColumns:
             raise ValueError("X has no column that varies; expected at least one.")
         return cls(model, learned, varying, generator)
 
-    @property
-    def indicators(self) -> tuple[FloatArray, IndexArray]:
-        """The rows that were given, with indicators of labels; the input of each."""
-        return self.model.inputs.with_indicators(self.model.inputs.values)
-
     def rows(self, size: int) -> FloatArray:
         """Draw rows."""
         drawn = np.tile(self.model.inputs.values[0], (size, 1))
@@ -323,17 +401,19 @@ class IndependentColumns:
         """Fit an expansion to predictions at rows."""
         rows = self.rows(n_samples)
         laws = [self.laws[i].for_degree(None) for i in self.varying]
-        return expand(rows[:, self.varying], self.model.twice(rows), laws)
-
-    def compared(self, n_samples: int) -> tuple[Comparison, list[tuple[str, ...]]]:
-        """Return indices of the model, and what speaks against each target."""
-        found = _compared(self, n_samples)
-        rows, input_of = self.indicators
-        names = [self.model.inputs.names[i] for i in input_of]
-        correlated = correlation_reason(rows, names, input_of)
-        common = (*correlated, *outside_reason(found.outside_share))
-        own = zip(found.fidelity, found.deciding_share, strict=True)
-        return found, [(*_reasons(*figures), *common) for figures in own]
+        values = self.model.twice(rows)
+        samples = Samples(rows[:, self.varying], values, np.ones(n_samples))
+        basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]))
+        problem = solve_samples(solver, basis, samples)
+        # Its functions go on beyond the samples as they are.
+        ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
+        basis = replace(basis, reach=ends)
+        return Expansion(
+            basis,
+            problem.coefficients,
+            target_variance=problem.target_variance,
+            loo_error=problem.loo_error,
+        )
 
 
 def _reasons(fidelity: float, deciding: float) -> tuple[str, ...]:
@@ -347,25 +427,6 @@ def _reasons(fidelity: float, deciding: float) -> tuple[str, ...]:
     )
 
 
-def expand(
-    inputs: FloatArray,  # shape: (n_samples, n_inputs)
-    values: FloatArray,  # shape: (n_samples, n_targets)
-    laws: Sequence[InputLaw],
-    listed: IndexArray | None = None,  # shape: (n_terms, n_inputs); None: all terms
-) -> Expansion:
-    """Fit an expansion whose functions go on beyond the samples as they are."""
-    samples = Samples(inputs, values, np.ones(len(inputs)))
-    basis, solver = learn_terms(laws, samples, np.arange(values.shape[1]), listed)
-    problem = solve_samples(solver, basis, samples)
-    ends = np.outer([-np.inf, np.inf], np.ones(len(laws)))
-    return Expansion(
-        replace(basis, reach=ends),
-        problem.coefficients,
-        target_variance=problem.target_variance,
-        loo_error=problem.loo_error,
-    )
-
-
 def fidelity_of(
     predicted: FloatArray,  # shape: (n_rows, n_targets)
     values: FloatArray,  # shape: (n_rows, n_targets)
@@ -376,9 +437,3 @@ def fidelity_of(
     _, error = ratio_of_means(squares, np.square(values - values.mean(axis=0)))
     q2 = q2_from_sums(squares.sum(axis=0), spread)
     return q2, np.where(spread > 0, error, np.nan)
-
-
-def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
-    """Return the fidelity of each target with its standard error."""
-    pairs = zip(fidelity, standard_error, strict=True)
-    return [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in pairs]

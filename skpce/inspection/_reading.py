@@ -23,7 +23,6 @@ from .._checks import (
     OutputGroups,
     alone,
     as_floats,
-    check_real,
     check_rows,
     label_codes,
     names_of_inputs,
@@ -41,7 +40,6 @@ from .._expansion.expansion import (
     Expansion,
     checked_features,
     groups_of_outputs,
-    refuse_categories,
 )
 from .._expansion.problem import FittedProblem
 from .._regressor import PolynomialChaosRegressor
@@ -51,6 +49,7 @@ from .._surrogate import CompositionalPCESurrogate
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (PolynomialChaosRegressor, CompositionalPCESurrogate)
 
+_LEAST_Q2 = 0.25  # leave-one-out, of an expansion that supports what is read off it
 _ASKED_TWICE = 20  # rows whose predictions are compared
 
 
@@ -215,15 +214,15 @@ def compositions_of(
     """Read a surrogate of compositions; refuse others, and say what to use instead."""
     _, last, _ = _taken_apart(pipeline, None)
     fitted = getattr(last, "_fitted", None)
-    if not isinstance(fitted, FittedCompositions):
-        if isinstance(last, CompositionalPCESurrogate):
-            check_is_fitted(last)
-        raise ValueError(
-            f"The pipeline, estimator or surrogate ends in {_kind(last)}; expected a "
-            "fitted CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-            f"{instead and f' For real outputs use {instead}.'}"
-        )
-    return expansion_of(pipeline), fitted
+    if isinstance(fitted, FittedCompositions):
+        return expansion_of(pipeline), fitted
+    if isinstance(last, CompositionalPCESurrogate):
+        check_is_fitted(last)
+    raise ValueError(
+        f"The pipeline, estimator or surrogate ends in {_kind(last)}; expected a "
+        "fitted CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        f"{instead and f' For real outputs use {instead}.'}"
+    )
 
 
 def _taken_apart(
@@ -317,14 +316,6 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
     return "", pipeline
 
 
-def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
-    """Read an expansion whose inputs are numbers, and check its smallest Q²."""
-    check_real(owner, "min_q2", min_q2, high=1, closed="right")
-    reading = expansion_of(estimator, X)
-    refuse_categories(reading.expansion)
-    return reading
-
-
 def refuse_expansion(reading: Reading) -> None:
     """Raise ``ValueError`` for an expansion that was given in place of a fit."""
     if reading.problem is None:
@@ -347,15 +338,15 @@ def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
     return np.asarray(expansion.total_variance > 1e-24 * constant)
 
 
-def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
+def q2_reasons(expansion: Expansion) -> tuple[tuple[str, ...], ...]:
     """Say, target by target, why the expansion does not predict."""
     reasons = []
     for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
-        found = too_little(q2, min_q2, "of the variance of y (leave-one-out)")
+        found = too_little(q2, _LEAST_Q2, "of the variance of y (leave-one-out)")
         reason = f"the expansion predicts {found}"
         if np.isnan(q2) or not varies:
             reason = "the expansion has no variance"
-        reasons.append(() if q2 >= min_q2 and varies else (reason,))
+        reasons.append(() if q2 >= _LEAST_Q2 and varies else (reason,))
     return tuple(reasons)
 
 
@@ -476,9 +467,7 @@ class FittedModel:
         return ("y",) if n_targets == 1 else tuple(f"y{k}" for k in range(n_targets))
 
 
-def fitted_model(
-    owner: str, estimator: Any, X: Any, *, labels: bool = True
-) -> FittedModel:
+def fitted_model(owner: str, estimator: Any, X: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
     if isinstance(estimator, type):
         raise ValueError(
@@ -507,7 +496,7 @@ def fitted_model(
     expansion = getattr(last, "expansion_", last)
     if isinstance(expansion, Expansion) and not hasattr(last, "_fitted"):
         names = expansion.output_names
-    inputs = read_inputs(X, fitted=estimator, labels=labels)
+    inputs = read_inputs(X, fitted=estimator, labels=True)
     return FittedModel(call, inputs, names, second)
 
 

@@ -21,7 +21,6 @@ from .._checks import (
     Steps,
     as_floats,
     check_option,
-    check_real,
     refuse_extremes,
 )
 from .._compositions.log_ratio import (
@@ -30,6 +29,8 @@ from .._compositions.log_ratio import (
     sum_by_step,
 )
 from .._result import Result
+
+_TAIL = 0.025  # beyond each end of the binomial error
 
 
 def _read(
@@ -139,7 +140,6 @@ def coverage_interval(
     steps: Steps = None,
     mask: Mask = "infer",
     kind: str = "marginal",
-    confidence_level: float = 0.95,
 ) -> Result:
     r"""Return the coverage of intervals per step, with its binomial error.
 
@@ -165,15 +165,13 @@ def coverage_interval(
         all tables given.
     kind : {"marginal", "joint"}, default="marginal"
         Which coverage.
-    confidence_level : float, default=0.95
-        Level of the interval of the coverage, Wilson's [1]_.
 
     Returns
     -------
     interval : Result
-        A row for each step with ``coverage``, its interval ``lower`` and ``upper``, and
-        ``width``, the mean width of the intervals in probability (NaN for a step
-        without choice), and the figure ``n_members``.
+        A row for each step with ``coverage``, its interval of 95 % ``lower`` and
+        ``upper`` (Wilson's [1]_), and ``width``, the mean width of the intervals in
+        probability (NaN for a step without choice), and the figure ``n_members``.
 
     Raises
     ------
@@ -197,7 +195,6 @@ def coverage_interval(
     """
     owner = "coverage_interval"
     check_option(owner, "kind", kind, ("marginal", "joint"))
-    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
     )
@@ -210,7 +207,7 @@ def coverage_interval(
         )
     steps_of_parts, names = geometry.step_of_active, geometry.layout.step_names
     inside = (observed >= low) & (observed <= high)
-    found = _coverage(inside, steps_of_parts, names, kind, confidence_level)
+    found = _coverage(inside, steps_of_parts, names, kind)
     width = _mean_by_step((high - low).mean(axis=0), geometry)
     return replace(found, columns={**found.columns, "width": width})
 
@@ -220,7 +217,6 @@ def _coverage(
     groups: IndexArray,  # shape: (n_columns,), the step or output of each column
     names: Sequence[Any],  # of the groups
     kind: str,
-    confidence_level: float,
 ) -> Result:
     """Return the share of columns, or of members with all of them, inside."""
     shares, n_trials = np.full(len(names), np.nan), np.zeros(len(names))
@@ -230,8 +226,7 @@ def _coverage(
         n_trials[group] = len(hits)
         if len(hits):
             shares[group] = (hits if kind == "marginal" else hits.all(axis=1)).mean()
-    tail = (1.0 - confidence_level) / 2.0
-    low, high = wilson(shares, np.maximum(n_trials, 1.0), tail)
+    low, high = wilson(shares, np.maximum(n_trials, 1.0), _TAIL)
     columns = {"coverage": shares, "lower": low, "upper": high}
     figures = {"n_members": len(inside)}
     return Result({"step": tuple(names)}, columns, figures=figures)
@@ -263,4 +258,4 @@ def output_coverage(
     shape = -1, y.shape[1]
     low, high = (np.reshape(bound, shape) for bound in (lower, upper))
     inside = np.where(np.isnan(y), np.nan, (y >= low) & (y <= high))
-    return _coverage(inside, groups, range(int(groups.max()) + 1), kind, 0.95)
+    return _coverage(inside, groups, range(int(groups.max()) + 1), kind)

@@ -33,10 +33,45 @@ def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]
     return truth, predicted
 
 
+# Its docstring is that of the scorer.
 def _kl_divergence(
     y_true: Any, y_pred: Any, *, sample_weight: Any = None, floor: float = 1e-300
 ) -> float:
-    """Return the mean Kullback-Leibler divergence; predictions have a floor."""
+    r"""Minus the Kullback-Leibler divergence, a scorer.
+
+    ``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus the mean
+    over members of
+
+    .. math:: \mathrm{KL}(y \| \hat y) = \sum_k y_k \log(y_k / \hat y_k)
+              - \sum_k y_k + \sum_k \hat y_k
+
+    in nats [1]_: at most 0, larger is better. The first choice for a search over
+    models of policies: it is proper, needs no step structure, and stays finite, as
+    predictions below 1e-300 count as this value. The last two sums cancel when both
+    sides are compositions; without them a prediction that adds up to more than its
+    truth would score too well.
+
+    References
+    ----------
+    .. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach to
+       inference for linear inverse problems", The Annals of Statistics 19 (1991).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce.metrics import neg_kl_divergence_scorer
+    >>> X = np.random.default_rng(0).normal(size=(30, 1))
+    >>> y = np.c_[1 / (1 + np.exp(-2 * X)), 1 / (1 + np.exp(2 * X))]
+    >>> search = GridSearchCV(
+    ...     CompositionalPCESurrogate(),
+    ...     {"degree": [0, 1]},
+    ...     scoring=neg_kl_divergence_scorer,
+    ... )
+    >>> search.fit(X, y).best_params_
+    {'degree': 1}
+    """
     truth, predicted = _read_predictions(y_true, y_pred)
     if truth.min() < 0:
         raise ValueError(
@@ -118,37 +153,4 @@ def aitchison_scorer(
 
 
 neg_kl_divergence_scorer: Any = make_scorer(_kl_divergence, greater_is_better=False)
-neg_kl_divergence_scorer.__doc__ = r"""Minus the Kullback-Leibler divergence, a scorer.
-
-``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus the mean
-over members of
-
-.. math:: \mathrm{KL}(y \| \hat y) = \sum_k y_k \log(y_k / \hat y_k)
-          - \sum_k y_k + \sum_k \hat y_k
-
-in nats [1]_: at most 0, larger is better. The first choice for a search over models of
-policies: it is proper, needs no step structure, and stays finite, as predictions below
-1e-300 count as this value. The last two sums cancel when both sides are compositions;
-without them a prediction that adds up to more than its truth would score too well.
-
-References
-----------
-.. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach to
-   inference for linear inverse problems", The Annals of Statistics 19 (1991).
-
-Examples
---------
->>> import numpy as np
->>> from sklearn.model_selection import GridSearchCV
->>> from skpce import CompositionalPCESurrogate
->>> from skpce.metrics import neg_kl_divergence_scorer
->>> X = np.random.default_rng(0).normal(size=(30, 1))
->>> y = np.c_[1 / (1 + np.exp(-2 * X)), 1 / (1 + np.exp(2 * X))]
->>> search = GridSearchCV(
-...     CompositionalPCESurrogate(),
-...     {"degree": [0, 1]},
-...     scoring=neg_kl_divergence_scorer,
-... )
->>> search.fit(X, y).best_params_
-{'degree': 1}
-"""
+neg_kl_divergence_scorer.__doc__ = _kl_divergence.__doc__

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from .._checks import (
     MOST_REPEATS,
@@ -16,10 +17,8 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     RandomState,
-    as_table,
     check_integer,
     check_real,
-    check_rows,
     correlations_of,
     is_position,
     listed,
@@ -27,12 +26,11 @@ from .._checks import (
     refuse_extremes,
     take,
 )
-from .._compositions.log_ratio import composition_geometry
 from .._expansion.expansion import checked_features
 from .._input_laws.families import InputOutsideSupportWarning
-from ..inspection._ensembles.cross_fit import with_parameters
-from ..inspection._ensembles.members import refuse_other_lengths, with_amalgamated
-from ..inspection._reading import expansion_of, final_estimator
+from ..inspection._ensembles.cross_fit import without_draws
+from ..inspection._ensembles.members import read_members, with_amalgamated
+from ..inspection._reading import expansion_of
 from ._style import (
     NO_VARIANCE,
     UNEXPLAINED_COLOR,
@@ -150,8 +148,10 @@ class ConvergenceDisplay:
         owner = "ConvergenceDisplay.from_estimator"
         check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
-        inputs, targets = _rows(owner, "X", X), _rows(owner, "y", y)
-        refuse_other_lengths(inputs, targets)
+        pipeline, y, steps, mask = with_amalgamated(pipeline, y)
+        inputs, targets, read, steps = read_members(
+            pipeline, X, y, steps=steps, outputs=outputs, mask=mask, owner=owner
+        )
         n_test = round(test_size * len(inputs))
         n_train = len(inputs) - n_test
         if n_test < 2 or n_train < 2:
@@ -162,7 +162,7 @@ class ConvergenceDisplay:
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        known = *_with_mask(pipeline, inputs, targets), outputs
+        known = without_draws(pipeline, read, steps), inputs, targets, outputs
         found = Parallel(n_jobs=n_jobs)(
             delayed(_q2_of_subsets)(*known, order[:n_test], order[n_test:], chosen)
             for order in orders
@@ -201,23 +201,6 @@ class ConvergenceDisplay:
         return self
 
 
-def _with_mask(pipeline: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
-    """Fix the mask by all members, so that no subset infers another."""
-    _, last = final_estimator(pipeline)
-    if not hasattr(last, "fit") or not hasattr(last, "get_params"):
-        raise ValueError(
-            f"The pipeline ends in {last!r}; expected an estimator that can be "
-            "fitted to subsets."
-        )
-    pipeline, y, _, _ = with_amalgamated(pipeline, y)
-    _, last = final_estimator(pipeline)
-    if getattr(last, "mask", None) is not None:  # of compositions
-        owner = "ConvergenceDisplay.from_estimator"
-        geometry = composition_geometry(y, last.steps, last.mask, owner)
-        pipeline = with_parameters(pipeline, mask=geometry.mask)
-    return pipeline, X, y
-
-
 def _q2_of_subsets(
     pipeline: Any,
     X: Any,
@@ -231,7 +214,7 @@ def _q2_of_subsets(
     observed = np.asarray(take(y, test), dtype=np.float64)
     found = []
     for size in sizes:
-        model = with_parameters(pipeline)
+        model = clone(pipeline)
         model.fit(take(X, train[:size]), take(y, train[:size]))
         with warnings.catch_warnings():  # few members have a part of the range
             warnings.simplefilter("ignore", InputOutsideSupportWarning)
@@ -447,18 +430,3 @@ def _quantiles(
         distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
         data[:, i] = (data[:, i] - centre) / scale
     return distribution_quantiles, data
-
-
-def _rows(owner: str, name: str, table: Any) -> Any:
-    """Return a table as it is given, or as an array of rows of one length."""
-    check_rows(owner, name, table)
-    try:
-        found = as_table(table)
-    except ValueError:
-        found = None
-    if np.ndim(found) == 0:
-        raise ValueError(
-            f"{name} must have one row for each member, all of one length. Got "
-            f"{type(table).__name__}."
-        )
-    return found

@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-#: What is known of the noise.
-METHODS = ("chi2", "f", "markov")
-
 
 def coefficient_error_bound(
     noise_variance: float,
@@ -24,25 +21,23 @@ def coefficient_error_bound(
     *,
     smallest_eigenvalue: float,
     confidence_level: float = 0.95,
-    method: str = "chi2",
 ) -> float:
     r"""Bound the squared error of least-squares coefficients.
 
-    For one target, given the inputs of :math:`L` members, with :math:`P` terms, noise
-    that is independent between members and no terms missing,
+    For one target, given the inputs of :math:`L` members, with :math:`P` terms,
+    Gaussian noise that is independent between members, and no terms missing,
 
     .. math::
        \lVert \hat c - c \rVert^2 \le
-       \frac{\sigma^2\,\chi^2_P(1-\delta)}{L\,\lambda_{\min}(\hat G)}
+       \frac{P\,s^2\,F_{P,L-P}(1-\delta)}{L\,\lambda_{\min}(\hat G)}
 
-    with probability at least :math:`1 - \delta`, see Notes for the other methods.
+    with probability at least :math:`1 - \delta`.
 
     Parameters
     ----------
     noise_variance : float
-        :math:`\sigma^2`, summed over the coordinates; for ``method="f"`` the residual
-        variances :math:`s^2 = \mathrm{RSS}/(L - P)`. The bound is for the sum of the
-        squared errors over the coordinates.
+        Residual variances :math:`s^2 = \mathrm{RSS}/(L - P)`, summed over the
+        coordinates. The bound is for the sum of the squared errors over these.
     n_members, n_terms : int
         :math:`L` and :math:`P`; the constant is one of the terms.
     n_coordinates : int, default=1
@@ -52,30 +47,17 @@ def coefficient_error_bound(
         \Psi / L`.
     confidence_level : float, default=0.95
         :math:`1 - \delta`.
-    method : {"chi2", "f", "markov"}, default="chi2"
-        - ``"chi2"``: Gaussian noise of known variance.
-        - ``"f"``: Gaussian noise, its variance estimated from the residuals.
-        - ``"markov"``: any noise of known variance.
 
     Returns
     -------
     bound : float
-        ``inf`` for a design of less than full rank, and for ``method="f"`` without
-        residual degrees of freedom (:math:`L \le P`).
+        ``inf`` for a design of less than full rank, and without residual degrees of
+        freedom (:math:`L \le P`).
 
     Notes
     -----
-    With :math:`m` coordinates and :math:`s = \sum_k \sigma_k^2`, the bounds are
-    :math:`B/(L\lambda_{\min})`:
-
-    ========== =======================================
-    method     any dependence between coordinates
-    ========== =======================================
-    chi2       :math:`s\,\chi^2_P(1-\delta/m)`
-    f          :math:`s\,P\,F_{P,L-P}(1-\delta/m)`
-    markov     :math:`s\,P/\delta`
-    ========== =======================================
-
+    With :math:`m` coordinates, dependent in any way, and :math:`s = \sum_k s_k^2` the
+    bound is :math:`s\,P\,F_{P,L-P}(1-\delta/m) / (L\lambda_{\min})`.
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
     of missing terms is not in it. Proof: user guide, "How many members". The identity
@@ -83,18 +65,11 @@ def coefficient_error_bound(
     ``lean/Core`` (``fitted_error``, ``coefficient_error``, ``indices_probably``), the
     quantiles are not.
     """
-    if n_members < n_terms or smallest_eigenvalue == 0.0:
+    free = n_members - n_terms
+    if free <= 0 or smallest_eigenvalue == 0.0:
         return math.inf
-    risk = 1.0 - confidence_level
-    tail, free = risk / n_coordinates, n_members - n_terms
-    if method == "markov":
-        quantile = 1.0 / risk
-    elif method == "chi2":
-        quantile = float(stats.chi2.isf(tail, n_terms)) / n_terms
-    elif free > 0:
-        quantile = float(stats.f.isf(tail, n_terms, free))
-    else:
-        return math.inf
+    tail = (1.0 - confidence_level) / n_coordinates
+    quantile = float(stats.f.isf(tail, n_terms, free))
     squared = noise_variance * n_terms * quantile / (n_members * smallest_eigenvalue)
     return float(squared)
 

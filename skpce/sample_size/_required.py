@@ -19,7 +19,6 @@ from .._checks import (
     IndexArray,
     OutputGroups,
     RandomState,
-    check_option,
     check_real,
     fail,
     finite_floats,
@@ -28,13 +27,13 @@ from .._checks import (
     refuse_memory,
 )
 from .._compositions.fitted import FittedCompositions
-from .._result import Result, Shown
+from .._result import Result
 from ..inspection._reading import (
     NoExpansionError,
     expansion_of,
     group_matrix,
 )
-from ._bounds import METHODS, coefficient_error_bound, sobol_error_bound
+from ._bounds import coefficient_error_bound, sobol_error_bound
 
 # About what a generator of NumPy with its seeds takes.
 _BYTES_OF_A_GENERATOR = 4096
@@ -51,70 +50,12 @@ class VacuousBoundWarning(UserWarning):
     """At the members of a fit the proved bound says nothing about its indices."""
 
 
-@dataclass(frozen=True)
-class RequiredEnsembleSize(Shown):
-    """Members that a proved bound would need, for each step or output.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the steps or real outputs (*outputs* below).
-    n_required : ndarray of shape (n_outputs,)
-        Whole numbers; ``inf`` where leave-one-out finds no signal, NaN where there is
-        nothing to attribute (a step without choice, a constant target).
-    n_available, n_terms : int
-        Members of the fit and terms of the basis, with the constant.
-    bound : ndarray of shape (n_outputs,)
-        The bound on the error of every index with the design of the fit, at most 1.
-        It is for least squares on the same terms, with the variances below in place
-        of the true ones.
-    noise_variance, signal_variance : ndarray of shape (n_outputs,)
-        What was used, summed over the coordinates of a step.
-    smallest_eigenvalue : float
-        Of the Gram matrix of the design of the fit; 0 below full rank.
-    tolerance, confidence_level : float
-        As given.
-    method : str
-        As given.
-    """
-
-    names: tuple[str, ...]
-    n_required: FloatArray
-    n_available: int
-    n_terms: int
-    bound: FloatArray
-    noise_variance: FloatArray
-    signal_variance: FloatArray
-    smallest_eigenvalue: float
-    tolerance: float
-    confidence_level: float
-    method: str
-
-    @property
-    def is_vacuous(self) -> BoolArray:
-        """Whether the bound says nothing now: it is 1; shape (n_outputs,)."""
-        return self.bound >= 1.0
-
-    def _table(self) -> Result:
-        names = ("n_required", "bound", "noise_variance", "signal_variance")
-        return Result({"output": self.names}, {n: getattr(self, n) for n in names})
-
-    def __str__(self) -> str:
-        head = (
-            f"{self.n_available} members, {self.n_terms} terms. For every index within "
-            f"{self.tolerance:g} with probability {self.confidence_level:g} the bound "
-            "needs:"
-        )
-        rows = zip(self.names, self.n_required, self.bound, strict=True)
-        return "\n".join([head, *(f"- {_sentence(*row)}" for row in rows)])
-
-
 def _sentence(name: str, needed: float, bound: float) -> str:
     if math.isnan(needed):
-        return f"{name}: nothing to attribute."
+        return f"- {name}: nothing to attribute."
     number = f"{needed:.0f} members" if math.isfinite(needed) else "no finite number"
     now = "vacuous" if bound >= 1.0 else f"{bound:.2g}"
-    return f"{name}: {number} (the bound is now {now})."
+    return f"- {name}: {number} (the bound is now {now})."
 
 
 def required_ensemble_size(
@@ -122,12 +63,10 @@ def required_ensemble_size(
     *,
     tolerance: float = 0.1,
     confidence_level: float = 0.95,
-    method: str = "f",
     noise_variance: Any = None,
-    signal_variance: Any = None,
     random_state: RandomState = 0,
     outputs: OutputGroups = None,
-) -> RequiredEnsembleSize:
+) -> Result:
     r"""Return how many members would make a proved bound small enough.
 
     It informs and vetoes nothing: a bound is a promise for the worst case, and the
@@ -145,15 +84,9 @@ def required_ensemble_size(
     confidence_level : float, default=0.95
         Probability for one step (or target), given the design; all its indices at
         once.
-    method : {"f", "chi2", "markov"}, default="f"
-        What is known of the noise. ``"f"`` knows that the noise will be
-        estimated from the same members.
     noise_variance : float, array-like of shape (n_outputs,) or None, default=None
         :math:`\sigma^2`, summed over the coordinates of a step. None takes the
         residual variance of the fit: noise and missing terms together.
-    signal_variance : float, array-like of shape (n_outputs,) or None, default=None
-        :math:`D` of each output. None takes the variance of the expansion, or what
-        leave-one-out finds that it predicts, if that is less.
     random_state : int, RandomState instance or None, default=0
         Of the simulated designs.
     outputs : dict or None, default=None
@@ -163,8 +96,24 @@ def required_ensemble_size(
 
     Returns
     -------
-    required : RequiredEnsembleSize
-        ``n_required``, ``n_available``, ``n_terms``, ``bound``; prints as words.
+    required : Result
+        A table of outputs (steps, or real outputs); prints as words. Its columns are
+
+        n_required : ndarray of shape (n_outputs,)
+            Whole numbers; ``inf`` where leave-one-out finds no signal, NaN where there
+            is nothing to attribute (a step without choice, a constant target).
+        bound : ndarray of shape (n_outputs,)
+            The bound on the error of every index with the design of the fit, at most
+            1. It is for least squares on the same terms, with the variances below in
+            place of the true ones.
+        noise_variance, signal_variance : ndarray of shape (n_outputs,)
+            What was used, summed over the coordinates of a step.
+
+        Further attributes are ``names`` of the outputs, ``n_available`` (members of the
+        fit), ``n_terms`` (with the constant), ``is_vacuous`` (of each output, whether
+        the bound says nothing now: it is 1), ``smallest_eigenvalue`` (of the Gram
+        matrix of the design of the fit; 0 below full rank), ``tolerance``
+        and ``confidence_level``.
 
     Warns
     -----
@@ -177,7 +126,7 @@ def required_ensemble_size(
     :math:`B(L)/(L\,\lambda_{\min}(\hat G_L)) \le \varepsilon^2 D`, where :math:`B` is
     that of Theorem 1 of the user guide. The left side falls with :math:`L`, so it
     is found by bisection. The bound is proved for least squares, Gaussian noise
-    (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
+    and no missing terms. The *number* is a plan: it takes
     estimates of :math:`\sigma^2` and :math:`D` for true. Distributions learned from the
     data count as known. See the user guide, "How many members".
 
@@ -208,41 +157,58 @@ def required_ensemble_size(
     owner = "required_ensemble_size"
     check_real(owner, "tolerance", tolerance, low=0, high=1)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_option(owner, "method", method, METHODS)
     facts = fitted_facts(owner, estimator, outputs)
     # A Gram matrix and a generator of each design.
     needed = _N_DESIGNS * (8.0 * facts.n_terms**2 + _BYTES_OF_A_GENERATOR)
     refuse_memory(owner, needed, f"{_N_DESIGNS} designs of {facts.n_terms} terms")
-    noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
-    signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
-    facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    bound_at = partial(
-        facts.share_bound, confidence_level=confidence_level, method=method
-    )
+    if noise_variance is not None:
+        expected = f"None or {len(facts.names)} non-negative finite floats, one per "
+        expected += "output"
+        noise = finite_floats(owner, "noise_variance", noise_variance, expected)
+        shape = facts.noise_variance.shape
+        if np.any(noise < 0.0) or noise.shape not in ((), (1,), shape):
+            raise fail(owner, "noise_variance", expected, noise_variance)
+        facts = replace(facts, noise_variance=np.broadcast_to(noise, shape).copy())
+    bound_at = partial(facts.share_bound, confidence_level=confidence_level)
     with one_thread_if_small(facts.n_terms**2):
         generator = make_generator(random_state)
         designs = SimulatedDesigns(facts.basis, _N_DESIGNS, generator)
         sizes = np.array(_smallest_sizes(facts, bound_at, designs, tolerance))
         eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
-    bound = [bound_at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
+    bound = np.array(
+        [bound_at(k, facts.n_members, eigenvalue) for k in range(len(facts.names))]
+    )
     # The design at hand may be better than those that are simulated.
     enough = np.less_equal(bound, tolerance)
     n_required = np.where(enough, np.minimum(sizes, facts.n_members), sizes)
-    required = RequiredEnsembleSize(
-        facts.names,
-        np.where(facts.is_nothing, np.nan, n_required),
-        facts.n_members,
-        facts.n_terms,
-        np.where(facts.is_nothing, np.nan, bound),
-        noise,
-        signal,
-        eigenvalue,
-        float(tolerance),
-        float(confidence_level),
-        method,
+    n_required = np.where(facts.is_nothing, np.nan, n_required)
+    bound = np.where(facts.is_nothing, np.nan, bound)
+    names, is_vacuous = facts.names, bound >= 1.0
+    found = {
+        "names": names,
+        "n_available": facts.n_members,
+        "n_terms": facts.n_terms,
+        "is_vacuous": is_vacuous,
+        "smallest_eigenvalue": eigenvalue,
+        "tolerance": float(tolerance),
+        "confidence_level": float(confidence_level),
+    }
+    if is_vacuous.any():
+        which = ", ".join(np.array(names)[is_vacuous])
+        _warn_that_vacuous(which, facts.n_members, facts.n_terms, eigenvalue)
+    return Result(
+        {"output": names},
+        {
+            "n_required": n_required,
+            "bound": bound,
+            "noise_variance": facts.noise_variance,
+            "signal_variance": facts.signal_variance,
+        },
+        title=f"{facts.n_members} members, {facts.n_terms} terms. For every index "
+        f"within {tolerance:g} with probability {confidence_level:g} the bound needs:",
+        notes=tuple(map(_sentence, names, n_required, bound)),
+        figures=found,
     )
-    _warn_if_vacuous(required)
-    return required
 
 
 def _smallest_sizes(
@@ -269,31 +235,18 @@ def _smallest_sizes(
     return found
 
 
-def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:
-    """Return the variances to use: those given, or those of the fit."""
-    if value is None:
-        return fitted
-    expected = f"None or {len(fitted)} non-negative finite floats, one per output"
-    values = finite_floats(owner, name, value, expected)
-    if np.any(values < 0.0) or values.shape not in ((), (1,), fitted.shape):
-        raise fail(owner, name, expected, value)
-    return np.broadcast_to(values, fitted.shape).copy()
-
-
-def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
-    vacuous = zip(required.names, required.is_vacuous, strict=True)
-    names = [name for name, is_vacuous in vacuous if is_vacuous]
-    if not names:
-        return
+def _warn_that_vacuous(
+    names: str, n_members: int, n_terms: int, eigenvalue: float
+) -> None:
     reason = "the noise is large beside the signal that leave-one-out finds"
-    if required.n_available <= required.n_terms:
+    if n_members <= n_terms:
         reason = "there are no more members than terms"
-    elif required.smallest_eigenvalue == 0.0:
+    elif eigenvalue == 0.0:
         reason = "the design is not of full rank"
     warnings.warn(
-        f"With {required.n_available} members and {required.n_terms} terms the bound "
-        f"says nothing about {', '.join(names)}: {reason}. The indices may still be "
-        "right; the bound cannot decide that.",
+        f"With {n_members} members and {n_terms} terms the bound says nothing about "
+        f"{names}: {reason}. The indices may still be right; the bound cannot decide "
+        "that.",
         VacuousBoundWarning,
         stacklevel=3,
     )

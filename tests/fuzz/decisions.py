@@ -138,9 +138,6 @@ def _measured(rng: Generator) -> Drawn:
     slopes = rng.normal(size=(2, 3))
     given = {
         "belief": decision.InputBelief(rng.normal(size=(size(rng), 2))),
-        "by": draw.one_of(
-            rng, ["knowledge_gradient", "linear_knowledge_gradient", "variance"]
-        ),
         "outcome": lambda x: x @ slopes,
         "noise_sd": draw.one_of(rng, [1e-300, 1e-6, 0.1, 2.0, 1e300]),
     }

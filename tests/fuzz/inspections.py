@@ -104,12 +104,6 @@ def _back(rng: Generator) -> Drawn:
     return inspection.back_to_reward, {"pipeline": fitted, "X": X}, _result
 
 
-def _original(rng: Generator) -> Drawn:
-    fitted, X, _ = fitted_model(rng)
-    given = {"pipeline": fitted, "X": X, "n_samples": 4096, "random_state": 0}
-    return inspection.original_space_indices, given, _result
-
-
 def _dependent(rng: Generator) -> Drawn:
     fitted, X, _ = fitted_model(rng)
     given = {"estimator": fitted, "X": X, "n_samples": 1024, "random_state": 0}
@@ -180,7 +174,6 @@ INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.dependent_sobol_indices": _dependent,
     "skpce.inspection.input_tests": _input_tests,
     "skpce.inspection.modes_test": _modes_test,
-    "skpce.inspection.original_space_indices": _original,
     "skpce.inspection.part_effects": _parts,
     "skpce.inspection.part_entries": _entries,
     "skpce.inspection.parts_of_table": _table_parts,

@@ -86,17 +86,13 @@ def noise_of_training() -> Results:
 
 
 def inspections() -> Results:
-    """Indices in the space of X, of dependent inputs, and of any estimator."""
+    """Effects of columns behind an embedding, and indices of dependent inputs."""
     wide, y = wide_policies()
     X, values = targets()
     pipeline = behind_pca(2).fit(wide, y)
     linear = behind_pca(1).fit(wide, y)
-    plain = make_pipeline(PCA(3), ridge_pce(2)).fit(X, values)
     dependent = X @ np.array([[1.0, 0.7, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     on_dependent = ridge_pce(2).fit(dependent, values)
-    original = functools.partial(
-        inspection.original_space_indices, n_samples=4096, random_state=0
-    )
     joint = functools.partial(
         inspection.dependent_sobol_indices, n_samples=2048, random_state=0
     )
@@ -105,9 +101,6 @@ def inspections() -> Results:
     halves = {"a": [0, 1], "b": [2]}
     return {
         "input tests": inspection.input_tests(dependent),
-        "original": original(pipeline, wide),
-        "original of degree one": original(linear, wide),
-        "original of a regressor": original(plain, X),
         "back to reward": inspection.back_to_reward(pipeline, wide),
         "back to reward in groups": inspection.back_to_reward(
             linear, wide, groups={"a": [0, 1], "b": [2, 3, 4]}
@@ -125,13 +118,10 @@ def models() -> Results:
     wide, y = wide_policies()
     X, values = targets()
     model = SVR(C=10).fit(X, values[:, 0])
-    dependent = X @ np.array([[1.0, 0.7, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     how = {"n_samples": 300, "random_state": 0}
     pipeline = behind_pca(2).fit(wide, y)
-    normal = inspection.shapley_effects(model, dependent, dependence="gaussian", **how)
     return {
         "shapley": inspection.shapley_effects(model, X, **how),
-        "dependent shapley": normal,
         "any estimator": inspection.sobol_indices(model, X, **how),
         "any pipeline": inspection.sobol_indices(pipeline, wide, **how),
     }
@@ -167,7 +157,6 @@ def sizes() -> Results:
         return {
             "surrogate": required(surrogate),
             "regressor": required(regressor, tolerance=0.3),
-            "chi2": required(regressor, method="chi2"),
         }
 
 

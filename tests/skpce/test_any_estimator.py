@@ -236,7 +236,6 @@ def test_a_callable_sees_only_rows_after_every_check(normal_rows):
     one = {"distribution": ["normal"]}
     refuses("1 entries but X has 3", sobol_indices, never, normal_rows, **one)
     refuses("NaN", sobol_indices, never, np.full((5, 2), np.nan))
-    refuses("'dependence'", shapley_effects, never, normal_rows, dependence="copula")
 
 
 def test_estimators_that_cannot_answer(normal_rows):

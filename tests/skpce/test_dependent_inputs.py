@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skpce import NatafTransformer, PolynomialChaosRegressor
 from skpce.inspection import dependent_sobol_indices
-from skpce.inspection._correlated_features import subset_shapley
+from skpce.inspection._dependent_inputs import subset_shapley
 from tests.shared import OLS, ridge_pce, ridge_surrogate
 
 R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])

@@ -84,10 +84,8 @@ def test_bounds_are_inclusive():
 def test_the_binomial_interval_is_that_of_scipy(n_inside, kind):
     # Two parts are inside together or not at all: both coverages are binomial.
     y = as_policies(np.where(np.arange(20) < n_inside, 0.5, 0.9))
-    found = coverage_interval(
-        y, [[0.4, 0.4]], [[0.6, 0.6]], kind=kind, confidence_level=0.8
-    )
-    expected = binomtest(n_inside, 20).proportion_ci(0.8, method="wilson")
+    found = coverage_interval(y, [[0.4, 0.4]], [[0.6, 0.6]], kind=kind)
+    expected = binomtest(n_inside, 20).proportion_ci(0.95, method="wilson")
     assert found.coverage[0] == pytest.approx(n_inside / 20)
     assert found.lower[0] == pytest.approx(expected.low, abs=1e-9)
     assert found.upper[0] == pytest.approx(expected.high, abs=1e-9)
@@ -96,15 +94,15 @@ def test_the_binomial_interval_is_that_of_scipy(n_inside, kind):
 
 def test_the_interval_of_marginal_coverage_is_on_the_safe_side(rng):
     low, high = np.quantile(draw_policies(rng, (20_000, 1)), [0.1, 0.9], axis=0)
-    shape = {"steps": STEPS, "mask": MASK, "confidence_level": 0.9}
+    shape = {"steps": STEPS, "mask": MASK}
     hits = []
     for _ in range(200):
         y = draw_policies(rng, (60,))
         found = coverage_interval(y, low, high, **shape)
         hits.append((found.lower <= 0.8) & (found.upper >= 0.8))
     share = np.mean(hits, axis=0)
-    assert share[0] >= 0.9
-    assert share[2] >= 0.9 - 3 * np.sqrt(0.09 / 200)
+    assert share[0] >= 0.95
+    assert share[2] >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
 Y = np.full((4, 3), 1 / 3)

@@ -17,8 +17,8 @@ from skpce.decision import InputBelief
 from skpce.embedding import BetaVAE
 from skpce.inspection import (
     Result,
+    back_to_reward,
     modes_test,
-    original_space_indices,
     part_effects,
     shapley_effects,
     sobol_indices,
@@ -84,9 +84,9 @@ def test_labels_and_orders_that_are_none(repeated, name, values):
 
 def test_steps_of_one_part_have_nothing_that_varies(X):
     surrogate = ridge_surrogate(2, steps=(1, 1)).fit(X, np.ones((N, 2)))
-    found = original_space_indices(surrogate, X, n_samples=4096, random_state=0)
+    found = back_to_reward(surrogate, X)
     assert found.supported == (False, False)
-    for name in ("first_order", "activity_share", "total_variance"):
+    for name in ("share", "explained_alone", "predicted_variance"):
         assert not np.any(getattr(found, name))
     pytest.importorskip("matplotlib")
     message = "no step with a choice; expected"

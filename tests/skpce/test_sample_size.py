@@ -16,10 +16,19 @@ from skpce.sample_size._required import smallest_of_gram
 from tests.shared import cases
 
 
-def coefficient_error_bound(variances, n_members, n_terms, **how):
-    """The bound for coordinates of these variances."""
-    sizes = n_members, n_terms, np.size(variances)
-    return _bounds.coefficient_error_bound(np.sum(variances), *sizes, **how)
+def coefficient_error_bound(variances, n_members, n_terms, method="chi2", **how):
+    """The bound for coordinates of these variances; Theorem 1 of the user guide."""
+    if method == "f":  # the variances are estimated
+        sizes = n_members, n_terms, np.size(variances)
+        return _bounds.coefficient_error_bound(np.sum(variances), *sizes, **how)
+    if n_members < n_terms or how["smallest_eigenvalue"] == 0.0:
+        return math.inf
+    risk = 1.0 - how.get("confidence_level", 0.95)
+    quantile = n_terms / risk
+    if method == "chi2":
+        quantile = stats.chi2.isf(risk / np.size(variances), n_terms)
+    scale = n_members * how["smallest_eigenvalue"]
+    return np.sum(variances) * quantile / scale
 
 
 def of_gram(design):

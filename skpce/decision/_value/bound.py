@@ -20,8 +20,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
@@ -34,76 +32,65 @@ from ...drivers._design import (
     find_constraint,
     first_of,
     mean_of,
-    numbers_of,
     sorted_units,
+    sum_of,
 )
 from ...drivers._exchange import Inputs, Problem, holm
 from ...drivers._findings import canonical_order
-from ...inspection._ensembles.cross_fit import Split, quiet, splits_of_folds
-from .decision_problem import Members, quiet_fit
+from ...inspection._ensembles.cross_fit import quiet, splits_of_folds
+from .decision_problem import DecisionProblem, quiet_fit
 
 # Of the lower bound, one-sided.
 _CONFIDENCE = 0.95
 
 
-class Bound(NamedTuple):
-    """What held-out members say about a value."""
+def bounds_of_rows(
+    members: DecisionProblem,
+    setting: IndexArray,  # shape: (n_members,); members of equal inputs stay together
+    rows: Sequence[list[int]],
+) -> FloatArray:  # shape: (3, n_rows)
+    """Value the rules of inputs on held-out members, whatever the order of these.
 
-    estimate: float  # gain of the rules over the best fixed action
-    standard_error: float
-    lower: float  # one-sided confidence limit of the value, not negative
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Folds that serve all inputs."""
-
-    members: Members
-    splits: Sequence[Split]
-    setting: IndexArray  # shape: (n_members,); members of equal inputs stay together
-
-    @classmethod
-    def deal(cls, members: Members) -> HeldOut:
-        """Deal the members into folds, whatever their order."""
-        setting = numbers_of(members.inputs)
-        fold = deal_folds(sorted_units(members.contrasts, setting), setting)
-        return cls(members, splits_of_folds(fold), setting)
-
-    def bound(self, features: list[int]) -> Bound:
-        """Value the rules of some inputs on held-out members.
-
-        A bound for a choice of actions if the limits are: ``held_out_bound``, checked
-        in ``lean/Core``; each member counts once.
-        """
-        members, y = self.members, self.members.contrasts
-        predicted = np.empty_like(y)
-        for train, test in self.splits:
+    Of each row the gain of the rules over the best fixed action, its standard error,
+    and the one-sided confidence limit of the value, not negative. A bound for a choice
+    of actions if the limits are: ``held_out_bound``, checked in ``lean/Core``; each
+    member counts once.
+    """
+    y, inputs = members.contrasts, members.inputs
+    splits = splits_of_folds(deal_folds(sorted_units(y, setting), setting))
+    found = []
+    for row in rows:
+        X, predicted = inputs[:, row], np.empty_like(y)
+        for train, test in splits:
             with quiet():  # a learned distribution is that of a fold
-                X = members.inputs[:, features]
-                fitted = quiet_fit(members.regressor_of(features), X[train], y[train])
+                fitted = quiet_fit(members.regressor_of(row), X[train], y[train])
                 predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
         best = predicted.argmax(axis=1)[:, np.newaxis]
-        return self._limits(np.take_along_axis(y, best, axis=1) - y)
+        found.append(_limits(np.take_along_axis(y, best, axis=1) - y, setting))
+    return np.transpose(found)
 
-    def _limits(self, gained: FloatArray) -> Bound:
-        """Return the smallest mean, its standard error, and the smallest limit."""
-        n_settings = int(self.setting.max()) + 1
-        means = gained.mean(axis=0)
-        sums = np.zeros((n_settings, gained.shape[1]))
-        np.add.at(sums, self.setting, gained - means)
-        scale = n_settings / max(n_settings - 1, 1)
-        errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
-        quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
-        worst = int(np.argmin(means))
-        lower = float(np.min(means - quantile * errors))
-        return Bound(float(means[worst]), float(errors[worst]), max(lower, 0.0))
+
+def _limits(
+    gained: FloatArray,  # shape: (n_members, n_actions)
+    setting: IndexArray,  # shape: (n_members,)
+) -> tuple[float, float, float]:
+    """Return the smallest mean, its standard error, and the smallest limit."""
+    n_settings = int(setting.max()) + 1
+    means = gained.mean(axis=0)
+    sums = sum_of(gained - means, setting)
+    scale = n_settings / max(n_settings - 1, 1)
+    errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
+    quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
+    worst = int(np.argmin(means))
+    lower = float(np.min(means - quantile * errors))
+    return float(means[worst]), float(errors[worst]), max(lower, 0.0)
 
 
 # Whether the utilities differ by what is known
 
 
 def p_values_of_rows(
-    members: Members,
+    members: DecisionProblem,
     setting: IndexArray,  # shape: (n_members,)
     rows: Sequence[list[int]],
 ) -> FloatArray:  # shape: (n_rows,), NaN where members are too few
@@ -130,7 +117,7 @@ def _sets_of(row: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _p_value(
-    members: Members,
+    members: DecisionProblem,
     X: FloatArray,  # shape: (n_settings, n_known)
     values: FloatArray,  # shape: (n_settings, n_contrasts)
     row: Sequence[int],

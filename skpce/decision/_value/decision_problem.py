@@ -41,23 +41,20 @@ _SHARED = ("degree", "distribution", "truncation", "q", "interaction_order", "so
 
 @dataclass(frozen=True, eq=False)
 class DecisionProblem:
-    """Expected utilities of actions as functions of independent inputs."""
+    """Utilities of actions as functions of independent inputs, and their members."""
 
     expansion: Expansion  # of the utilities: one output for each action
-    contrasts: FloatArray  # (n_actions, n_terms), less what all actions share
-    members: Members | None  # None where an expansion was given
-
-
-@dataclass(frozen=True, eq=False)
-class Members:
-    """The members behind an expansion, and how others are fitted to them."""
-
     inputs: FloatArray  # (n_members, n_inputs), of the expansion
     contrasts: FloatArray  # (n_members, n_actions), utilities less their mean
     regressor: Any  # not fitted
     problem: FittedProblem  # the fit behind the expansion of the contrasts
     looks_at_y: bool  # whether an embedding has seen the utilities
     weighted: bool  # whether the fit that was given has other weights
+
+    @property
+    def coefficients(self) -> FloatArray:  # shape: (n_actions, n_terms)
+        """Coefficients of the contrasts, less what all actions share."""
+        return centred(self.problem.coefficients)
 
     def regressor_of(self, features: list[int]) -> Any:
         """Return a regressor with the settings, for some of the inputs alone."""
@@ -70,29 +67,14 @@ class Members:
             changes["regressor"] = clone(known["regressor"])
         return type(self.regressor)(**known | changes)
 
-    def fit(self, features: list[int]) -> Any:
-        """Fit the contrasts to some of the inputs alone."""
-        return quiet_fit(
-            self.regressor_of(features), self.inputs[:, features], self.contrasts
-        )
-
 
 def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
-    """Read a surrogate with utilities of members, or an expansion of utilities."""
-    if isinstance(surrogate, Expansion):
-        for given, value in (("X", X), ("utility", utility)):
-            if value is not None:
-                raise ValueError(
-                    f"{given} must be None with an Expansion, whose outputs are the "
-                    f"utilities of the actions. Got {type(value).__name__}."
-                )
-        _refuse_one_action(surrogate.n_outputs)
-        return DecisionProblem(surrogate, centred(surrogate.coefficients), None)
+    """Read a surrogate with utilities of members."""
     if not hasattr(surrogate, "get_params") or isinstance(surrogate, type):
         name = surrogate if isinstance(surrogate, type) else type(surrogate)
         raise TypeError(
-            f"The 'surrogate' parameter of {OWNER} must be an estimator, a Pipeline or "
-            f"an Expansion of the utilities. Got {name.__name__} instead."
+            f"The 'surrogate' parameter of {OWNER} must be an estimator or a Pipeline. "
+            f"Got {name.__name__} instead."
         )
     if X is None or not hasattr(X, "__len__"):
         raise ValueError(f"X of {OWNER} must be a table of members. Got {X!r}.")
@@ -133,8 +115,8 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
         expansion, input_names=reading.expansion.input_names, output_names=names
     )
     looks = looks_at_y([step for _, step in reading.steps], X, values)
-    members = Members(table, contrasts, regressor, problem, looks, weighted)
-    return DecisionProblem(expansion, centred(problem.coefficients), members)
+    found = table, contrasts, regressor, problem, looks, weighted
+    return DecisionProblem(expansion, *found)
 
 
 def centred(
@@ -142,15 +124,6 @@ def centred(
 ) -> FloatArray:
     """Subtract what all actions share, which decides nothing."""
     return coefficients - coefficients.mean(axis=-2, keepdims=True)
-
-
-def _refuse_one_action(n_actions: int) -> None:
-    if n_actions < 2:
-        raise ValueError(
-            f"utility has {n_actions} column; expected one for each of two or more "
-            "actions. An action without any effect, such as doing nothing, has the "
-            "utility 0."
-        )
 
 
 def _utilities(
@@ -179,7 +152,12 @@ def _utilities(
             f"utility has shape {values.shape}; expected ({len(X)}, n_actions), one "
             "row for each member of X."
         )
-    _refuse_one_action(values.shape[1])
+    if values.shape[1] < 2:
+        raise ValueError(
+            f"utility has {values.shape[1]} column; expected one for each of two or "
+            "more actions. An action without any effect, such as doing nothing, has "
+            "the utility 0."
+        )
     if not np.isfinite(values).all():
         raise ValueError("utility has NaN or infinity; expected finite numbers.")
     refuse_extremes(values, "utility")

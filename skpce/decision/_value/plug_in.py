@@ -13,7 +13,7 @@ from ..._expansion.problem import (
     FittedProblem,
     resample_counts,
 )
-from .decision_problem import DecisionProblem, centred
+from .decision_problem import DecisionProblem, centred, quiet_fit
 from .envelope import Worth, gained, of_points
 from .expected_value import rule_of, value_of_inputs
 
@@ -28,24 +28,21 @@ class Row:
     basis: PolynomialBasis
     coefficients: FloatArray  # (n_actions, n_terms)
     places: list[int]  # of the features in the basis
-    problem: FittedProblem | None  # the fit; None where an expansion was given
+    problem: FittedProblem  # the fit behind the expansion
     table: FloatArray | None = None  # rows of dependent inputs, averaged over
 
     @classmethod
     def marginal(cls, given: DecisionProblem, features: list[int]) -> Row:
         """Average the other inputs out of the expansion of all inputs."""
-        problem = None if given.members is None else given.members.problem
-        basis = given.expansion.basis if problem is None else problem.basis
-        listed = basis.with_terms
-        return cls(listed, given.contrasts, features, problem)
+        problem = given.problem
+        return cls(problem.basis.with_terms, given.coefficients, features, problem)
 
     @classmethod
     def regression(cls, given: DecisionProblem, features: list[int]) -> Row:
         """Fit an expansion of these inputs alone."""
-        members = given.members
-        assert members is not None  # checked
-        problem = members.fit(features)._problem
-        table = members.inputs[:, features] if len(features) > 1 else None
+        known, inputs = given.regressor_of(features), given.inputs[:, features]
+        problem = quiet_fit(known, inputs, given.contrasts)._problem
+        table = inputs if len(features) > 1 else None
         places = list(range(len(features)))
         coefficients = centred(problem.coefficients)
         return cls(problem.basis, coefficients, places, problem, table)
@@ -64,7 +61,7 @@ class Row:
     ) -> FloatArray | None:  # shape: (n_resamples, n_actions, n_terms or more)
         """Return fits to resampled members, whose laws are learned anew."""
         problem = self.problem
-        if problem is None or problem.samples is None or problem.solver.sees_inputs:
+        if problem.samples is None or problem.solver.sees_inputs:
             return None
         samples = problem.samples
         size = len(samples.weights) + problem.fit.coefficients.size
@@ -82,7 +79,6 @@ class Row:
         """Return values of fits of ``refitted``."""
         basis = self.basis
         if self.table is None:
-            assert self.problem is not None
             indices = self.problem.learned_laws().multi_indices
             basis = PolynomialBasis(basis.laws, indices, basis.reach)
             # Accurate enough for a spread.

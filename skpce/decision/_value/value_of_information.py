@@ -17,7 +17,6 @@ from ..._checks import (
     RandomState,
     check_integer,
     check_option,
-    fail,
     make_generator,
     refuse_memory,
 )
@@ -27,7 +26,7 @@ from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._reading import column_groups
-from .bound import HeldOut, p_values_of_rows
+from .bound import bounds_of_rows, p_values_of_rows
 from .decision_problem import OWNER, DecisionProblem, read_problem
 from .expected_value import N_BATCHES
 from .plug_in import Row
@@ -50,8 +49,8 @@ _FACTS = {
 
 def value_of_information(
     surrogate: Any,
-    X: Any = None,
-    utility: Any = None,
+    X: Any,
+    utility: Any,
     groups: Mapping[str, Any] | None = None,
     *,
     form: str = "marginal",
@@ -69,14 +68,12 @@ def value_of_information(
 
     Parameters
     ----------
-    surrogate : estimator or Expansion
+    surrogate : estimator or Pipeline
         What utilities are expanded with: a :class:`skpce.PolynomialChaosRegressor`,
         fitted to the utilities (then it is used itself), with weights, to anything else
         or not at all (then its settings are used: members count equally); a fitted
         :class:`skpce.CompositionalPCESurrogate`, whose settings are used; or a Pipeline
-        that ends in one. Behind a PCA the inputs are the components. An
-        :class:`skpce.Expansion` of the utilities is taken as known, without X and
-        utility.
+        that ends in one. Behind a PCA the inputs are the components.
     X : array-like or data frame of shape (n_members, n_features)
         What differs between the members, before any embedding.
     utility : array-like or data frame (n_members, n_actions), or callable
@@ -92,7 +89,7 @@ def value_of_information(
     n_resamples : int, default=200
         Bootstrap resamples of the members behind the standard errors; 0 for none.
     n_samples : int, default=65536
-        Quasi-random points for several inputs that have no exact formula.
+        Quasi-random points for several inputs.
     random_state : int, RandomState instance or None, default=None
         Randomness of resamples and points.
 
@@ -108,8 +105,7 @@ def value_of_information(
             The same, supported or not. Noise makes it too large, a penalty too small.
         standard_error, low, high : float
             Bootstrap standard error of ``plug_in`` over members, and the 5 % and 95 %
-            quantiles of the resamples. They contain neither bias nor truncation. NaN
-            without members.
+            quantiles of the resamples. They contain neither bias nor truncation.
         integration_error : float
             Standard error of the integration; 0 where it is exact.
         cross_fitted, cross_fitted_error : float
@@ -143,7 +139,7 @@ def value_of_information(
         For bad arguments, utilities that are no finite numbers, fewer than two actions,
         or a surrogate without an expansion.
     TypeError
-        If ``surrogate`` is no estimator and no Expansion.
+        If ``surrogate`` is no estimator.
 
     Warns
     -----
@@ -153,7 +149,6 @@ def value_of_information(
     See Also
     --------
     skpce.explain : Which input drives which utility.
-    skpce.plotting.ValueOfInformationDisplay : Variance against decision.
 
     Notes
     -----
@@ -202,11 +197,9 @@ def value_of_information(
     check_integer(OWNER, "n_resamples", n_resamples, high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", n_samples, low=128)
     given = read_problem(surrogate, X, utility)
-    if form == "regression" and given.members is None:
-        raise fail(OWNER, "form", "'marginal' with an Expansion", form)
     inputs = given.expansion.input_names
     players = _players(groups, inputs)
-    n_actions, n_terms = given.contrasts.shape
+    n_actions, n_terms = given.coefficients.shape
     a_point = 2 * len(inputs) + 2 * n_terms + 7 * n_actions
     needed = 8.0 * a_point * int(n_samples) / N_BATCHES
     refuse_memory(OWNER, needed, f"n_samples={int(n_samples)}")
@@ -279,19 +272,15 @@ def _held_out(
     """Return what members say, and why rows are not supported."""
     names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
     found = np.full((4, len(players)), np.nan)
-    if given.members is None:
-        return dict(zip(names, found, strict=True)), [()] * len(players)
     refused = ""
-    if given.members.looks_at_y:
+    if given.looks_at_y:
         refused = "the embedding was fitted to y, so that no member is held out from it"
-    elif not given.members.contrasts.any():
+    elif not given.contrasts.any():
         refused = "all actions have the same utility for every member"
     if not refused:
-        held_out = HeldOut.deal(given.members)
-        for place, features in enumerate(players.values()):
-            found[:3, place] = held_out.bound(features)
-        rows = list(players.values())
-        found[3] = p_values_of_rows(given.members, held_out.setting, rows)
+        rows, setting = list(players.values()), numbers_of(given.inputs)
+        found[:3] = bounds_of_rows(given, setting, rows)
+        found[3] = p_values_of_rows(given, setting, rows)
     reasons = [(refused,) if refused else _reason(p) for p in found[3]]
     return dict(zip(names, found, strict=True)), reasons
 
@@ -309,12 +298,10 @@ def _reason(p_value: float) -> tuple[str, ...]:
 
 def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
     """Warn of dependent inputs, and say which members count once."""
-    if given.members is None:
-        return ()
     found: tuple[str, ...] = ()
-    if given.members.weighted:
+    if given.weighted:
         found = ("the surrogate was fitted with weights; here members count equally",)
-    inputs = given.members.inputs
+    inputs = given.inputs
     settings = inputs[first_of(numbers_of(inputs))]
     if len(settings) < len(inputs):
         found += (
@@ -346,26 +333,19 @@ def _table(
     cautions: tuple[str, ...],
 ) -> Result:
     """Put the values into words."""
-    members, actions = given.members, given.expansion.output_names
-    best = actions[int(np.argmax(given.contrasts[:, 0]))]
+    actions = given.expansion.output_names
+    best = actions[int(np.argmax(given.coefficients[:, 0]))]
     good = [n for n, r in zip(names[:-1], reasons[:-1], strict=True) if not r]
     title = f"Without knowing more, {best!r} is the best of {len(actions)} actions."
-    if members is None:
-        notes: tuple[str, ...] = (
-            "The expansion was taken as known: there are no members to test it on.",
+    head = "Knowing an input is not shown to be worth anything"
+    if good:
+        head = (
+            f"Knowing is worth something for {len(good)} of {len(names) - 1} "
+            f"({', '.join(good)})"
         )
-    else:
-        head = "Knowing an input is not shown to be worth anything"
-        if good:
-            head = (
-                f"Knowing is worth something for {len(good)} of {len(names) - 1} "
-                f"({', '.join(good)})"
-            )
-        title = f"{head}, with {len(members.inputs)} members. {title}"
-        notes = (
-            "Lower bounds are from held-out members, whatever the fit; p is adjusted "
-            "over the rows.",
-        )
+    title = f"{head}, with {len(given.inputs)} members. {title}"
+    note = "Lower bounds are from held-out members, whatever the fit; p is adjusted "
+    note += "over the rows."
     return Result(
         {"input": names},
         columns,
@@ -373,12 +353,12 @@ def _table(
         reasons=tuple(reasons),
         facts=tuple(_facts(columns, place) for place in range(len(names))),
         title=title,
-        notes=(*notes, *cautions_in_words(cautions)),
+        notes=(note, *cautions_in_words(cautions)),
         figures={
             "evpi": evpi,
             "best_action": best,
             "actions": actions,
-            "n_members": None if members is None else len(members.inputs),
+            "n_members": len(given.inputs),
             "cautions": cautions,
         },
         framed=("input", "value", *list(columns)[1:], "supported", "reasons"),

@@ -12,7 +12,6 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from ..._checks import (
-    FloatArray,
     IndexArray,
     OutputGroups,
     check_integer,
@@ -27,7 +26,7 @@ from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
 from .cross_fit import Split, has_methods, seeded, splits_of_folds
-from .members import given_shares, labels_of, read_members, with_amalgamated
+from .members import labels_of, read_members, with_amalgamated
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
 
@@ -49,7 +48,6 @@ def compare_embeddings(
     inner_cv: Any = 5,
     outputs: OutputGroups = None,
     groups: ArrayLike | None = None,
-    noise_share: ArrayLike | Result | None = None,
 ) -> Result:
     r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
@@ -86,7 +84,7 @@ def compare_embeddings(
     cv, inner_cv : int or cross-validation splitter, default=5
         Outer folds, as in :func:`verdict`, and inner folds. An int deals members into
         so many, sorted by their outputs: no random state and no order of rows matters.
-    outputs, groups, noise_share
+    outputs, groups
         As in :func:`verdict`. Members of one group, and members of equal rows of X,
         stay in one fold, outer and inner.
 
@@ -94,9 +92,7 @@ def compare_embeddings(
     -------
     comparison : Result
         A table of candidates and steps; the best of all comes last. ``print`` gives it
-        in words, ``to_frame`` as a table, ``settings_frame`` the search on all members
-        with ``mean_score`` and ``std_score`` over the inner folds. Beside
-        ``n_members``:
+        in words, ``to_frame`` as a table. Beside ``n_members``:
 
         candidates : tuple of ResultRow
             In the order given; ``comparison[name]`` is the one of a name.
@@ -107,8 +103,6 @@ def compare_embeddings(
             outer folds that each made this choice anew. This, and not the largest Q²
             of the candidates, is what the choice is worth on other members. Its
             dimension, degree and pipeline are those of ``best``.
-        scores : ndarray of shape (n_settings, n_inner_folds)
-            Scores of the inner folds of all members.
 
         A row has:
 
@@ -128,7 +122,8 @@ def compare_embeddings(
         n_inputs : int
             Inputs of the last estimator.
         verdict : Answer
-            Of the search; its ``model`` is the search, fitted to all members.
+            Of the search; its ``model`` is the search, fitted to all members, with the
+            scores of all settings in ``cv_results_``.
         pipeline : Pipeline
             Of the chosen setting, fitted to all members.
 
@@ -200,13 +195,12 @@ def compare_embeddings(
     members = np.asarray(table)
     if bool((members[:1] == members).all()):
         raise ValueError("X has no column that varies; expected at least one.")
-    given_shares(noise_share, read)  # refuses bad shares
     if isinstance(inner_cv, (str, bytes)) or not (
         is_integer(inner_cv) or hasattr(inner_cv, "split")
     ):
         expected = "an int or a splitter, as it divides many sets"
         raise fail(OWNER, "inner_cv", expected, inner_cv)
-    known = {"cv": cv, "outputs": outputs, "groups": groups, "noise_share": noise_share}
+    known = {"cv": cv, "outputs": outputs, "groups": groups}
     search = GridSearchCV(
         Pipeline([("embedding", "passthrough"), ("surrogate", surrogate)]),
         {},
@@ -371,7 +365,12 @@ def _table(
     searches = [answer.model for answer in answers]
     pairs = list(zip(chosen, [one.best_params_ for one in searches], strict=True))
     pipelines = [one.best_estimator_ for one in searches]
-    columns: dict[str, Any] = _columns_of_settings(pairs)
+    settings = zip(*(grid.setting(own) for grid, own in pairs), strict=True)
+    arrays = zip(("dimension", "degree"), map(np.array, settings), strict=True)
+    # NaN where taken as they are
+    columns: dict[str, Any] = {
+        n: a if a.dtype.kind == "i" else a.astype(np.float64) for n, a in arrays
+    }
     columns["n_inputs"] = np.array(
         [np.shape(last_and_inputs(one, X)[1])[1] for one in pipelines]
     )
@@ -383,7 +382,6 @@ def _table(
     columns |= {"verdict": answers, "pipeline": pipelines}
     names, steps = [grid.name for grid in grids], tuple(answers[0].step_names)
     best, n_members = names.index(chosen[-1].name), answers[0].n_members
-    settings, scores = _table_of_settings(searches[-1], grids)
     in_words = [grid.in_words(parameters) for grid, parameters in pairs]
     table = Result(
         {"candidate": (*names, BEST_OF_ALL), "step": steps},
@@ -406,40 +404,9 @@ def _table(
             "candidates": rows[:-1],
             "best": rows[best],
             "best_of_all": rows[-1],
-            "scores": scores,
             "n_members": n_members,
         },
-        tables={"settings": settings},
     )
-
-
-def _columns_of_settings(
-    pairs: Sequence[tuple[_Grid, Mapping[str, Any]]],
-) -> dict[str, Any]:
-    """Return dimensions and degrees as numbers; NaN where taken as they are."""
-    settings = zip(*(grid.setting(own) for grid, own in pairs), strict=True)
-    arrays = map(np.array, settings)
-    found = [a if a.dtype.kind == "i" else a.astype(np.float64) for a in arrays]
-    return dict(zip(("dimension", "degree"), found, strict=True))
-
-
-def _table_of_settings(
-    search: GridSearchCV, grids: Sequence[_Grid]
-) -> tuple[Result, FloatArray]:  # scores, shape: (n_settings, n_inner_folds)
-    """Return the search on all members, one row per setting."""
-    found = search.cv_results_
-    scores = np.stack(
-        [found[f"split{fold}_test_score"] for fold in range(search.n_splits_)], axis=1
-    )
-    pairs = _settings_of(grids)
-    columns = {
-        "candidate": np.array([grid.name for grid, _ in pairs]),
-        **_columns_of_settings(pairs),
-        "mean_score": scores.mean(axis=1),
-        "std_score": scores.std(axis=1),
-    }
-    names = tuple(grid.in_words(parameters) for grid, parameters in pairs)
-    return Result({"setting": names}, columns, framed=tuple(columns)), scores
 
 
 def _in_words(steps: Sequence[str], columns: Mapping[str, Any], place: int) -> str:

@@ -71,7 +71,10 @@ def read_members(
     values = np.asarray(X)
     if values.dtype.kind in "fiu":
         refuse_extremes(values.astype(np.float64), "X", varying=True)
-    refuse_other_lengths(X, y)
+    if len(X) != len(y):
+        raise ValueError(
+            f"X has {len(X)} members and y has {len(y)}; expected as many."
+        )
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
@@ -113,14 +116,6 @@ def read_members(
             f"least {FEWEST_MEMBERS}. Make more runs."
         )
     return X, y, read, steps
-
-
-def refuse_other_lengths(X: Any, y: Any) -> None:
-    """Raise ``ValueError`` unless X and y have as many members."""
-    if len(X) != len(y):
-        raise ValueError(
-            f"X has {len(X)} members and y has {len(y)}; expected as many."
-        )
 
 
 def with_amalgamated(

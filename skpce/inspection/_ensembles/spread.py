@@ -20,19 +20,8 @@ def output_spread(
     values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     rows = [_spread_of(values[:, groups == k]) for k in range(len(names))]
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    facts = tuple(
-        "standard deviation {standard_deviation:.3g}, from {minimum:.3g} to "
-        "{maximum:.3g}".format(**row)
-        for row in rows
-    )
-    return Result(
-        {"output": tuple(names)},
-        columns,
-        facts=facts,
-        reasons=((),) * len(names),
-        title=f"Spread of {len(values)} members.",
-        figures={"step_names": tuple(names)},
-    )
+    figures = {"step_names": tuple(names)}
+    return Result({"output": tuple(names)}, columns, figures=figures)
 
 
 def _spread_of(values: FloatArray) -> dict[str, Any]:

@@ -57,10 +57,9 @@ def part_entries(
     part : str or dict of str to str
         Name of the part whose entries are compared. A dict names a part for each
         output (or step) that is of interest; the others are left out.
-    labels : array-like of str or int, of the shape of a part, or None, default=None
-        The entry to which each element belongs: its name, and ``""`` for none; or its
-        number, counted from 0, and -1 for none. None makes each element an entry. For
-        several parts a dict by their names.
+    labels : array-like of str, of the shape of a part, or None, default=None
+        The name of the entry to which each element belongs, and ``""`` for none. None
+        makes each element an entry. For several parts a dict by their names.
     n_best : int, default=10
         Number of leading entries of each output that are verified.
     n_verifying : int or None, default=None
@@ -97,9 +96,7 @@ def part_entries(
         alone_error, left_error : ndarray of float
             Standard errors of both, which are ratios of variances of the same members.
 
-        Of the whole: ``screening``, a dict of the name of each part to a Result with
-        the share ``screened`` of all its candidates; ``n_members``, ``n_verifying``
-        and ``n_solutions``.
+        Of the whole: ``n_members``, ``n_verifying`` and ``n_solutions``.
 
     Raises
     ------
@@ -186,7 +183,7 @@ def part_entries(
         sorted(pairs, key=lambda pair: -figures[pair]["alone"][group])
         for group, pairs in zip(part_of, leading, strict=True)
     ]
-    return _table(solver, entries, part_of, ranked, screened, figures)
+    return _table(solver, entries, part_of, ranked, figures)
 
 
 @dataclass(frozen=True)
@@ -259,23 +256,15 @@ def _labels(
         places = map(str, np.ndindex(*shape) if len(shape) > 1 else range(size))
         return np.arange(size), tuple(places)
     given = np.asarray(labels)
-    if given.shape != shape or given.dtype.kind not in "iuUO":
+    if given.shape != shape or given.dtype.kind not in "UO":
         raise ValueError(
             f"labels of the part {part!r} have shape {given.shape} and type "
-            f"{given.dtype}; expected names or integers of shape {shape}, one for each "
-            "element."
+            f"{given.dtype}; expected names of shape {shape}, one for each element."
         )
-    if given.dtype.kind in "UO":
-        names = [name for name in dict.fromkeys(map(str, given.ravel())) if name]
-        number = {name: i for i, name in enumerate(names)} | {"": -1}
-        found = np.array([number[str(name)] for name in given.ravel()])
-        return found.astype(np.int64), tuple(names)
-    if given.min() < -1 or given.max() < 0 or given.max() >= size:
-        raise ValueError(
-            f"labels of the part {part!r} are from {given.min()} to {given.max()}; "
-            f"expected 0 to at most {size - 1}, and -1 for no entry."
-        )
-    return given.ravel().astype(np.int64), tuple(map(str, range(given.max() + 1)))
+    names = [name for name in dict.fromkeys(map(str, given.ravel())) if name]
+    number = {name: i for i, name in enumerate(names)} | {"": -1}
+    found = np.array([number[str(name)] for name in given.ravel()], dtype=np.int64)
+    return found, tuple(names)
 
 
 def _screened(
@@ -328,7 +317,6 @@ def _table(
     entries: Mapping[str, _Entries],
     part_of: Mapping[int, str],
     ranked: Sequence[Sequence[tuple[str, int]]],
-    screened: Mapping[str, FloatArray],
     figures: Mapping[tuple[str, int], Mapping[str, FloatArray]],
 ) -> Result:
     """Put the leading entries into words."""
@@ -347,10 +335,6 @@ def _table(
             for key, values in figures[name, i].items():
                 columns[key][row, rank] = values[group]
     few = f", {n_verifying} of them verifying" if n_verifying < n_members else ""
-    screening = {}
-    for name, one in entries.items():
-        keys = {outputs.noun: outputs.names, "entry": one.names}
-        screening[name] = Result(keys, {"screened": screened[name].T})
     nothing = ("no choice, or no variance between members",)
     return Result(
         {outputs.noun: names, "rank": tuple(range(1, shape[1] + 1))},
@@ -367,7 +351,6 @@ def _table(
             "n_members": n_members,
             "n_verifying": n_verifying,
             "n_solutions": solver.n_done,
-            "screening": screening,
         },
         framed=(outputs.noun, "rank", *columns),
     )

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 from ..._checks import (
     FloatArray,
     check_integer,
-    fail,
     finite_floats,
     listed,
     refuse_extremes,
 )
 
+_REST = "the rest"  # name of what is left
+
 
 def parts_of_table(
-    table: ArrayLike, factors: Sequence[str], *, order: int = 2, rest: str = "the rest"
+    table: ArrayLike, factors: Sequence[str], *, order: int = 2
 ) -> dict[str, FloatArray]:
     r"""Split a table of factors into main effects, pairs and the rest.
 
@@ -32,15 +33,14 @@ def parts_of_table(
         Name of each of the d axes.
     order : int, default=2
         Largest number of factors in a part of its own.
-    rest : str, default="the rest"
-        Name of what is left. There is none where ``order`` is the number of factors.
 
     Returns
     -------
     parts : dict of str to ndarray of the shape of ``table``
         ``"mean"``, one part for each factor, ``"a × b"`` for each pair, and so on, and
-        the rest; they add up to the table. They are orthogonal under uniform weights of
-        the levels (functional analysis of variance).
+        ``"the rest"``, unless ``order`` is the number of factors; they add up to the
+        table. They are orthogonal under uniform weights of the levels (functional
+        analysis of variance).
 
     Raises
     ------
@@ -65,8 +65,6 @@ def parts_of_table(
            [ 1.,  1.]])
     """
     values = finite_floats("parts_of_table", "table", table, "finite numbers")
-    if not isinstance(rest, str):
-        raise fail("parts_of_table", "rest", "a name", rest)
     refuse_extremes(values, "table")
     names = [str(name) for name in listed(factors, "factors")]
     n_factors = values.ndim - 1
@@ -79,12 +77,12 @@ def parts_of_table(
     sizes = range(min(order, n_factors) + 1)
     sets = [one for size in sizes for one in combinations(range(n_factors), size)]
     taken = [" × ".join(names[i] for i in one) or "mean" for one in sets]
-    taken += [rest] if order < n_factors else []
+    taken += [_REST] if order < n_factors else []
     twice = [name for name in taken if taken.count(name) > 1]
     if twice:
         raise ValueError(
             f"Two parts would have the name {twice[0]!r}; expected factors whose names "
-            "are not 'mean' or a product of others, and another name for the rest."
+            f"are not 'mean', {_REST!r} or a product of others."
         )
     parts: dict[str, FloatArray] = {}
     effects: dict[tuple[int, ...], FloatArray] = {}
@@ -97,5 +95,5 @@ def parts_of_table(
         effects[chosen] = effect
         parts[name] = np.broadcast_to(effect, values.shape)
     if order < n_factors:
-        parts[rest] = values - np.sum(list(parts.values()), axis=0)
+        parts[_REST] = values - np.sum(list(parts.values()), axis=0)
     return parts

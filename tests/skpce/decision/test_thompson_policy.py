@@ -215,7 +215,8 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
     ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
     ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
     ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
-    ({**SEEN, "which": [0, 0]}, "which.*1 column"),
+    ({**SEEN, "which": [0, 0]}, "2 columns; expected 1.*which="),
+    ({**SEEN, "which": 1}, "which.*from 0 to 0"),
 )
 def test_bad_updates_leave_the_belief(surrogate, arguments, message):
     policy = started(surrogate)

@@ -40,7 +40,6 @@ def test_entries_of_a_linear_model_are_exact():
     left = weighted_sum(without + parts["costs"]).var() / whole.var()
     assert_allclose(found.left[0, 0], left)
     assert found.n_solutions == N_MEMBERS + 1 + 4 + 2 * N_MEMBERS * 3
-    assert_allclose(found.screening["yields"].screened[0], own)
 
 
 def test_ranks_are_those_of_brute_force_on_a_policy():
@@ -100,7 +99,7 @@ def test_an_entry_moves_along_its_first_principal_direction():
         seen.append(z)
         return z
 
-    part_entries(model, parts, "a", labels=[0, 0, 1], outputs={"all": 3})
+    part_entries(model, parts, "a", labels=list("xxz"), outputs={"all": 3})
     move = seen[2][0] - seen[1][0]
     assert move[2] == 0.0
     assert_allclose(np.abs(move[:2]), score.std(ddof=1) * np.r_[1, 3])
@@ -139,7 +138,7 @@ def test_an_output_without_variance_has_no_entries():
 @cases(
     ("arguments", "message"),
     ({"part": "prices"}, "one of 'yields', 'costs'"),
-    ({"labels": [0, 1]}, r"expected names or integers of shape \(4,\)"),
+    ({"labels": [0, 1]}, r"expected names of shape \(4,\)"),
 )
 def test_bad_arguments_are_refused(arguments, message):
     given = {"part": "yields"} | arguments
