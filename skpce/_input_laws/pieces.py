@@ -25,11 +25,6 @@ def sobol_points(
     return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
 
 
-def deviation_of(points: FloatArray, masses: FloatArray) -> float:
-    """Return the standard deviation of a distribution on points."""
-    return float(np.sqrt(masses @ np.square(points - masses @ points)))
-
-
 @lru_cache(maxsize=256)
 def _frozen(law: InputLaw) -> Any:
     """Return the distribution as one of scipy.stats, which takes long to make one."""

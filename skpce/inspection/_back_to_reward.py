@@ -374,7 +374,9 @@ class MovedColumns:
         normal = all(isinstance(law, NormalLaw) for law in expansion.basis.laws)
         uncorrelated = not largest_correlation(self.latent) > _UNCORRELATED
         if self.slopes is not None and normal and uncorrelated:
-            terms = expansion.coefficients, expansion.multi_indices
+            listed = expansion.basis.with_terms
+            basis, coefficients = listed.without_waves(expansion.coefficients)
+            terms = coefficients, basis.multi_indices
             parts = variance_along(*terms, self.correlations)
             whole = expansion.total_variance * varies
         else:

@@ -20,7 +20,6 @@ from skpce import (
     save_model,
 )
 from skpce._basis.basis import PolynomialBasis, evaluate_within, tables_of
-from skpce._expansion.expansion import gradient_moments
 from skpce._input_laws import families
 from skpce._input_laws.families import UniformLaw
 from skpce._learned import prior as learned
@@ -563,21 +562,21 @@ def test_waves_know_all_that_polynomials_do(tmp_path):
     assert_allclose(moments.variance, values.var(axis=0), rtol=0.02)
     assert_allclose(moments.skewness, skew(values), atol=0.02)
     assert_allclose(moments.kurtosis, kurtosis(values), atol=0.05)
-    assert_allclose(
-        gradient_moments(expansion)[0], slopes.T @ slopes / len(slopes), atol=0.01
-    )
     near = drawn[:50].copy()
     near[:, 0] += 1e-6
     steps = model.predict(near) - model.predict(drawn[:50])
     assert_allclose(steps / 1e-6, slopes[:50, 0], atol=1e-3)
-    both = PolynomialChaosRegressor().fit(X, np.column_stack([y, -y]))
+    utility = np.column_stack([y, -y])
+    both = PolynomialChaosRegressor().fit(X, utility)
     assert both.basis_.laws[0].waves
-    worth = value_of_information(both.expansion_, groups={"angles": [0, 1]})
+    worth = value_of_information(both, X, utility, groups={"angles": [0, 1]})
+    assert not np.isnan(worth.value[3])
     sets = [0], [1], [2], [0, 1], [0, 1, 2]
     for features, value in zip(sets, worth.value, strict=True):
         known = both.expansion_.conditional_expectation(drawn, features)
         gained = known.max(axis=1).mean() - known.mean(axis=0).max()
-        assert_allclose(value, gained, atol=0.005)
+        if not np.isnan(value):  # not said where it is not supported
+            assert_allclose(value, gained, atol=0.005)
     save_model(model, tmp_path / "model.skpce")
     again = load_model(tmp_path / "model.skpce")
     assert_array_equal(again.predict(X), model.predict(X))
