@@ -213,8 +213,6 @@ class InputLaw(ABC):
     ) -> NDArray[np.bool_]:  # shape: (n_samples,)
         """Mark the values outside the support."""
         low, high = self.support
-        if low == -math.inf and high == math.inf:
-            return np.zeros(column.shape, dtype=bool)
         tolerance = 1e-9 * self.scale
         return (column < low - tolerance) | (column > high + tolerance)
 

@@ -87,8 +87,6 @@ class TabulatedLaw(InputLaw):
             a, b = table.recurrence(degree)
             last = int(min(degree, self.largest_degree))
             defect = check.defect(a[:last], b[:last])
-            for array in (a, b):
-                array.flags.writeable = False
             self._recurrences[degree] = a, b, defect
         return self._recurrences[degree]
 
