@@ -323,6 +323,10 @@ def evaluate_within(
     Beyond the ends polynomials, from a degree on, keep the values that they have there.
     """
     evaluate = law.differentiate if slope else law.evaluate
+    if law.waves:
+        law, mixing = replace(law, waves=0), law.mixing()[:degree]
+        values = evaluate_within(law, column, mixing.shape[1], ends, slope=slope)
+        return np.vstack([values[:1], mixing @ values[1:]])
     if ends is None or not law.is_polynomial:
         return evaluate(column, degree)
     held = np.clip(column, *ends)
@@ -332,6 +336,12 @@ def evaluate_within(
     if held_from > 1:
         values[:held_from] = evaluate(column, min(held_from - 1, degree))
     return values
+
+
+_SHOWN = 12  # inputs that are printed
+
+# Share of the largest coefficient below which polynomials are no part of waves.
+_SMALLEST_COEFFICIENT = 1e-10
 
 
 class Functions(ABC):
@@ -392,6 +402,15 @@ class PolynomialBasis(Functions):
     reach: FloatArray | None = None  # shape: (2, n_features)
 
     __getstate__ = state_of_fields
+
+    def __str__(self) -> str:
+        head = f"{self.n_terms} terms of degree up to {self.total_degree}."
+        laws = [
+            f"- x{i}: {law.describe()}{', waves' if law.waves else ''}"
+            for i, law in enumerate(self.laws[:_SHOWN])
+        ]
+        more = len(self.laws) - len(laws)
+        return "\n".join([head, *laws, *([f"- ({more} more)"] if more else [])])
 
     @cached_property
     def exponents(self) -> IndexArray:
@@ -507,12 +526,37 @@ class PolynomialBasis(Functions):
             self._fill(X[rows], columns, slope_of)
             yield rows, columns[:n_terms].T
 
+    def without_waves(
+        self,
+        coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    ) -> tuple[PolynomialBasis, FloatArray]:
+        """Return an expansion in polynomials alone, which are many along waves."""
+        laws, terms = list(self.laws), self.multi_indices
+        for i, law in enumerate(self.laws):
+            if not law.waves:
+                continue
+            others, line = np.unique(
+                np.delete(terms, i, axis=1), axis=0, return_inverse=True
+            )
+            along = np.zeros((len(coefficients), len(others), 1 + law.waves))
+            along[:, line.ravel(), terms[:, i]] = coefficients
+            along[:, :, 1:] = along[:, :, 1:] @ law.mixing()
+            size = np.abs(along).max(axis=0)
+            kept = size > _SMALLEST_COEFFICIENT * size.max(initial=0.0)
+            kept[0, 0] = True  # the constant comes first
+            which, degree = np.nonzero(kept)
+            terms = np.insert(others[which], i, degree, axis=1)
+            coefficients = along[:, which, degree]
+            laws[i] = replace(law, waves=0)
+        return PolynomialBasis(laws, terms, self.reach), coefficients
+
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
         found: list[list[str]] = [[] for _ in self.multi_indices]
         for term, i in np.argwhere(self.multi_indices).tolist():
-            function = f"{self.laws[i].polynomial}{self.multi_indices[term, i]}"
-            found[term].append(f"{function}({input_names[i]})")
+            law, number = self.laws[i], self.multi_indices[term, i]
+            function = "Wave" if law.waves else law.polynomial
+            found[term].append(f"{function}{number}({input_names[i]})")
         return ["*".join(factors) or "1" for factors in found]
 
 

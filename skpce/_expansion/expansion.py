@@ -632,12 +632,13 @@ def _padded(values: FloatArray, width: int) -> FloatArray:
 
 
 def gradient_moments(
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
-    laws: Sequence[InputLaw],
+    expansion: Expansion,
 ) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
     """Return ``E[grad f grad f^T]`` in the units of the inputs."""
-    every = with_terms_below(multi_indices, range(len(laws)))
+    listed = expansion.basis.with_terms
+    basis, coefficients = listed.without_waves(expansion.coefficients)
+    laws = basis.laws
+    every = with_terms_below(basis.multi_indices, range(len(laws)))
     # The last stands for terms that are not there.
     given = np.zeros((len(coefficients), len(every) + 1))
     given[:, : coefficients.shape[1]] = coefficients
@@ -1204,9 +1205,8 @@ class Expansion:
         >>> moments.variance.round(6), moments.kurtosis.round(6)
         (array([2.]), array([12.]))
         """
-        found = expansion_moments(
-            self.basis.laws, self.coefficients, self.multi_indices
-        )
+        basis, coefficients = self.basis.with_terms.without_waves(self.coefficients)
+        found = expansion_moments(basis.laws, coefficients, basis.multi_indices)
         return found._named(self.output_names)
 
     def sobol_index(self, features: Any) -> FloatArray:

@@ -415,7 +415,7 @@ class LearnedLaws:
         return [
             i
             for i, law in enumerate(self.basis.laws)
-            if law.learned and (self.whole or (law.is_polynomial and law.same_function))
+            if law.learned and (self.whole or _moves_as_one(law))
         ]
 
     @cached_property
@@ -553,7 +553,7 @@ def change_of_basis(
     def functions_at(at: FloatArray) -> FloatArray:
         return evaluate_within(law, at, degree, reach, held_from=3)
 
-    if not (law.is_polynomial and law.same_function):
+    if not _moves_as_one(law):
         return _change_of_measure(functions_at(column), weights)
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
@@ -585,6 +585,11 @@ def change_of_basis(
         values = functions_at(at.ravel()).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
+
+
+def _moves_as_one(law: InputLaw) -> bool:
+    """Whether functions learned from other rows are polynomials of these."""
+    return law.is_polynomial and law.same_function and not law.waves
 
 
 def _change_of_measure(

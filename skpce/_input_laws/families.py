@@ -10,6 +10,8 @@ References
 ----------
 .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
    Oxford University Press, 2004.
+.. [2] D. Slepian and H. O. Pollak, "Prolate spheroidal wave functions, Fourier analysis
+   and uncertainty I", Bell System Technical Journal 40 (1961).
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.linalg import eigh_tridiagonal
+from scipy.linalg import eigh, eigh_tridiagonal
 
 from .._checks import FloatArray
+
+#: Bandwidth of waves: about as many radians from the middle of an input to its ends.
+BANDWIDTH = 5.0
 
 # Fewer values than this are too few for a test of the distribution.
 _SMALLEST_TESTABLE = 8
@@ -53,6 +58,8 @@ class InputLaw(ABC):
     learned: bool = True  # whether location and scale come from the data
     # Whether it was chosen from samples beyond which its functions keep their values.
     held: bool = field(default=False, kw_only=True)
+    # Number of polynomials that are combined to waves; 0 for polynomials themselves.
+    waves: int = field(default=0, kw_only=True)
 
     #: Short name of the polynomial family in feature names.
     polynomial: ClassVar[str]
@@ -133,6 +140,21 @@ class InputLaw(ABC):
         """Evaluate the orthonormal functions up to ``degree``."""
         a, b = self.recurrence(degree)
         return evaluate_recurrence(self.standardize(column), a, np.sqrt(b))
+
+    def mixing(self) -> FloatArray:  # shape: (waves, waves), orthogonal
+        r"""Return the coefficients of the waves in the polynomials but the constant.
+
+        For a uniform input these are the prolate spheroidal wave functions [2]_:
+        eigenfunctions of :math:`-((1 - t^2) f')' + c^2 t^2 f`, which polynomials of
+        degree k have as :math:`k (k + 1)` where :math:`c` is 0. They oscillate alike
+        over the whole range, polynomials the faster the nearer they are to its ends.
+        """
+        k = np.arange(1.0, self.waves + 1.0)
+        a, b = self.recurrence(self.waves)
+        middle, root = np.append(a, a[-1]) - a[0], np.sqrt(b)
+        jacobi = np.diag(middle) + np.diag(root, 1) + np.diag(root, -1)
+        squares = (jacobi @ jacobi)[1:, 1:] / (3.0 * b[0])  # t is about from -1 to 1
+        return np.asarray(eigh(np.diag(k * (k + 1.0)) + BANDWIDTH**2 * squares)[1].T)
 
     def for_degree(self, degree: int | None) -> InputLaw:
         """Return the law whose functions serve a basis of this degree in the input.

@@ -91,10 +91,10 @@ _LEAST_ORDER_WEIGHT = 0.1  # where it begins again
 #: Prior variance of the mean: it is free.
 INTERCEPT = 100.0
 
-# Steps of the search, and the share of the objective that the last gains. Beside those
+#: Steps of the search, and the share of the objective that the last gains. Beside those
 # of other parameters the second derivatives by the logarithms of exponent and noise are
 # about so large, that of the noise for each row: the search begins with them.
-_MOST_STEPS, _LEAST_GAIN = 60, 1e-4
+MOST_STEPS, _LEAST_GAIN = 60, 1e-4
 _EXPONENT_CURVATURE, _NOISE_CURVATURE = 6.0, 0.03
 
 # A share of the weight of an input that no sum feels.
@@ -597,7 +597,7 @@ def learn_prior(
     contrasts: BoolArray,  # shape: (n_inputs,), whether functions have no degree
     observations: Sequence[Observations],
     start: TermPrior | None = None,
-    n_steps: int = _MOST_STEPS,
+    n_steps: int = MOST_STEPS,
 ) -> TermPrior:
     """Return the prior under which the targets are most likely."""
     search = Search(terms, n_functions, contrasts, observations)
@@ -707,7 +707,7 @@ class Search:
 
     def better(self, found: TermPrior) -> TermPrior:
         """Begin once more with slow decays, and return what is more likely."""
-        other = self.run(self.start(_SLOW_DECAY, _ORDER_MEAN), _MOST_STEPS)
+        other = self.run(self.start(_SLOW_DECAY, _ORDER_MEAN), MOST_STEPS)
         return max(found, other, key=lambda prior: prior.log_evidence)
 
     def complete(self, found: TermPrior) -> TermPrior:
@@ -716,7 +716,7 @@ class Search:
             missed = self.missed(found)
             if not missed:
                 break
-            other = self.run(_with_terms(found, missed), _MOST_STEPS)
+            other = self.run(_with_terms(found, missed), MOST_STEPS)
             if not other.log_evidence > found.log_evidence:
                 break
             found = other

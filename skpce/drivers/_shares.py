@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .._expansion.problem import (
     solve_samples,
 )
 from .._input_laws.tabulated import CategoricalLaw
-from .._learned.kernel_basis import KernelBasis, NoTermsError
+from .._learned.kernel_basis import KernelBasis
 from .._learned.ridge import LearnedRidgeSolver, learn_terms
 from ._design import (
     deal_folds,
@@ -53,6 +54,9 @@ _MISSED = 0.1
 
 # Largest number of inputs of which shares have intervals, and pairs.
 _MOST_INPUTS, _MOST_PAIRED = 400, 60
+
+# Share of the variance below which an input does nothing with others.
+_SMALLEST_PAIR = 1e-6
 
 #: Nominal probability of all intervals of an answer together.
 CONFIDENCE = 0.9
@@ -304,17 +308,14 @@ class _Fit:
         found = np.zeros((self.expansion.n_groups, n_rows, n_rows))
         if not 1 < self.n_inputs <= _MOST_PAIRED:
             return found
-        rows = enumerate(self.data.members)
-        row_of = {own[0]: row for row, own in rows if len(own) == 1}
-        try:
-            indices = self.expansion.interaction_indices(2)
-        except NoTermsError:  # more of them matter than are listed
-            return found
-        for place, subset in enumerate(indices.subsets):
-            if len(subset) == 2 and set(subset) <= set(row_of):
-                i, j = (row_of[one] for one in subset)
-                values = np.nan_to_num(indices.values[:, place]) * self.explained
-                found[:, i, j] = found[:, j, i] = values
+        first, total = self.estimate
+        acts = (total - first > _SMALLEST_PAIR).any(axis=0)
+        rows = [row for row, own in enumerate(self.data.members) if len(own) == 1]
+        for i, j in combinations([row for row in rows if acts[row]], 2):
+            own = [self.data.members[row][0] for row in (i, j)]
+            closed = np.nan_to_num(self.expansion.closed_sobol_index(own))
+            both = closed * self.explained - first[:, i] - first[:, j]
+            found[:, i, j] = found[:, j, i] = np.maximum(both, 0.0)
         return found
 
     def left_out(self, unit: IndexArray) -> FloatArray:  # shape: (3, n_outputs)

@@ -205,7 +205,7 @@ def original_space_indices(
         first, with_residual, error = _sampled_first_order(
             expansion, embedding, parts, int(n_samples), make_generator(random_state)
         )
-    moments = gradient_moments(expansion.coefficients, expansion.multi_indices, laws)
+    moments = gradient_moments(expansion)
     W = embedding.matrix
     measure = np.einsum("ai,tab,bi->ti", W, moments, W)
     measure = group_matrix(expansion) @ measure

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, softmax
-from scipy.stats import multivariate_normal, norm, uniform
+from scipy.special import expit, pro_ang1, softmax
+from scipy.stats import kurtosis, multivariate_normal, norm, skew, uniform
 
 import skpce._regressor as regressor_module
 from skpce import (
@@ -19,11 +19,14 @@ from skpce import (
     load_model,
     save_model,
 )
-from skpce._basis.basis import PolynomialBasis, tables_of
+from skpce._basis.basis import PolynomialBasis, evaluate_within, tables_of
+from skpce._expansion.expansion import gradient_moments
+from skpce._input_laws import families
 from skpce._input_laws.families import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
 from skpce._learned.kernel_basis import KernelBasis
+from skpce.decision import value_of_information
 from tests.shared import agree, cases, inside, refuses
 
 LAW = UniformLaw(0.0, 1.0)
@@ -509,3 +512,75 @@ def test_intervals_of_several_outputs_do_not_depend_on_their_units(rng):
         found.append(model.sobol_interval(random_state=0).total_order)
     assert_allclose(found[1], found[0], atol=1e-3)
     assert (found[1][1] - found[1][0]).max(axis=1).min() > 0.05
+
+
+# Waves
+
+
+def of_an_arm(n_samples, seed, noise):
+    """Two angles over their whole circle act together, and a length."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform([0.0, 0.0, -1.0], [2 * np.pi, 2 * np.pi, 1.0], (n_samples, 3))
+    y = np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.3 * X[:, 2]
+    return X, y + noise * rng.normal(size=n_samples)
+
+
+def test_waves_are_prolate_spheroidal_functions():
+    law = UniformLaw(0.0, 1.0, waves=40)
+    at = np.linspace(-0.95, 0.95, 8)
+    waves = evaluate_within(law, at, 6, None)
+    mixing = law.mixing()
+    assert_allclose(mixing @ mixing.T, np.eye(40), atol=1e-12)
+    for n in (1, 3, 5):  # the even ones are those orthogonal to the constant
+        known = pro_ang1(0, n, families.BANDWIDTH, at)[0]
+        assert_allclose(waves[n] / known, waves[n, 0] / known[0], rtol=1e-8)
+
+
+def test_waves_are_chosen_where_inputs_oscillate():
+    X, y = of_an_arm(150, 0, 0.2)
+    given = np.random.default_rng(1).uniform(X.min(axis=0), X.max(axis=0), (2000, 3))
+    truth = np.sin(given[:, 0]) * np.cos(given[:, 1]) + 0.3 * given[:, 2]
+    found = PolynomialChaosRegressor().fit(X, y)
+    assert [law.waves for law in found.basis_.laws] == [40, 40, 0]
+    assert found.get_feature_names_out()[1] == "Wave1(x0)"
+    assert "waves" in str(found.basis_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ridge, "_FAST", 1.0)
+        other = PolynomialChaosRegressor().fit(X, y)
+    wrong = [np.mean((fit.predict(given) - truth) ** 2) for fit in (found, other)]
+    assert wrong[0] < 0.9 * wrong[1]
+    friedman_fit = PolynomialChaosRegressor().fit(*samples_of_friedman(100))
+    assert not any(law.waves for law in friedman_fit.basis_.laws)
+
+
+def test_waves_know_all_that_polynomials_do(tmp_path):
+    X, y = of_an_arm(150, 0, 0.2)
+    model = PolynomialChaosRegressor().fit(X, y)
+    expansion = model.expansion_
+    drawn = expansion.basis.sample(100_000, np.random.default_rng(2))
+    values, slopes = expansion(drawn), model.gradient(drawn)
+    moments = expansion.moments()
+    assert_allclose(moments.variance, values.var(axis=0), rtol=0.02)
+    assert_allclose(moments.skewness, skew(values), atol=0.02)
+    assert_allclose(moments.kurtosis, kurtosis(values), atol=0.05)
+    assert_allclose(
+        gradient_moments(expansion)[0], slopes.T @ slopes / len(slopes), atol=0.01
+    )
+    near = drawn[:50].copy()
+    near[:, 0] += 1e-6
+    steps = model.predict(near) - model.predict(drawn[:50])
+    assert_allclose(steps / 1e-6, slopes[:50, 0], atol=1e-3)
+    both = PolynomialChaosRegressor().fit(X, np.column_stack([y, -y]))
+    assert both.basis_.laws[0].waves
+    worth = value_of_information(both.expansion_, groups={"angles": [0, 1]})
+    sets = [0], [1], [2], [0, 1], [0, 1, 2]
+    for features, value in zip(sets, worth.value, strict=True):
+        known = both.expansion_.conditional_expectation(drawn, features)
+        gained = known.max(axis=1).mean() - known.mean(axis=0).max()
+        assert_allclose(value, gained, atol=0.005)
+    save_model(model, tmp_path / "model.skpce")
+    again = load_model(tmp_path / "model.skpce")
+    assert_array_equal(again.predict(X), model.predict(X))
+    for method in ("posterior", "bootstrap", "residual"):
+        interval = model.sobol_interval(method=method).first_order
+        assert inside(interval, model.sobol_interval().first_order.mean(axis=0))[0, 2]

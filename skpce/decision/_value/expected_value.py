@@ -52,7 +52,7 @@ def value_of_inputs(
     if not len(matter):
         return Worth(0.0, 0.0)
     own, kept = marginal_basis(own, matter.tolist())
-    gain = gain[:, kept]
+    own, gain = own.without_waves(gain[:, kept])
     if len(matter) == 1:
         table = by_degree(own.multi_indices[:, 0], gain)
         return value_of_input(own.laws[0], table)
@@ -111,6 +111,7 @@ def rule_of(
     """Return points and masses of some inputs: those of pieces of one, else drawn."""
     if len(places) == 1:
         law, degree = basis.laws[places[0]], basis.multi_indices[:, places[0]].max()
+        degree = max(degree, law.waves)
         points, masses = rule_of_pieces(law, np.empty(0), int(degree), parts)
         return points[:, np.newaxis], masses
     uniforms = sobol_points(len(places), n_points, np.random.default_rng(0))
