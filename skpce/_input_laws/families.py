@@ -235,24 +235,25 @@ class InputLaw(ABC):
     ) -> NDArray[np.bool_]:  # shape: (n_samples,)
         """Mark the values outside the support."""
         low, high = self.support
-        if low == -math.inf and high == math.inf:
-            return np.zeros(column.shape, dtype=bool)
         tolerance = 1e-9 * self.scale
         return (column < low - tolerance) | (column > high + tolerance)
 
+    def _support_in_words(self) -> str:
+        low, high = self.support
+        return f"[{low:.6g}, {high:.6g}]"
+
     def _describe_outside(self, column: FloatArray) -> str:
         """Return what follows "values of x0" in the warning."""
-        low, high = self.support
+        outside = f"lie outside {self._support_in_words()}"
         if self.held:
             return (
-                f"lie outside [{low:.6g}, {high:.6g}], the range learned in fit; they "
-                "are evaluated at the outermost values that were seen, or little "
-                "beyond."
+                f"{outside}, the range learned in fit; they are evaluated at the "
+                "outermost values that were seen, or little beyond."
             )
         advice = " Give the true one as a frozen distribution." if self.learned else ""
         return (
-            f"lie outside [{low:.6g}, {high:.6g}], the support of its distribution; "
-            f"the expansion extrapolates there.{advice}"
+            f"{outside}, the support of its distribution; the expansion extrapolates "
+            f"there.{advice}"
         )
 
     def outside_in_words(self, column: FloatArray, name: str) -> str:

@@ -87,8 +87,6 @@ class TabulatedLaw(InputLaw):
             a, b = table.recurrence(degree)
             last = int(min(degree, self.largest_degree))
             defect = check.defect(a[:last], b[:last])
-            for array in (a, b):
-                array.flags.writeable = False
             self._recurrences[degree] = a, b, defect
         return self._recurrences[degree]
 
@@ -449,18 +447,13 @@ class DiscreteLaw(GeneralFrozenLaw):
         steps = column - float(parameters(self.frozen)["loc"])
         return super().outside(column) | (np.abs(steps - np.rint(steps)) > 1e-9)
 
-    def _describe_outside(self, column: FloatArray) -> str:
-        low, high = self.support
-        where = f"the whole steps of [{low:.6g}, {high:.6g}]"
-        if self._values is not None:
-            shown = [f"{value:g}" for value in self._values]
-            if len(shown) > 6:
-                shown = [*shown[:3], "...", shown[-1]]
-            where = "{" + ", ".join(shown) + "}"
-        return (
-            f"lie outside {where}, the support of its distribution; the expansion "
-            "extrapolates there."
-        )
+    def _support_in_words(self) -> str:
+        if self._values is None:
+            return f"the whole steps of {super()._support_in_words()}"
+        shown = [f"{value:g}" for value in self._values]
+        if len(shown) > 6:
+            shown = [*shown[:3], "...", shown[-1]]
+        return "{" + ", ".join(shown) + "}"
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from .problem import (
 
 _N_FOLDS = 5
 
-#: More rows than this are not entered one by one.
-LARGEST_COPIES = 1_000_000
+# More rows than this are not entered one by one.
+_MOST_COPIES = 1_000_000
 
 
 class ExternalSolver(CoefficientSolver):
@@ -46,8 +46,18 @@ class ExternalSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit the regressor on one resample after another."""
-        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
+        """Refit on resamples in which a sample drawn twice enters twice, unweighted."""
+        n_copies = int(counts[0].sum()) if len(counts) else 0
+        if n_copies > _MOST_COPIES:
+            raise ValueError(
+                f"sample_weight adds up to {n_copies} samples, and a resample for a "
+                "'regressor' enters each as often as it is drawn; expected at most "
+                f"{_MOST_COPIES}. Divide the weights by a number."
+            )
+        alone = replace(problem, weights=np.ones(len(problem.weights)))
+        samples = np.arange(len(problem.weights))
+        drawn = (np.repeat(samples, row) for row in np.round(counts).astype(np.int64))
+        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
 
     def _coefficients(
         self, problem: LinearProblem
@@ -116,20 +126,6 @@ def cross_validated_fit(
         residuals,
         mean_square,
     )
-
-
-def copies_of(problem: LinearProblem, counts: IndexArray) -> Iterator[LinearProblem]:
-    """Yield resamples in which a sample drawn twice enters twice, without weights."""
-    n_copies = int(counts[0].sum()) if len(counts) else 0
-    if n_copies > LARGEST_COPIES:
-        raise ValueError(
-            f"sample_weight adds up to {n_copies} samples, and a resample for a "
-            "'regressor' enters each as often as it is drawn; expected at most "
-            f"{LARGEST_COPIES}. Divide the weights by a number."
-        )
-    alone = replace(problem, weights=np.ones(len(problem.weights)))
-    for row in np.round(counts).astype(np.int64):
-        yield alone.of_rows(np.repeat(np.arange(len(row)), row))
 
 
 def require_weights(regressor: Any, what: str) -> None:

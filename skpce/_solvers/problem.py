@@ -51,20 +51,17 @@ def factorize(
     n_samples, n_columns = matrix.shape
     if not matrix.size:
         return matrix[:, :0], np.zeros(0), np.zeros((0, n_columns))
-    if n_samples >= n_columns:  # the Gram matrix is two to three times as fast
-        squares, vectors = np.linalg.eigh(matrix.T @ matrix)
-        if squares[0] > SMALLEST_EIGENVALUE_RATIO * squares[-1]:
-            values = np.sqrt(squares)
-            return matrix @ (vectors / values), values, vectors.T
-    else:
-        squares, vectors = np.linalg.eigh(matrix @ matrix.T)
-        large = squares > SMALLEST_EIGENVALUE_RATIO * squares[-1]
-        # Centred rows have a direction of no length. What is short but has a length
-        # has no digits here.
-        length = np.sqrt(np.square(vectors[:, ~large].T @ matrix).sum(axis=1))
-        values, left = np.sqrt(squares[large]), vectors[:, large]
-        if large.any() and length.max(initial=0.0) <= _rounding(matrix, values):
-            return left, values, (left / values).T @ matrix
+    # The Gram matrix of the shorter side is two to three times as fast.
+    short = matrix if n_samples < n_columns else matrix.T
+    squares, vectors = np.linalg.eigh(short @ short.T)
+    large = squares > SMALLEST_EIGENVALUE_RATIO * squares[-1]
+    values, own = np.sqrt(squares[large]), vectors[:, large]
+    # Centred rows have a direction of no length. What is short but has a length has no
+    # digits here.
+    length = np.sqrt(np.square(vectors[:, ~large].T @ short).sum(axis=1))
+    if large.any() and length.max(initial=0.0) <= _rounding(matrix, values):
+        other = (own / values).T @ short
+        return (own, values, other) if short is matrix else (other.T, values, own.T)
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     rank = int(np.sum(values > _rounding(matrix, values)))
     return left[:, :rank], values[:rank], right[:rank]

@@ -36,7 +36,7 @@ from .problem import (
 )
 from .ridge import GeneralizedRidgeSolver, fit_penalties
 
-#: Sets of terms that differ, as columns of the design matrix, and who chose each.
+#: Terms, as columns of the design matrix, and the targets that chose them.
 ChosenTerms = list[tuple[IndexArray, IndexArray]]  # (terms, targets), both ascending
 
 
@@ -156,10 +156,6 @@ class Dictionary:
     def chosen(
         self, subsets: Sequence[IndexArray], groups: Sequence[IndexArray]
     ) -> ChosenTerms:
-        """Join the groups of targets with the same subset."""
-        together: dict[bytes, tuple[IndexArray, list[IndexArray]]] = {}
-        for subset, targets in zip(subsets, groups, strict=True):
-            terms = np.sort(self.terms[subset])
-            together.setdefault(terms.tobytes(), (terms, []))[1].append(targets)
-        pairs = together.values()
-        return [(terms, np.sort(np.concatenate(each))) for terms, each in pairs]
+        """Return the subset of each group of targets as terms of the design matrix."""
+        pairs = zip(subsets, groups, strict=True)
+        return [(np.sort(self.terms[subset]), targets) for subset, targets in pairs]
