@@ -371,7 +371,7 @@ structure IsContrast (q K : Nat) (H : Nat → Nat → R) : Prop where
   columns : ∀ k, k < K → ∀ l, l < K →
     sum q (fun i => H i k * H i l) = delta k l - 1 / sum K (fun _ => 1)
 
-/-- **The ilr and its inverse** (`CoordinateRun.coordinates`, `from_coordinates`): `Hᵀ (H x) = x`
+/-- **The ilr and its inverse** (`to_coordinates`, `from_coordinates`): `Hᵀ (H x) = x`
 where `x` sums to zero, as clr do; `H (Hᵀ z) = z` always, and `Hᵀ z` sums to zero. -/
 theorem ilr_inverse {q K : Nat} {H : Nat → Nat → R} (hH : IsContrast q K H) :
     (∀ x : Nat → R, sum K x = 0 → ∀ k, k < K →

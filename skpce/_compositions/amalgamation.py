@@ -20,7 +20,6 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
-    Mask,
     Steps,
     as_floats,
     check_real,
@@ -79,18 +78,15 @@ def learn_amalgamation(
     estimator: Any,
     y: Any,  # may have names of columns
     values: FloatArray,  # shape: (n_members, n_given)
-    *,
     steps: Steps = None,
-    mask: Mask = None,
 ) -> tuple[Amalgamation, FloatArray, LogRatioGeometry]:
     """Add up what no member uses above the threshold; also return coordinates."""
     owner = type(estimator).__name__
     check_real(owner, "amalgamate", estimator.amalgamate, low=0, high=1)
     steps = estimator.steps if steps is None else steps
-    given_mask = estimator.mask if mask is None else mask
-    read = read_geometry(y, values, steps, given_mask, owner, "y")
+    read = read_geometry(y, values, steps, estimator.mask, owner, "y")
     given, flags = read.layout, read.mask
-    is_inferred = isinstance(given_mask, str)
+    is_inferred = isinstance(estimator.mask, str)
     possible = np.ones_like(flags) if is_inferred else flags
     refuse_masked(values, possible, given)
     how = transformer_of(estimator)
@@ -109,16 +105,13 @@ def amalgamated_once(
     surrogate: Any,
     y: Any,
     steps: Steps,
-    mask: Mask,
 ) -> tuple[FloatArray, dict[str, int], BoolArray]:
     """Return amalgamated members, and the steps and mask for fits to some of them."""
     y = one_table(y)
     values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    found, values, geometry = learn_amalgamation(
-        surrogate, y, values, steps=steps, mask=mask
-    )
+    found, values, geometry = learn_amalgamation(surrogate, y, values, steps)
     widths = zip(found.layout.step_names, found.layout.widths, strict=True)
     return values, dict(widths), geometry.mask
 

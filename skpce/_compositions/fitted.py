@@ -237,20 +237,24 @@ class FittedCompositions(FittedProblem):
         return isinstance(self.fit, InputModelFit)
 
     @property
+    def members(self) -> Samples:
+        """Inputs, targets and frequencies of the members."""
+        return self.require_samples("The surrogate")
+
+    @property
     def inputs(self) -> FloatArray:
         """Inputs of the members; shape (n_members, n_features)."""
-        return self.require_samples("The surrogate").inputs
+        return self.members.inputs
 
     @property
     def weights(self) -> FloatArray:
         """Frequency of each member; shape (n_members,)."""
-        return self.require_samples("The surrogate").weights
+        return self.members.weights
 
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
-        samples = self.require_samples("The surrogate")
-        return self.fitted_geometry.from_coordinates(samples.targets)
+        return self.fitted_geometry.from_coordinates(self.members.targets)
 
     def predicted(self, X: FloatArray) -> FloatArray:
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
@@ -265,8 +269,7 @@ class FittedCompositions(FittedProblem):
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
         if self.lacks_targets:
-            targets = self.require_samples("The surrogate").targets
-            residuals = np.where(np.isnan(targets), 0.0, residuals)
+            residuals = np.where(np.isnan(self.members.targets), 0.0, residuals)
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
         return sum_by_step(self.weights @ squares, self.fitted_geometry)
 
@@ -318,13 +321,13 @@ class FittedCompositions(FittedProblem):
         return np.sqrt(np.square(scale) @ (same / same.sum(axis=0)))
 
     def score_deviation(self) -> FloatArray:
-        samples = self.require_samples("The surrogate")
+        targets = self.members.targets
         observed, predicted = (
             self.scores(self.values(self.image(one)))
-            for one in (samples.targets, samples.targets - self.fit.loo_residuals)
+            for one in (targets, targets - self.fit.loo_residuals)
         )
         squares = np.square(observed - predicted)
-        return np.sqrt(np.average(squares, axis=0, weights=samples.weights))
+        return np.sqrt(np.average(squares, axis=0, weights=self.weights))
 
     def score_groups(self, joint: str) -> IndexArray:
         steps = self.geometry.step_of_active

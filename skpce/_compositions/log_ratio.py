@@ -421,18 +421,29 @@ def _log_ratios(values: FloatArray, log_ratio: str, place: int) -> FloatArray:
     return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
+_SHOWN = 12  # steps that are printed
+
+
 @dataclass(frozen=True)
 class LogRatioGeometry:
     """The coordinates of one kind for a layout of steps.
 
     ``reference`` is the reference part of alr within each step; where it is masked, the
-    last possible part takes its place.
+    last possible part takes its place. Both maps are inverse for every matrix of
+    orthonormal contrasts: ``ilr_inverse``, checked in ``lean/Core``.
     """
 
     layout: StepLayout
     mask: BoolArray  # shape: (n_parts,), True where a part is possible
     log_ratio: str  # one of ``LOG_RATIOS``
     reference: int
+
+    def __str__(self) -> str:
+        pairs = zip(self.layout.step_names, self.layout.widths, strict=True)
+        steps = [f"{name} ({width})" for name, width in pairs]
+        more = ["..."] if len(steps) > _SHOWN else []
+        shown = ", ".join([*steps[:_SHOWN], *more])
+        return f"{self.log_ratio} coordinates of the steps {shown}."
 
     def of_steps(self, steps: IndexArray) -> LogRatioGeometry:
         """Return some of the steps, which are ascending."""

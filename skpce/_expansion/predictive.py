@@ -44,7 +44,6 @@ from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import is_of_another_library
-from .._learned.kernel_basis import Basis
 from .._result import Result
 from .expansion import checked_outputs
 from .problem import FittedProblem
@@ -87,11 +86,6 @@ class Predictive:
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
 
     @property
-    def basis(self) -> Basis:
-        """Distributions of the inputs and index set."""
-        return self.problem.basis
-
-    @property
     def parts(self) -> list[Predictive]:
         """Those of targets that the same samples have."""
         return [
@@ -103,7 +97,8 @@ class Predictive:
         """Return finite inputs; warn of those outside their distributions."""
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
-        warn_outside(self.basis.laws, values, self.names, self.basis.reach)
+        basis = self.problem.basis
+        warn_outside(basis.laws, values, self.names, basis.reach)
         return values
 
     def with_noise(self, noise: str, owner: str) -> Predictive:
@@ -122,7 +117,7 @@ class Predictive:
 
     def scale_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_fitted)
         """Return errors of prediction over residuals of equal variance."""
-        scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
+        scale = self.problem.fit.prediction_scale(self.problem.basis.evaluate(X))
         return scale if self.noise is None else scale * self.noise.at(X)
 
     def unit_at(
@@ -156,7 +151,7 @@ class Predictive:
 
     def input_sampler(self, owner: str, inputs: Any) -> InputSampler:
         """Return what draws the inputs: distributions of the fit, others, or rows."""
-        names, basis = self.names, self.basis
+        names, basis = self.names, self.problem.basis
         refuse_other_names(
             "The feature names should match those that were passed during fit: inputs=",
             getattr(inputs, "columns", None),
@@ -258,7 +253,7 @@ class Predictive:
                 "are in the fit; expected others. Without calibration= the members of "
                 "the fit are left out in turn."
             )
-        basis = self.basis
+        basis = self.problem.basis
         warn_outside(basis.laws, inputs, self.names, basis.reach)
         return inputs, values
 

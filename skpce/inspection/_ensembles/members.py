@@ -128,7 +128,7 @@ def with_amalgamated(
     _, last = final_estimator(pipeline)
     if getattr(last, "amalgamate", None) is None or y is None:
         return pipeline, y, steps, "infer"
-    values, steps, mask = amalgamated_once(last, y, steps, None)
+    values, steps, mask = amalgamated_once(last, y, steps)
     fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
     return fixed, values, steps, mask
 
