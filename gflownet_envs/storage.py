@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,11 +29,6 @@ from gflownet_envs.extras import import_extra
 
 if TYPE_CHECKING:
     from gflownet_envs.records import ArraysRecord
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such locks
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "environment_versions",
@@ -46,9 +41,8 @@ __all__ = [
 _FORMAT = "gflownet_envs.arrays"
 _FORMAT_VERSION = 1
 _HEADER_KEY = "record"  # one key only: safetensors writes several in random order
-_TEMPORARY = re.compile(r"\..+\.(\d+)-[0-9a-f]{32}\.tmp")
-_OLD = 86_400.0  # seconds after which a file is left over where there are no locks
-_YOUNG = 60.0  # seconds in which a writer has certainly locked its file
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+_OLD = 3600.0  # seconds after which a file that waits for its place is left over
 _DTYPES = frozenset(
     np.dtype(code).name
     for code in "?bhiqBHIQefd"  # bool, integers, floats
@@ -58,7 +52,7 @@ _DTYPES = frozenset(
 def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
     """Write a file so that it is complete or not there at all.
 
-    What killed writers left in the folder is removed.
+    What killed writers left in the folder is removed an hour later.
     """
     path = Path(path)
     write_together({path: payload}, last=path)
@@ -131,72 +125,26 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
-    """Write a payload beside its place, locked while its writer lives."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    """Write a payload beside its place and wait until the disk has it."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "xb") as file:
-            _lock(file)
-            _write_and_sync(file, payload)
-            if fcntl is None:  # Windows moves no file that is open
-                file.close()
-            yield temporary
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
     finally:
         with suppress(OSError):  # after os.replace there is none left
             temporary.unlink()
 
 
-def _write_and_sync(file: BinaryIO, payload: bytes) -> None:
-    """Write a file and wait until the disk has it."""
-    file.write(payload)
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file if nobody else has; False too where there are no locks.
-
-    The system unlocks it when the process ends, however it ends.
-    """
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of writers that were killed.
-
-    One that is written at this moment is locked, or younger than a minute.
-    """
+    """Remove the temporary files of writers that were killed, an hour ago or more."""
     for path in folder.glob(".*.tmp"):
         with suppress(OSError):
-            if _TEMPORARY.fullmatch(path.name) and _is_left_over(path):
+            is_old = time.time() - path.stat().st_mtime > _OLD
+            if _TEMPORARY.fullmatch(path.name) and is_old:
                 path.unlink()
-
-
-def _is_left_over(path: Path) -> bool:
-    age = time.time() - path.stat().st_mtime
-    if fcntl is None:
-        return age > _OLD
-    if age < _YOUNG and not _writer_is_gone(path):
-        return False  # its writer may be about to lock it
-    with open(path, "r+b") as file:
-        return _lock(file)
-
-
-def _writer_is_gone(path: Path) -> bool:
-    """Whether no process of this machine has the number in the file's name."""
-    found = _TEMPORARY.fullmatch(path.name)
-    try:
-        os.kill(int(found[1]) if found else os.getpid(), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,8 +14,9 @@ from benchmarks.paper import artefacts_page as page
 from benchmarks.paper import chuang_keiser as reactions
 from benchmarks.paper import one_reward
 from benchmarks.paper import sachs_advice as sachs
-from gflownet_envs import train_yield_proxies
+from gflownet_envs import train_feature_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
+from gflownet_envs.rewards.source import one_hot_levels
 
 SIZES = (3, 4, 2, 5)
 
@@ -34,11 +35,12 @@ def test_unseen_rows_are_those_of_the_training(levels):
     """With them the R² that the training reports comes out again."""
     spec, members = ProxySpec(max_epochs=3, hidden=(8,)), range(2, 5)
     yields = additive(levels) / 50
-    found = train_yield_proxies(levels, yields, levels, spec, members=members)
+    inputs = one_hot_levels(levels, SIZES)
+    found = train_feature_proxies(inputs, yields, spec, members=members)
     unseen = reactions.unseen_rows(len(yields), spec, 0, members)
     r2 = [
         1 - np.mean((one[rows] - yields[rows]) ** 2) / yields[rows].var()
-        for one, rows in zip(found.predictions, unseen, strict=True)
+        for one, rows in zip(found.predict(inputs), unseen, strict=True)
     ]
     assert_allclose(r2, found.r2_held_out, rtol=1e-4)
 

@@ -50,7 +50,9 @@ CHANGED: set[str] = {
     # options that nothing used
     *of("gflownet_envs", "draw_molecules gaussian_process_modes molecule_log_reward"),
     *of("gflownet_envs", "quadrant_shift_rewards"),
-    *of("gflownet_envs.rewards", "molecule_log_reward quadrant_shift_rewards"),
+    # once, in `gflownet_envs`; and proxies of yields, which are those of features
+    "gflownet_envs.rewards",
+    *of("gflownet_envs", "YieldProxies train_yield_proxies yield_log_reward"),
     # gone, or of what methods return, which has no public name
     *of("skpce", "DerivativeSensitivity ExpansionMoments InteractionIndices"),
     *of("skpce", "NoiseCorrectedIndices PolynomialChaosRegressorCV PredictedModes"),

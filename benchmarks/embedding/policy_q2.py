@@ -44,8 +44,8 @@ from sklearn.decomposition import PCA, KernelPCA
 from sklearn.pipeline import make_pipeline
 
 from benchmarks.measuring import options, publish, stored, table
+from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict
@@ -164,7 +164,7 @@ class Ensemble:
 
 def proxies(reactions: Reactions, recipe: str) -> Ensemble:
     """Networks of one recipe."""
-    log_reward = yield_log_reward(reactions.predictions(max(MEMBERS), recipe))
+    log_reward = reactions.predictions(max(MEMBERS), recipe) / TEMPERATURE
     name = f"proxies, recipe {recipe}"
     return Ensemble(name, ON_PROXIES, log_reward, reactions.policies(log_reward))
 
@@ -173,7 +173,7 @@ def process(reactions: Reactions) -> tuple[Ensemble, np.ndarray]:  # (n_modes,)
     """Draws of a Gaussian process, and the share of its variance in leading modes."""
     modes = reactions.modes(max(DIMENSIONS))
     inputs, yields = modes.sample(max(MEMBERS), random_state=0)
-    log_reward = yield_log_reward(yields)
+    log_reward = yields / TEMPERATURE
     policies = reactions.policies(log_reward)
     ensemble = Ensemble(PROCESS, ON_PROCESS, log_reward, policies, inputs)
     return ensemble, np.cumsum(modes.explained_variance_ratio)

@@ -15,7 +15,7 @@ from gflownet_envs import (
     SequentialSelectionEnvironment,
     policies_along,
     solve_exact,
-    train_yield_proxies,
+    train_feature_proxies,
     trajectory_of_actions,
 )
 from gflownet_envs.block_store import BlockStore
@@ -60,16 +60,16 @@ class Reactions:
 
     def predictions(self, n_members: int, recipe: str) -> np.ndarray:
         """Return predicted yields in percent, (n_members, 4608); fifty at a time."""
+        measured, sizes = self.data.data, self.environment.sizes
         return np.concatenate(
             [
-                train_yield_proxies(
-                    self.data.data,
+                train_feature_proxies(
+                    one_hot_levels(measured, sizes),
                     self.data.target,
-                    self.levels,
                     RECIPES[recipe],
                     members=range(first, first + 50),
                     store=self._store,
-                ).predictions
+                ).predict(one_hot_levels(self.levels, sizes))
                 for first in range(0, n_members, 50)
             ]
         )

@@ -272,10 +272,11 @@ def torture(name: str, n_kills: int, rng: np.random.Generator) -> Tally:
                 continue
             finish(victim.work, folder)
             found = contents(folder)
-            extra = set(found) - set(expected)
-            tally.left += len(extra)
+            # what waited for its place is hidden, and goes after an hour
+            found = {k: v for k, v in found.items() if not Path(k).name.startswith(".")}
+            tally.left += len(set(found) - set(expected))
             tally.kills += killed
-            tally.same += killed if not extra and found == expected else 0
+            tally.same += killed if found == expected else 0
             shutil.rmtree(folder)
     return tally
 

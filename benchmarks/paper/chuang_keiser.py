@@ -53,18 +53,15 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.embedding.reactions import Reactions
 from benchmarks.measuring import load, options, save
-from gflownet_envs import (
-    policies_along,
-    solve_exact,
-    train_yield_proxies,
-    yield_log_reward,
-)
+from gflownet_envs import policies_along, solve_exact, train_feature_proxies
 from gflownet_envs.experiments.analysis import span_coordinates
 from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
 from gflownet_envs.experiments.paper.measures import rounded
 from gflownet_envs.experiments.task import NamedParts
+from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.source import one_hot_levels
 from skpce import CompositionalPCESurrogate, LogRatioTransformer, explain
 from skpce.inspection import part_effects, verdict
 from skpce.metrics import excess_fragility, policy_fragility
@@ -291,10 +288,11 @@ def measure(
     )
     # Repetitions have members, and rows, of their own; conditions have the same.
     members = range(repetition * N_MEMBERS, (repetition + 1) * N_MEMBERS)
-    proxies = train_yield_proxies(
-        levels, yields, reactions.levels, spec, members=members
+    sizes = reactions.levels.max(axis=0) + 1
+    proxies = train_feature_proxies(
+        one_hot_levels(levels, sizes), yields, spec, members=members
     )
-    log_reward = yield_log_reward(proxies.predictions)
+    log_reward = proxies.predict(one_hot_levels(reactions.levels, sizes)) / TEMPERATURE
     y = reactions.policies(log_reward)
     unseen = unseen_rows(len(yields), spec, 0, members)
     spread = policy_fragility(y, steps=steps)

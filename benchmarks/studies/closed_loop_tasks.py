@@ -66,7 +66,7 @@ from gflownet_envs import (
     hypergrid_mode_rewards,
     terminating_distribution,
     train_ensemble,
-    train_yield_proxies,
+    train_feature_proxies,
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
 from gflownet_envs.rewards.gaussian_process import one_hot_levels
@@ -233,15 +233,16 @@ class Networks(AtRandom):
 
     def end_batch(self) -> None:
         rows = np.array(self.laboratory.measured)
-        proxies = train_yield_proxies(
-            self.laboratory.levels[rows],
+        levels = self.laboratory.levels
+        sizes = levels.max(axis=0) + 1
+        proxies = train_feature_proxies(
+            one_hot_levels(levels[rows], sizes),
             self.laboratory.worth[rows],
-            self.laboratory.levels,
             ProxySpec(train_fraction=self.seen, hidden=self.hidden),
             members=range(self.n_members),
             seed=self.laboratory.seed,
         )
-        self.predictions = proxies.predictions.astype(np.float64)
+        self.predictions = proxies.predict(one_hot_levels(levels, sizes))
         self.noise = float(np.sqrt(np.nanmean(proxies.mse_held_out)))
         self.prepare()
 

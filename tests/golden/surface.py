@@ -20,7 +20,7 @@ PUBLIC_PACKAGES = (
     *("gflownet_envs", "gflownet_envs.block_store", "gflownet_envs.datasets"),
     *("gflownet_envs.environments", "gflownet_envs.objectives"),
     *("gflownet_envs.policies", "gflownet_envs.policy_dataset"),
-    *("gflownet_envs.policy_relevant_features", "gflownet_envs.rewards"),
+    "gflownet_envs.policy_relevant_features",
     *("gflownet_envs.sampling", "gflownet_envs.storage"),
     *("gflownet_envs.testing", "gflownet_envs.training"),
 )

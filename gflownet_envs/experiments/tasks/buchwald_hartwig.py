@@ -27,13 +27,9 @@ from gflownet_envs.experiments.task import (
     stage,
     words_of,
 )
-from gflownet_envs.rewards.proxies import (
-    YieldProxies,
-    train_yield_proxies,
-    yield_log_reward,
-)
+from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
 from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.rewards.source import RewardTable, one_hot_levels
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
@@ -66,18 +62,18 @@ class BuchwaldHartwigTask(Task):
         environment = SequentialSelectionEnvironment(data.levels, name=self.name)
         combinations = environment.object_levels().numpy()
         members = np.arange(preset.n_train + preset.n_test)
-        proxies = train_yield_proxies(
-            data.data,
+        proxies = train_feature_proxies(
+            one_hot_levels(data.data, environment.sizes),
             data.target,
-            combinations,
             preset.proxy,
             members=members.tolist(),
             seed=run["seed"],
             progress=stage(run["progress"], "training yield proxies"),
             store=run["store"],
         )
+        yields = proxies.predict(one_hot_levels(combinations, environment.sizes))
         one = 100.0 if preset.variant == FRACTIONS else 1.0
-        log_reward = yield_log_reward(proxies.predictions, TEMPERATURE * one)
+        log_reward = yields / (TEMPERATURE * one)
         shown = _shown_reactions(len(combinations), preset, run["seed"])
         names = np.array(environment.object_names(), dtype=object)
         best = int(np.argmax(data.target))
@@ -88,7 +84,7 @@ class BuchwaldHartwigTask(Task):
         return Study(
             environment=environment,
             reward=RewardTable(environment, log_reward),
-            reward_features=proxies.predictions[:, shown],
+            reward_features=yields[:, shown],
             feature_names=tuple(names[shown]),
             n_train=preset.n_train,
             n_test=preset.n_test,
@@ -96,7 +92,10 @@ class BuchwaldHartwigTask(Task):
             trajectory=trajectory_of_actions(environment, actions),
             levels=columns_of_levels(combinations[shown], data.levels),
             feature_unit="predicted yield in percent",
-            tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
+            tables=(
+                _proxy_table(proxies, yields, preset),
+                _reference_table(data, best),
+            ),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
             named_parts=(
                 factorial_parts(
@@ -129,13 +128,13 @@ def _shown_reactions(n_reactions: int, preset: Preset, seed: int) -> np.ndarray:
     return np.sort(drawn)
 
 
-def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
+def _proxy_table(proxies: FeatureProxies, yields: np.ndarray, preset: Preset) -> Table:
     spec = preset.proxy or ProxySpec()
     recipe = "full batch" if spec.batch_size is None else f"batch {spec.batch_size}"
     recipe += ", early stopping" if spec.patience is not None else ", fixed length"
-    spread = float(proxies.predictions.std(axis=0, ddof=1).mean())
+    spread = float(yields.std(axis=0, ddof=1).mean())
     return Table.of_rows(
-        f"Yield proxies ({len(proxies.predictions)} networks, {recipe})",
+        f"Yield proxies ({len(yields)} networks, {recipe})",
         [
             mean_and_ends("R² on the rows never seen", proxies.r2_held_out),
             mean_and_ends("mean squared error on them, percent²", proxies.mse_held_out),

@@ -1,4 +1,4 @@
-"""Yield proxies on small made-up reactions."""
+"""Proxies of yields on small made-up reactions."""
 
 from dataclasses import replace
 
@@ -7,15 +7,17 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from gflownet_envs import PAPER_PROXY, ProxySpec, train_yield_proxies, yield_log_reward
+from gflownet_envs import PAPER_PROXY, ProxySpec, train_feature_proxies
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxy_training import scores_of_rows
+from gflownet_envs.rewards.source import one_hot_levels
 from tests.shared import cases, refuses
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T
 EFFECTS = np.array([0.0, 20, 40]), np.array([0.0, 5, 10, 15]), np.arange(5) * 8.0
+INPUTS = one_hot_levels(ALL, LEVELS)
 YIELDS = sum(effect[ALL[:, i]] for i, effect in enumerate(EFFECTS))
 SMALL = ProxySpec(
     train_fraction=0.8, max_epochs=6, patience=2, hidden=(16, 16), dtype="float64"
@@ -23,11 +25,13 @@ SMALL = ProxySpec(
 
 
 def proxies(spec=SMALL, members=range(3), **arguments):
-    return train_yield_proxies(ALL, YIELDS, ALL, spec, members=members, **arguments)
+    return train_feature_proxies(INPUTS, YIELDS, spec, members=members, **arguments)
 
 
 def assert_equal(one, other, rows=slice(None), tolerance=0.0):
-    for name in ("predictions", "r2_held_out", "mse_held_out", "mse_all", "n_epochs"):
+    predicted = one.predict(INPUTS)[rows]
+    assert_allclose(predicted, other.predict(INPUTS), rtol=0, atol=tolerance)
+    for name in ("r2_held_out", "mse_held_out", "mse_all", "n_epochs"):
         found, expected = getattr(one, name)[rows], getattr(other, name)
         assert_allclose(found, expected, rtol=0, atol=tolerance, err_msg=name)
 
@@ -44,8 +48,9 @@ def test_a_member_of_many_is_the_member_alone(spec):
 def test_same_seed_same_numbers_and_others_differ():
     found = proxies(seed=0)
     assert_equal(found, proxies(seed=0))
-    assert (found.predictions != proxies(seed=1).predictions).all()
-    assert (found.predictions[0] != found.predictions[1]).all()
+    predicted = found.predict(INPUTS)
+    assert (predicted != proxies(seed=1).predict(INPUTS)).all()
+    assert (predicted[0] != predicted[1]).all()
 
 
 def test_early_stopping_keeps_the_best_epoch_of_each_member():
@@ -57,7 +62,8 @@ def test_early_stopping_keeps_the_best_epoch_of_each_member():
     # stopping the clock there changes nothing for that member
     spec = replace(spec, max_epochs=int(long.n_epochs[member]))
     short = proxies(spec, [member])
-    assert_allclose(long.predictions[member], short.predictions[0], rtol=0, atol=1e-8)
+    expected = short.predict(INPUTS)[0]
+    assert_allclose(long.predict(INPUTS)[member], expected, rtol=0, atol=1e-8)
 
 
 def test_full_batch_against_a_plain_torch_loop():
@@ -66,8 +72,7 @@ def test_full_batch_against_a_plain_torch_loop():
     assert result.n_epochs.tolist() == [5]  # every step is taken
     (stream,) = member_streams(0, (2,))
     rows = stream.generator(Purpose.ROW_SUBSET).permutation(60)[:18]
-    one_hot = np.concatenate([np.eye(k)[ALL[:, i]] for i, k in enumerate(LEVELS)], 1)
-    inputs, targets = torch.from_numpy(one_hot), torch.from_numpy(YIELDS)
+    inputs, targets = torch.from_numpy(INPUTS), torch.from_numpy(YIELDS)
     rng = stream.generator(Purpose.INITIALISATION)
     layers = [torch.nn.Linear(12, 8).double(), torch.nn.Linear(8, 1).double()]
     for layer in layers:
@@ -82,7 +87,7 @@ def test_full_batch_against_a_plain_torch_loop():
         (network(inputs[rows])[:, 0] - targets[rows]).square().mean().backward()
         optimizer.step()
     expected = network(inputs)[:, 0].detach().numpy()
-    assert_allclose(result.predictions[0], expected, rtol=0, atol=1e-8)
+    assert_allclose(result.predict(INPUTS)[0], expected, rtol=0, atol=1e-8)
 
 
 def test_scores_by_hand():
@@ -99,8 +104,8 @@ def test_scores_without_unseen_rows_are_nan():
     result = proxies(replace(SMALL, train_fraction=1.0))
     assert np.isnan(result.r2_held_out).all()
     assert np.isfinite(result.mse_all).all()
-    result = train_yield_proxies(ALL, np.full(60, 7.0), ALL, SMALL, members=[0])
-    assert np.isfinite(result.predictions).all()
+    result = train_feature_proxies(INPUTS, np.full(60, 7.0), SMALL, members=[0])
+    assert np.isfinite(result.predict(INPUTS)).all()
     assert np.isnan(result.r2_held_out[0])  # of constant yields
 
 
@@ -127,19 +132,17 @@ def test_bad_specifications(arguments, message):
 
 
 @cases(
-    ("rows", "yields", "message"),
-    (ALL.astype(float), YIELDS, "rows must be a two-dimensional array of integers"),
-    (ALL, YIELDS[:-1], "must have shapes"),
-    (ALL, np.where(YIELDS == 0, np.nan, YIELDS), "finite, got nan in row 0"),
-    (ALL + 1, YIELDS, r"levels must be in \[0, \d+\) for component"),
-    (ALL[:1], YIELDS[:1], "rows to train on"),
+    ("inputs", "yields", "message"),
+    (INPUTS, YIELDS[:-1], "must have shapes"),
+    (INPUTS, np.where(YIELDS == 0, np.nan, YIELDS), "targets must be finite, row 0"),
+    (INPUTS[:1], YIELDS[:1], "rows to train on"),
 )
-def test_bad_rows(rows, yields, message):
-    refuses(message, train_yield_proxies, rows, yields, ALL, SMALL, members=[0])
+def test_bad_rows(inputs, yields, message):
+    refuses(message, train_feature_proxies, inputs, yields, SMALL, members=[0])
     refuses("distinct and not empty", proxies, members=[])
 
 
-def test_log_reward_is_the_yield_over_the_temperature():
-    assert_allclose(yield_log_reward([[8.0, -2.0]], 2.0), [[4.0, -1.0]])
-    words = "temperature must be positive, got 0"
-    refuses(words, yield_log_reward, [[1.0]], temperature=0.0)
+def test_bad_levels():
+    refuses("levels must be ints of shape", one_hot_levels, ALL.astype(float), LEVELS)
+    words = r"levels must be in \[0, \d+\) for component"
+    refuses(words, one_hot_levels, ALL + 1, LEVELS)

@@ -64,7 +64,7 @@ class Item:
 
     label: str
     name: str
-    in_paper: bool = True
+    section: str = ""  # of the claims that have all numbers of a table
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ClaimList:
     no_claim : tuple of str
         Passages with numbers that state nothing.
     printed : mapping
-        Tables of the paper, and figures, as they are printed beside ours.
+        Numbers of the paper that figures show beside ours.
     """
 
     claims: tuple[Claim, ...]

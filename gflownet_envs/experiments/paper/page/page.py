@@ -41,11 +41,8 @@ from gflownet_envs.experiments.paper.measures import (
     n_draws_of_preset,
 )
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
-from gflownet_envs.experiments.paper.page.tables import make_tables
 from gflownet_envs.experiments.paper.systems import FIRST, READINGS
-from gflownet_envs.experiments.task import Table
 from gflownet_envs.storage import environment_versions
-from skpce._checks import html_table
 
 TITLE = "The paper on one page"
 
@@ -102,7 +99,7 @@ def page_files(
         ),
         claims="".join(_claims(listed.claims, answers)),
         figures="".join(_figure(item, figures[item.label]) for item in listed.figures),
-        tables="".join(_tables(listed.tables, make_tables(found))),
+        tables="".join(map(_table, listed.tables)),
         preset=preset,
         seed=seed,
         versions=escape(versions),
@@ -174,8 +171,8 @@ def _claims(claims: tuple[Claim, ...], answers: Mapping[str, Answer]) -> list[st
             if claim.section == section
         )
         parts.append(
-            f"<h3>{escape(section)}</h3><div class=claims><table><thead><tr>{head}"
-            f"</tr></thead><tbody>{rows}</tbody></table></div>"
+            f'<h3 id="{_anchor(section)}">{escape(section)}</h3><div class=claims>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
     return parts
 
@@ -240,13 +237,10 @@ def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:
     )
 
 
-def _tables(items: tuple[Item, ...], tables: Mapping[str, Table]) -> list[str]:
-    return [
-        f'<h3 id="{_anchor(item.label)}">{escape(item.name)}</h3>'
-        f"<p>{escape(table.caption)}.</p>"
-        f"<div class=scroll>{html_table(table.columns, table.rows)}</div>"
-        for item, table in ((item, tables[item.label]) for item in items)
-    ]
+def _table(item: Item) -> str:
+    """Name a table of the paper, and the claims that have its numbers."""
+    section = f'<a href="#{_anchor(item.section)}">{escape(item.section)}</a>'
+    return f'<li id="{_anchor(item.label)}">{escape(item.name)}: {section}</li>'
 
 
 def _anchor(label: str) -> str:

@@ -27,14 +27,9 @@ from skpce.embedding import BetaVAE, NormalizingFlow
 
 N_FIT, N_TEST, N_ENTRIES, N_INPUTS, DEGREE = 30, 50, 500, 5, 3
 
-#: Names of the embeddings in the claims and in the table.
-EMBEDDINGS: Mapping[str, str] = {
-    "pca": "linear PCA",
-    "kernel": "kernel PCA (RBF)",
-    "vae": "β-VAE (β = 4), trained to the end",
-    "flow": "PCA and flow",
-    "random": "five random numbers (not in the paper)",
-}
+#: Linear PCA, kernel PCA (RBF), β-VAE (β = 4) trained to the end, PCA and flow, and
+#: five random numbers, which are not in the paper.
+EMBEDDINGS = ("pca", "kernel", "vae", "flow", "random")
 
 
 def compare_embeddings_of(
@@ -144,13 +139,10 @@ def _about(
     line = CompositionalPCESurrogate(
         1, solver="ridge", distribution="normal", **shape
     ).fit(split.X, split.y)
-    predicted = {"q2_paper": paper, "q2": line}
+    q2 = aitchison_q2(line.predict(split.X_test), split)
     return found | {
         "coverage": pushed_coverage(paper, split, seed),
-        **{
-            key: float(np.nanmean(aitchison_q2(model.predict(split.X_test), split)))
-            for key, model in predicted.items()
-        },
+        "q2": float(np.nanmean(q2)),
     }
 
 

@@ -7,7 +7,7 @@ regressors by ``regressor=``. The mean policy does not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +26,6 @@ from gflownet_envs.experiments.analysis import sums_of_steps
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.metrics import coverage_interval
-
-#: Names of the methods, in the order of the tables.
-METHODS: Mapping[str, str] = {
-    "mean": "mean policy",
-    "paper": "the paper's expansion",
-    "ridge1": "ridge, degree 1",
-    "learned": "learned prior",
-    "mlp": "network (the paper's baseline)",
-    "gp": "Gaussian process",
-    "ensemble": "raw ensemble, indices from given data",
-}
 
 N_PREDICTIONS = 10_000  # that are timed
 
@@ -115,7 +104,8 @@ def errors_and_times(
     Parameters
     ----------
     method : str
-        A name in ``METHODS`` but "ensemble".
+        "mean" (of all policies), "paper" (its expansion), "ridge1" (of degree 1),
+        "learned" (a learned prior), "mlp" (the paper's network) or "gp" (a process).
     split : Split
     degree : int
         Of the paper's expansion.
