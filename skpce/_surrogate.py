@@ -314,7 +314,7 @@ class CompositionalPCESurrogate(
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
-        transformer_of(self).check_parameters(owner)
+        transformer_of(self)._check_parameters(owner)
         refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
@@ -423,7 +423,7 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, criterion="gcv")
-        transformer_of(self).check_parameters(owner)
+        transformer_of(self)._check_parameters(owner)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step

@@ -95,7 +95,7 @@ def learn_amalgamation(
         np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
     )
     found = Amalgamation(given, possible, place)
-    how.check_parameters(owner, found.layout)
+    how._check_parameters(owner, found.layout)
     mask = np.bincount(place, flags) > 0
     geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
     return found, found.of(closed), geometry

@@ -80,7 +80,7 @@ def index_level(
         part = geometry.reference if reference is None else reference
         check_option(owner, "coordinates", wanted, LOG_RATIOS)
         how = LogRatioTransformer(wanted, reference=part)
-        how.check_parameters(owner, geometry.layout)
+        how._check_parameters(owner, geometry.layout)
         geometry = replace(geometry, log_ratio=wanted, reference=int(part))
         steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
         groups, spread = np.arange(len(steps)), fitted.spread_in(geometry)

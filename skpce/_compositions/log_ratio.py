@@ -77,7 +77,7 @@ def learn_geometry(
     owner, how = type(estimator).__name__, transformer_of(estimator)
     given = y, values, estimator.steps, estimator.mask, owner, name
     geometry = read_geometry(*given, how.log_ratio, how.reference)
-    how.check_parameters(owner, geometry.layout)
+    how._check_parameters(owner, geometry.layout)
     return geometry
 
 
@@ -241,7 +241,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         self.mask = mask
         self.zero_replacement = zero_replacement
 
-    def check_parameters(self, owner: str, layout: StepLayout | None = None) -> None:
+    def _check_parameters(self, owner: str, layout: StepLayout | None = None) -> None:
         """Raise ``ValueError`` for a bad parameter, of ``owner`` in words."""
         check_option(owner, "log_ratio", self.log_ratio, LOG_RATIOS)
         reference = self.reference
@@ -287,7 +287,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        self.check_parameters(type(self).__name__)
+        self._check_parameters(type(self).__name__)
         X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")

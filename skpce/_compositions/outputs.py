@@ -148,9 +148,8 @@ class Outputs:
 
     def _complete(self, values: FloatArray) -> BoolArray:
         """Return which members have which groups; shape (n_members, n_groups)."""
-        missing = np.isnan(values)
-        lost = [missing[:, own].any(axis=1) for own in self.layout.slices]
-        return ~np.stack(lost, axis=1)
+        starts = np.cumsum((0, *self.layout.widths[:-1]))
+        return ~np.logical_or.reduceat(np.isnan(values), starts, axis=1)
 
     def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
         """Return groups that the same members have, with these members: (rows, groups).

@@ -1060,10 +1060,10 @@ class Expansion:
         """
         inputs = self.checked_inputs(X)
         each = range(self.n_inputs)
-        values = np.stack([self.effect_of(i, inputs[:, [i]]) for i in each], axis=1)
+        values = np.stack([self._effect_of(i, inputs[:, [i]]) for i in each], axis=1)
         return values[..., 0] if self.scalar else values
 
-    def effect_of(
+    def _effect_of(
         self,
         feature: int,
         column: FloatArray,  # shape: (n_samples, 1)

@@ -309,7 +309,7 @@ def check_zero_replacement(
 ) -> None:
     """Raise ``ValueError`` where a replacement or reference does not fit the steps."""
     how = LogRatioTransformer(reference=reference, zero_replacement=value)
-    how.check_parameters(owner, layout)
+    how._check_parameters(owner, layout)
 
 
 def read_table(values: Any, name: str) -> FloatArray:

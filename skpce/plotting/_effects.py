@@ -329,7 +329,7 @@ def _expansion_effects(
 ) -> list[FloatArray]:
     """Return exact main effects, each (n_points, n_outputs)."""
     return [
-        expansion.effect_of(i, grid[:, np.newaxis])
+        expansion._effect_of(i, grid[:, np.newaxis])
         for grid, i in zip(grids, features, strict=True)
     ]
 

@@ -222,10 +222,10 @@ def test_a_file_in_place_of_the_folder_is_named(run_tiny, tmp_path):
 
 
 def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeypatch):
-    def read_only(path, payload):
+    def read_only(file):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(storage, "_write_and_sync", read_only)
+    monkeypatch.setattr(storage.os, "fsync", read_only)
     monkeypatch.setattr(run, "make_policies", never)
     with pytest.raises(OSError, match=r"could not write .*Read-only file system"):
         run_tiny(tmp_path / "out")
