@@ -292,6 +292,8 @@ _SMALLEST_BLOCK = 256
 # Largest product of functions: 1 - leverage is about the inverse of its square, and
 # the square of that is a number too.
 _LARGEST_PRODUCT = 1e60
+# Features that are fitted by nothing may be as large as numbers are.
+_LARGEST_FEATURE = 1e300
 
 
 class MoreTermsThanRowsWarning(UserWarning):
@@ -461,9 +463,10 @@ class PolynomialBasis(Functions):
         X: FloatArray,  # shape: (n_samples, n_features)
         columns: FloatArray,  # shape: (n_columns, n_samples), filled
         slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
-        highest = _LARGEST_PRODUCT ** (1.0 / self._products.most_factors)
+        highest = largest_product ** (1.0 / self._products.most_factors)
         tables = {}
         with np.errstate(over="ignore", invalid="ignore"):
             for i, degree in enumerate(self._products.largest):
@@ -511,6 +514,7 @@ class PolynomialBasis(Functions):
         *,
         max_entries: int = _BLOCK_ENTRIES,
         slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of at least 256 rows of the design matrix.
 
@@ -523,7 +527,7 @@ class PolynomialBasis(Functions):
             rows = slice(start, min(start + size, len(X)))
             n_rows = rows.stop - start
             columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
-            self._fill(X[rows], columns, slope_of)
+            self._fill(X[rows], columns, slope_of, largest_product)
             yield rows, columns[:n_terms].T
 
     def without_waves(
@@ -739,8 +743,8 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     design : ndarray of shape (n_samples, n_terms)
         Values of the basis functions; column 0 is one.
     """
-    values = checked_inputs(self, X)
-    return self.basis_.with_terms.evaluate(values)
+    values, basis = checked_inputs(self, X), self.basis_.with_terms
+    return basis.evaluate(values, largest_product=_LARGEST_FEATURE)
 
 
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
