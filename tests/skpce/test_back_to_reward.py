@@ -194,7 +194,7 @@ def test_what_is_retained_of_a_move_is_the_projection():
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
-def test_moves_that_leave_the_domain_of_a_step_have_no_effect():
+def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1])
     model = make_pipeline(FunctionTransformer(np.log), ridge_pce(1))
     found = back_to_reward(model.fit(X, np.log(X).sum(axis=1)), X)
@@ -203,6 +203,9 @@ def test_moves_that_leave_the_domain_of_a_step_have_no_effect():
     assert found.share[0, 0] > 0.9
     (caution,) = found.cautions
     assert caution.startswith("1 of 2 features (x0) have no effect of one standard")
+    display = display_class(found).plot(kind="heatmap", measure="effect_size")
+    assert display.leading(0, "effect_size").tolist() == [1, 0]
+    assert display.image_.get_clim()[1] == pytest.approx(found.effect[0, 1])
 
 
 # The picture.
@@ -221,7 +224,7 @@ def test_bars_are_the_leading_features(fitted, display_class):
     display = display_class.from_estimator(pipeline, X, n_shown=4)
     share = display.effects.share[0]
     leading = np.argsort(-np.abs(share))[:4]
-    assert_array_equal(display.leading(0, 4), leading)
+    assert_array_equal(display.leading(0, "share", 4), leading)
     widths = [bar.get_width() for bar in display.bars_[0]]
     assert_allclose(widths, share[leading])
     ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
@@ -232,6 +235,9 @@ def test_bars_are_the_leading_features(fitted, display_class):
     assert titles[2] == "stop\nno variance"
     hatched = [bool(bars[0].get_hatch()) for bars in display.bars_]
     assert hatched == [False, True, True]
+    for measure in ("variance_share", "effect_size"):
+        widths = [b.get_width() for b in display.plot(measure=measure).bars_[0]]
+        assert widths == sorted(widths, reverse=True)
 
 
 def test_a_verdict_decides(fitted, display_class):
@@ -243,3 +249,5 @@ def test_a_verdict_decides(fitted, display_class):
     other = make_pipeline(PCA(2), ridge_pce(1)).fit(X, X[:, 0])
     draw = display_class.from_estimator
     refuses("verdict is about the steps", draw, other, X, verdict=verdict)
+    message = "target=3 must be an int from 0 to 2"
+    refuses(message, display.plot, kind="heatmap", target=3)
