@@ -633,6 +633,8 @@ def change_of_basis(
 
     if not _moves_as_one(law):
         return _change_of_measure(functions_at(column), weights)
+    recurrence = np.concatenate(law.recurrence(degree))
+    alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
         has = row > _NO_WEIGHT * row.sum()
         values, mass = column[has], row[has].astype(np.float64)
@@ -646,9 +648,20 @@ def change_of_basis(
         new = learn(values, mass)
         if new.largest_degree < degree:
             continue
+        if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
+            alike.append(number)
+            moved.append(new)
+            continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
         matrices[number] = functions @ functions_at(nodes).T
+    if alike:
+        nodes, shares = law.quadrature(degree + 1)
+        standardised = law.standardize(nodes)
+        at = np.stack([new.in_units(standardised) for new in moved])
+        functions = law.evaluate(nodes, degree) * shares
+        values = functions_at(at.ravel()).reshape(degree + 1, *at.shape)
+        matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
 
 
