@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _fail(f"{error.strerror or error}: {error.filename}")
     except (ValueError, TypeError, ImportError) as error:
-        _fail(str(error))
+        _fail(f"{error} (inputs= is --input here, and outputs= is --output)")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without the letter ²
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(f"{answer}\n")
