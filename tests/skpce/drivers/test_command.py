@@ -123,7 +123,8 @@ def test_a_distribution_is_said_to_an_option(tmp_path, capsys, rng):
     table["loss"] = width + rng.normal(size=40)
     pd.DataFrame(table).to_csv(path, index=False)
     message = refused(capsys, path, "--output=loss")
-    assert message.endswith("if it is a setting: inputs={'the width': 'empirical'}.\n")
+    assert "if it is a setting: inputs={'the width': 'empirical'}" in message
+    assert message.endswith("(inputs= is --input here, and outputs= is --output)\n")
     given = "--input", "the width=empirical,kind=categorical", "--order", "False"
     assert main([path, "--output=loss", *given]) == 0
     assert capsys.readouterr().out.startswith("the width drives")
