@@ -72,7 +72,7 @@ def flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from flatten(entry, f"{path}[{position}]")
     elif _is_result(value):
         yield from _attributes(value, _fields_and_properties(value), path)
-        for frame in ("to_frame", "effect_frame", "latent_frame"):
+        for frame in ("to_frame", "effect_frame"):
             if hasattr(value, frame):
                 yield from flatten(getattr(value, frame)(), f"{path}.{frame}()")
 
