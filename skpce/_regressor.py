@@ -575,7 +575,7 @@ class PolynomialChaosRegressor(
         """
         check_is_fitted(self)
         check_integer("sobol_frame", "order", order, low=1)
-        interval = None if ci is None else self.sobol_interval(confidence_level=ci)
+        interval = None if ci is None else self.sobol_interval(ci, random_state=0)
         expansion = self._of_targets
         return sensitivity_frame(
             expansion.interaction_indices(order),

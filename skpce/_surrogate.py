@@ -693,7 +693,7 @@ class CompositionalPCESurrogate(
             "unexplained_share": unexplained,
         }
         if ci is not None:
-            interval = self.sobol_interval(level, ci, **kind)
+            interval = self.sobol_interval(level, ci, random_state=0, **kind)
             pairs = (("", interval.total_order), ("first_", interval.first_order))
             for prefix, (low, high) in pairs:
                 columns[f"{prefix}low"] = low.ravel()

@@ -342,9 +342,6 @@ def evaluate_within(
 
 _SHOWN = 12  # inputs that are printed
 
-# Share of the largest coefficient below which polynomials are no part of waves.
-_SMALLEST_COEFFICIENT = 1e-10
-
 
 class Functions(ABC):
     """Functions of independent inputs, in which an expansion is expanded."""
@@ -533,6 +530,7 @@ class PolynomialBasis(Functions):
     def without_waves(
         self,
         coefficients: FloatArray,  # shape: (n_targets, n_terms)
+        least: float = 1e-10,  # of coefficients, over the largest
     ) -> tuple[PolynomialBasis, FloatArray]:
         """Return an expansion in polynomials alone, which are many along waves."""
         laws, terms = list(self.laws), self.multi_indices
@@ -546,7 +544,7 @@ class PolynomialBasis(Functions):
             along[:, line.ravel(), terms[:, i]] = coefficients
             along[:, :, 1:] = along[:, :, 1:] @ law.mixing()
             size = np.abs(along).max(axis=0)
-            kept = size > _SMALLEST_COEFFICIENT * size.max(initial=0.0)
+            kept = size > least * size.max(initial=0.0)
             kept[0, 0] = True  # the constant comes first
             which, degree = np.nonzero(kept)
             terms = np.insert(others[which], i, degree, axis=1)

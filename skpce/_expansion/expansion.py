@@ -612,6 +612,9 @@ def refuse_categories(expansion: Expansion) -> None:
             )
 
 
+# Coefficients of polynomials of waves, over the largest, that moments leave out.
+_OF_MOMENTS = 1e-4
+
 # Rows of the printed text.
 _PRINTED_GROUPS, _PRINTED_INPUTS = 12, 5
 
@@ -1078,7 +1081,8 @@ class Expansion:
         With the squared centred expansion
         :math:`g^2 = \sum_m b_m \psi_m`, whose coefficients come from products of the
         univariate functions, :math:`E g^3 = \sum_m b_m c_m` and
-        :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact.
+        :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact, but for polynomials
+        of waves that have less than 1e-4 of the largest coefficient.
 
         Returns
         -------
@@ -1108,7 +1112,8 @@ class Expansion:
         >>> moments.variance.round(6), moments.kurtosis.round(6)
         (array([2.]), array([12.]))
         """
-        basis, coefficients = self.basis.with_terms.without_waves(self.coefficients)
+        listed = self.basis.with_terms
+        basis, coefficients = listed.without_waves(self.coefficients, _OF_MOMENTS)
         found = expansion_moments(basis.laws, coefficients, basis.multi_indices)
         return found._named(self.output_names)
 

@@ -764,7 +764,8 @@ def predict_interval(
     if len(whole.parts) > 1 and joint not in (None, "step"):
         raise ValueError(
             f"{owner} has no joint residuals of {whole.what_is_lacking} that different "
-            f"samples have (NaN in y); expected joint=None. Got joint={joint!r}."
+            "samples have (NaN in y); expected joint=None"
+            f"{' or step' if 'step' in whole.joint else ''}. Got joint={joint!r}."
         )
     given = None if X is None else as_floats(X, "X")
     if given is None:

@@ -44,8 +44,9 @@ def value_of_inputs(
     if not len(matter):
         return Worth(0.0, 0.0)
     own, kept = marginal_basis(own, matter.tolist())
-    own, gain = own.without_waves(gain[:, kept])
+    gain = gain[:, kept]
     if len(matter) == 1:
+        own, gain = own.without_waves(gain)
         degrees = own.multi_indices[:, 0]
         table = np.zeros((len(gain), int(degrees.max()) + 1))
         table[:, degrees] = gain
