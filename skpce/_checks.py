@@ -883,7 +883,13 @@ def refuse_nan(y: Any, name: str = "y") -> None:
 
 def finite_table(y: Any) -> tuple[Any, FloatArray | None]:
     """Return y with 0 in place of NaN and infinity, and these, 0 elsewhere; or None."""
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        raise ValueError(
+            "y has rows of different lengths; expected as many values in each. Got "
+            f"{reprlib.repr(y)}."
+        ) from None
     if values.dtype.kind == "O" and values.ndim:  # nullable types of pandas, None
         with suppress(ValueError):
             values = floats_with_nan(values)
@@ -1330,6 +1336,15 @@ def state_of_fields(noun: Any) -> dict[str, Any]:
     To be its ``__getstate__``, so that pickles and copies are small.
     """
     return {entry.name: getattr(noun, entry.name) for entry in fields(noun)}
+
+
+def check_path(owner: str, path: Any) -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
+    error = fail(owner, "path", "the path of a file", path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(str(error))
+    if not Path(path).name:
+        raise error
 
 
 def check_target(

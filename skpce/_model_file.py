@@ -33,7 +33,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 
 from ._basis.basis import PolynomialBasis
-from ._checks import Samples, write_file
+from ._checks import Samples, check_path, write_file
 from ._compositions.amalgamation import Amalgamation
 from ._compositions.fitted import (
     FittedCompositions,
@@ -198,6 +198,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(coefficients, pce.coefficients_)
     True
     """
+    check_path("save_model", path)
     if public_path(type(estimator)) is None:
         raise ValueError(
             f"estimator is {_shown(estimator)}; expected one that a model file holds: "
@@ -264,6 +265,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(path)
     PolynomialChaosRegressor(degree=3)
     """
+    check_path("load_model", path)
     content = Path(path).read_bytes()
     try:
         return _model_of(content)
