@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._basis.basis import MoreTermsThanRowsWarning
 from .._checks import (
     FEWEST_MEMBERS,
     BoolArray,
@@ -318,8 +319,10 @@ class Data:
             )
         else:
             model = PolynomialChaosRegressor(distribution=law)
-        with warnings.catch_warnings():  # the answer says which outputs do not vary
+        with warnings.catch_warnings():
+            # the answer says which outputs do not vary, and has Q² of settings left out
             warnings.simplefilter("ignore", ConstantTargetWarning)
+            warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
             return model.fit(self.table_of(self.X), self._targets())
 
     def _targets(self) -> Any:
