@@ -141,10 +141,9 @@ framed, printed
     def model(self) -> Any:
         """Estimator fitted to all runs: a regressor, of probabilities a surrogate.
 
-        Its inputs are numbers: categories as numbers of their levels, in the order of
-        ``source.levels``, and the logarithm to base 10 of those in
-        ``source.logarithms``; :meth:`predict` takes them as they were. Of runs in a
-        data frame it knows the names.
+        It takes the logarithm to base 10 of the inputs in ``source.logarithms``, and
+        categories as labels where the runs were in a data frame, else as numbers of
+        ``source.levels``; :meth:`predict` takes all as they were.
         """
         return self.source.fit()
 

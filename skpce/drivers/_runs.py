@@ -335,8 +335,16 @@ class Data:
         return make_frame(self.read.names, self.y.T, like=self._kind)
 
     def table_of(self, X: FloatArray) -> Any:
-        """Return inputs as what the estimator was fitted to."""
-        return X if self.like is None else make_frame(self.names, X.T, like=self._kind)
+        """Return inputs as what the estimator was fitted to: a frame has labels."""
+        if self.like is None:
+            return X
+        columns = [
+            np.array(self.levels[name])[column.astype(np.intp)]
+            if name in self.levels
+            else column
+            for name, column in zip(self.names, X.T, strict=True)
+        ]
+        return make_frame(self.names, columns, like=self._kind)
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings in the units of the runs as inputs of the estimator."""

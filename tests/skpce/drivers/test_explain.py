@@ -438,7 +438,7 @@ def test_a_score_is_explained_as_the_loss_that_it_is_minus_of(X, y):
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
-    assert answer.source.levels == {"kind": ("a", "b")}
+    assert answer.source.levels == answer.model.levels_ == {"kind": ("a", "b")}
     assert_allclose(answer.source.X[:, 0], np.log10(table["rate"]))
     predicted = answer.predict(table)
     assert np.corrcoef(predicted, table.accuracy)[0, 1] > 0.8
