@@ -348,17 +348,18 @@ class Data:
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings in the units of the runs as inputs of the estimator."""
-        if isinstance(settings, (Mapping, str, os.PathLike)) or names_of(settings):
+        rows = settings if isinstance(settings, (list, tuple)) else ()
+        is_table = isinstance(settings, (Mapping, str, os.PathLike))
+        if is_table or names_of(settings) or any(isinstance(r, Mapping) for r in rows):
             columns: Mapping[Any, NDArray[Any]] = table_of(settings)
-        elif (values := np.asarray(settings)).ndim == 2:
-            columns = dict(zip(self.names, values.T, strict=False))
-            if values.shape[1] != len(self.names):
-                raise ValueError(
-                    f"settings has {values.shape[1]} columns; expected "
-                    f"{len(self.names)}, the inputs {list(self.names)}."
-                )
         else:
-            columns = table_of(settings)
+            values = np.asarray(settings)
+            if values.ndim != 2 or values.shape[1] != len(self.names):
+                raise ValueError(
+                    f"settings has the shape {values.shape}; expected a table with the "
+                    f"columns {list(self.names)}, or an array of as many columns."
+                )
+            columns = dict(zip(self.names, values.T, strict=True))
         missing = [name for name in self.names if name not in columns]
         if missing:
             raise ValueError(

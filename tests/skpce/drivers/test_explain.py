@@ -457,7 +457,7 @@ def test_the_model_knows_names_logarithms_and_levels(table):
     ({"rate": [0.1], "kind": ["c"]}, "'c' as 'kind', which no run had.*'a', 'b'"),
     ({"rate": [0.0], "kind": ["a"]}, "the value 0 of 'rate', whose logarithm"),
     ({"rate": ["fast"], "kind": ["a"]}, "values of 'rate' that are no finite numbers"),
-    ([[0.1, 0.2, 0.3]], "3 columns; expected 2, the inputs"),
+    ([[0.1, 0.2, 0.3]], r"the shape \(1, 3\); expected a table with the columns"),
 )
 def test_predicted_settings_have_the_inputs_of_the_runs(table, settings, match):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
