@@ -25,7 +25,8 @@ from ._checks import (
 from ._result import Result
 from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
-from .drivers._runs import numbered, table_of
+from .drivers._roles import numbered
+from .drivers._runs import table_of
 from .ensembles._table import as_names, known_names, quoted, read_output, refuse_twice
 
 _LEVEL = 0.05

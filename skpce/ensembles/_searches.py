@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
+from ._roles import STATES, say_left_out
 from ._table import (
-    STATES,
     Ensemble,
     make_ensemble,
     names_in_log,
     names_of,
     read_columns,
     refuse_twice,
-    say_left_out,
 )
 
 

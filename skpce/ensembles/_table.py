@@ -37,6 +37,7 @@ from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import with_number
+from ._roles import is_named, say_left_out, states_among
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,44 +401,6 @@ def read_table(
     )
 
 
-#: What became of a run, by the words of trackers; "" of one that finished.
-STATES = {
-    **dict.fromkeys(("complete", "completed", "finished", "terminated"), ""),
-    **dict.fromkeys(("succeeded", "success", "ok", "done"), ""),
-    **dict.fromkeys(("fail", "failed", "error", "crashed", "invalid"), "failed"),
-    "pruned": "were pruned",
-    "early_stopped": "were stopped early",
-    **dict.fromkeys(("killed", "preempted", "preempting"), "were killed"),
-    **dict.fromkeys(("canceled", "cancelled", "aborted"), "were cancelled"),
-    **dict.fromkeys(("abandoned", "timeout"), "were abandoned"),
-    "running": "are still running",
-    **dict.fromkeys(("waiting", "pending", "scheduled", "queued"), "are waiting"),
-    "paused": "are paused",
-}
-_STATE = re.compile(r"((trial|run)[_. ])?(state|status)", re.IGNORECASE)
-
-
-def states_among(table: Mapping[str, NDArray[Any]]) -> list[str] | None:
-    """Return what became of each run, if a column tells, and some finished."""
-    for name, values in table.items():
-        if not _STATE.fullmatch(name):
-            continue
-        words = (str(getattr(v, "name", v)) for v in values.tolist())
-        found = [STATES.get(w.strip().lower().rpartition(".")[2]) for w in words]
-        if "" in found and None not in found:
-            return [state or "" for state in found]
-    return None
-
-
-def say_left_out(states: Sequence[str], what: str) -> list[str]:
-    """Say how many runs are left out, by what became of them."""
-    return [
-        f"{count} of {len(states)} {what} {state} and are left out."
-        for state, count in Counter(states).items()
-        if state
-    ]
-
-
 # Numbers
 
 
@@ -644,10 +607,6 @@ def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:
     )
 
 
-# Names of columns that number the runs.
-_NUMBERS_OF_RUNS = re.compile(r"(^|[^a-z])(id|uuid|index|idx|hash)$", re.IGNORECASE)
-
-
 def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
     """Raise ``ValueError`` for what tells the runs apart, and is no setting of them."""
     entries = values.tolist()
@@ -665,7 +624,7 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         return
     numbers = sorted(map(int, entries))
     low, high = numbers[0], numbers[-1]
-    if high - low == len(numbers) - 1 or _NUMBERS_OF_RUNS.search(str(name)):
+    if high - low == len(numbers) - 1 or is_named(str(name), "identifier"):
         raise ValueError(
             f"The input {name!r} is a whole number {own}, from {low} to {high}, as "
             f"numbers of runs are; expected a setting. Leave it out, or give its "

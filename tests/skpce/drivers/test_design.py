@@ -10,14 +10,8 @@ from numpy.testing import assert_allclose
 
 import skpce
 from skpce.drivers import Design
-from skpce.drivers._design import (
-    find_constraint,
-    find_counter,
-    find_curves,
-    find_runs,
-    memory_of,
-    numbers_of,
-)
+from skpce.drivers._design import find_constraint, memory_of, numbers_of
+from skpce.drivers._roles import find_counter, find_curves, find_runs
 from tests.shared import refuses
 
 
