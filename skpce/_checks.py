@@ -42,7 +42,7 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from pathlib import Path
 from traceback import walk_stack
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
@@ -976,13 +976,10 @@ def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArra
     return values
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_position(value: Any, size: int) -> bool:
+def is_position(value: Any, size: float) -> bool:
     """Return whether a value is an int from 0 to ``size - 1``."""
-    return _is_integer(value) and 0 <= int(value) < size
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and 0 <= int(value) < size
 
 
 def position_of(value: Any, names: Sequence[str]) -> int | None:
@@ -1004,7 +1001,8 @@ def check_integer(
     """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    if not _is_integer(value) or value < low or value > high:
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low or value > high:
         end = "inf)" if high == sys.maxsize else f"{high}]"
         suffix = " or None" if none_allowed else ""
         raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
@@ -1467,8 +1465,11 @@ class Fitted(property, Generic[R]):
         super().__init__(self._value)
         self._attribute, self._read, self._name = attribute, read, attribute
 
-    def __get__(self, instance: Any, owner: Any = None) -> R:  # type: ignore[override]
-        return super().__get__(instance, owner)
+    if TYPE_CHECKING:
+
+        def __get__(  # type: ignore[override]
+            self, instance: Any, owner: Any = None
+        ) -> R: ...
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -1498,21 +1499,6 @@ def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
         raise fail(owner, "progress", "a callable or None", progress)
-
-
-def counted(
-    progress: Callable[[int, int], None] | None, total: int, size: Callable[[Any], int]
-) -> Callable[[Any], None]:
-    """Return what adds up the sizes of results and reports the sum to ``progress``."""
-    n_done = 0
-
-    def done(result: Any) -> None:
-        nonlocal n_done
-        n_done += size(result)
-        if progress is not None:
-            progress(n_done, total)
-
-    return done
 
 
 def without_callbacks(estimator: Any) -> Any:

@@ -122,7 +122,11 @@ def why_no_input(
         return "says how the runs ended", "say how the runs ended"
     if values.dtype.kind == "m":
         return "holds durations", "hold durations"
-    if values.dtype.kind == "M" or all(map(_is_date, entries)):
+    are_dates = (
+        _DATE.match(v.strip()) if isinstance(v, str) else isinstance(v, date)
+        for v in entries
+    )
+    if values.dtype.kind == "M" or all(are_dates):
         return "holds dates", "hold dates"
     distinct = len(set(map(str, entries))) / len(values)
     numbers = _numbers(values)
@@ -175,12 +179,6 @@ def _numbers_the_runs(name: str, values: NDArray[Any]) -> bool:
         return False
     known = np.unique(numbers[~np.isnan(numbers)])
     return len(known) == len(values) and bool((known == known.round()).all())
-
-
-def _is_date(entry: Any) -> bool:
-    if isinstance(entry, str):
-        return _DATE.match(entry.strip()) is not None
-    return isinstance(entry, date)
 
 
 def _numbers(values: NDArray[Any]) -> FloatArray | None:
@@ -243,8 +241,7 @@ def find_runs(
     """
     for column, name in enumerate(names):
         run = numbers_of(X[:, column])
-        n_runs = int(run.max()) + 1
-        few = 1 < n_runs <= (1.0 - _RECURS) * len(X)
+        few = 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X)
         if not (few and is_named(name, "run")):
             continue
         levels = [numbers_of(values) for values in np.delete(X, column, axis=1).T]
