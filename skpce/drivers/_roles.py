@@ -395,8 +395,9 @@ class Roles:
                 self.counter, self.counted = left_out, [left_out]
         if self.groups is not None or not is_open:
             return left_out
-        kept = [k for k, name in enumerate(names) if name != left_out]
-        X, names = X[:, kept], [names[k] for k in kept]
+        if left_out:
+            X = np.delete(X, names.index(left_out), axis=1)
+            names = [name for name in names if name != left_out]
         along, runs = find_curves(X, names, self.repeat, values)
         settings = numbers_of(X) if self.setting is None else self.setting
         if along:

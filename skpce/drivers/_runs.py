@@ -150,10 +150,10 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def without(self, names: Sequence[str]) -> Data:
+    def without(self, names: Collection[str]) -> Data:
         """Leave inputs out."""
-        kept = [k for k, name in enumerate(self.names) if name not in names]
-        stated = {self.names[k]: self.stated[self.names[k]] for k in kept}
+        stated = {name: law for name, law in self.stated.items() if name not in names}
+        kept = [name in stated for name in self.names]
         return replace(self, X=self.X[:, kept], stated=stated)
 
     def fit(self) -> Any:
@@ -307,7 +307,8 @@ def runs_of(
             )
     roles = Roles(setting, same, blocks, repeat, order, counted, told)
     table = data.X, data.names, data.levels, data.coordinates
-    data = data.without([roles.find(*table, inputs_told=asked.inputs is not None)])
+    left_out = roles.find(*table, inputs_told=asked.inputs is not None)
+    data = data.without([left_out]) if left_out else data
     known = {"replicate": setting, "groups": roles.groups, "blocks": roles.blocks}
     design = Design.of(data.X, order=order, counter=roles.counter, **known)
     design = replace(design, adaptive=bool(sampler), repeat=roles.repeat)
