@@ -540,10 +540,12 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     log = names_in_log(asked.log, laws)
     values, read = _outputs_of_arrays(y, len(next(iter(given.values()))), asked)
+    outputs = dict(enumerate(values.T))
     found = ReadRuns(
         {name: given[name] for name in laws},
         laws,
-        values,
+        outputs,
+        may_agree=outputs,
         states=states_among({n: v for n, v in given.items() if n not in laws}),
         log=log,
         orders=given.orders,

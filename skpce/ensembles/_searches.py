@@ -14,10 +14,10 @@ from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, op
 from ._roles import STATES, say_left_out
 from ._table import (
     Ensemble,
+    ReadRuns,
     make_ensemble,
     names_in_log,
     names_of,
-    read_columns,
     refuse_twice,
 )
 
@@ -139,7 +139,7 @@ def from_study(
         n = outputs.shape[1]
         metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
     refuse_twice(list(metrics), "metric_names of study")
-    found = read_columns(
+    found = ReadRuns(
         {name: _values(name, complete) for name in names},
         laws,
         dict(zip(metrics, outputs.T, strict=True)),
@@ -314,7 +314,7 @@ def from_cv_results(
     scores = _scores(results, splits)
     n_splits = len(next(iter(scores.values())))
     columns = {name: np.tile(values, n_splits) for name, values in columns.items()}
-    found = read_columns(
+    found = ReadRuns(
         columns,
         {  # a search knows which of its parameters are numbers
             name: "empirical" if values.dtype.kind == "f" else "categorical"

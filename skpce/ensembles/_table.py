@@ -390,11 +390,11 @@ def read_table(
             "outputs and replicate."
         )
     free = {name: values for name, values in table.items() if name not in wanted}
-    return read_columns(
+    return ReadRuns(
         {name: table[name] for name in laws},
         laws,
         {name: table[name] for name in outputs},
-        may_agree,
+        may_agree=may_agree,
         log=names_in_log(log, laws),
         orders=table.orders,
         states=states_among(free),
@@ -404,27 +404,6 @@ def read_table(
 # Numbers
 
 
-def read_columns(
-    columns: Mapping[str, NDArray[Any]],
-    laws: Mapping[str, Any],
-    outputs: Mapping[str, NDArray[Any]],
-    may_agree: Collection[str] = (),  # outputs that need not vary
-    **read_as: Any,
-) -> ReadRuns:
-    """Read columns as runs, outputs of text too."""
-    y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
-    texts = [repr(n) for n, v in outputs.items() if numbers_of_text(v) is not None]
-    found = ReadRuns(columns, laws, y, texts=texts, **read_as)
-    for name, column in zip(outputs, found.y.T, strict=True):
-        known = column[~np.isnan(column)]
-        if name not in may_agree and (not known.size or np.ptp(known) == 0):
-            raise ValueError(
-                f"The output {name!r} is {known[0] if known.size else 'NaN'} in all "
-                f"{found.what}; expected outputs that vary."
-            )
-    return found
-
-
 class ReadRuns:
     """Runs as numbers: those that have an output, and the inputs that vary."""
 
@@ -432,15 +411,16 @@ class ReadRuns:
         self,
         columns: Mapping[str, NDArray[Any]],  # of inputs
         laws: Mapping[str, Any],  # distributions; None where they are to be chosen
-        y: FloatArray,  # shape: (n_rows, n_outputs)
+        outputs: Mapping[Any, NDArray[Any]],  # numbers, also as text
         *,
+        may_agree: Collection[Any] = (),  # outputs that need not vary
         states: Sequence[str] | None = None,
         log: Collection[str] = (),
         orders: Mapping[str, Sequence[Any]] | None = None,  # of columns of categories
         what: str = "runs",
         notes: Sequence[str] = (),
-        texts: Iterable[str] = (),  # outputs that were text
     ) -> None:
+        y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
         failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
         pairs = zip(states or [""] * len(y), failed, strict=True)
         ends = [state or "have no output" * has_none for state, has_none in pairs]
@@ -457,7 +437,7 @@ class ReadRuns:
         self.laws: dict[str, Any] = {}
         self.levels: dict[str, tuple[Any, ...]] = {}
         self.notes = [*notes, *say_left_out(ends, what)]
-        self.texts = list(texts)  # columns of text that are numbers
+        self.texts = [n for n, v in outputs.items() if numbers_of_text(v) is not None]
         for name, values in columns.items():
             self._add(name, values[self.used], laws[name])
         if not self.inputs:
@@ -467,8 +447,15 @@ class ReadRuns:
             )
         self.X: FloatArray = np.column_stack(list(self.inputs.values()))
         if self.texts:
-            told = ", ".join(self.texts)
+            told = ", ".join(map(repr, self.texts))
             self.notes.append(f"Text that reads as numbers is numbers: {told}.")
+        for name, column in zip(outputs, self.y.T, strict=True):
+            known = column[~np.isnan(column)]
+            if name not in may_agree and (not known.size or np.ptp(known) == 0):
+                raise ValueError(
+                    f"The output {name!r} is {known[0] if known.size else 'NaN'} in "
+                    f"all {what}; expected outputs that vary."
+                )
 
     def _note_few_labels(self, name: str, values: NDArray[Any]) -> None:
         """Say that a column is labels, most of whose entries read as numbers."""
@@ -505,7 +492,7 @@ class ReadRuns:
                     "a number in each. Leave these rows out, or say that all are "
                     f"labels: inputs={{{name!r}: 'categorical'}}."
                 )
-            self.texts.append(repr(name))
+            self.texts.append(name)
             values = numbers
         if len(set(values.tolist())) < 2:
             self.notes.append(
