@@ -264,16 +264,17 @@ def runs_of(
     is_shuffled: bool = False,  # whether the order of the rows is known to mean nothing
 ) -> Runs:
     """Return runs with what may be exchanged with what."""
-    given = {
+    labels = {
         role: columns[label] if isinstance(label, str) else label
         for role, label in asked.roles.items()
     }
-    order: Any = given.pop("order", None)
+    order: Any = labels.pop("order", None)
     counted = replicate_columns(asked.replicate, columns)
     if counted:  # one label, such as a seed, of the columns that count repeats
         rows = zip(*(columns[name].tolist() for name in counted), strict=True)
-        given["replicate"] = np.array([repr(row) for row in rows])
-    labels = {role: numbered(role, label, used) for role, label in given.items()}
+        labels["replicate"] = np.array([repr(row) for row in rows])
+    for role, label in labels.items():
+        labels[role] = numbered(role, label, used)
     blocks, same, repeat = map(labels.get, ("blocks", "groups", "replicate"))
     if blocks is not None and blocks.max() + 1 == len(blocks):
         raise ValueError(
@@ -546,7 +547,7 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
         laws,
         outputs,
         may_agree=outputs,
-        states=states_among({n: v for n, v in given.items() if n not in laws}),
+        states=states_among(given, laws),
         log=log,
         orders=given.orders,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -77,10 +77,13 @@ STATES = {
 }
 
 
-def states_among(table: Mapping[str, NDArray[Any]]) -> list[str] | None:
+def states_among(
+    table: Mapping[str, NDArray[Any]],
+    taken: Collection[str] = (),  # columns that are something else
+) -> list[str] | None:
     """Return what became of each run, if a column tells, and some finished."""
     for name, values in table.items():
-        if not is_named(name, "state"):
+        if name in taken or not is_named(name, "state"):
             continue
         words = (str(getattr(v, "name", v)) for v in values.tolist())
         found = [STATES.get(w.strip().lower().rpartition(".")[2]) for w in words]

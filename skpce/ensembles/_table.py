@@ -389,7 +389,6 @@ def read_table(
             f"The column {twice!r} is given for two purposes; expected one of inputs, "
             "outputs and replicate."
         )
-    free = {name: values for name, values in table.items() if name not in wanted}
     return ReadRuns(
         {name: table[name] for name in laws},
         laws,
@@ -397,7 +396,7 @@ def read_table(
         may_agree=may_agree,
         log=names_in_log(log, laws),
         orders=table.orders,
-        states=states_among(free),
+        states=states_among(table, wanted),
     )
 
 
@@ -436,7 +435,7 @@ class ReadRuns:
         self.inputs: dict[str, FloatArray] = {}
         self.laws: dict[str, Any] = {}
         self.levels: dict[str, tuple[Any, ...]] = {}
-        self.notes = [*notes, *say_left_out(ends, what)]
+        self.notes = [*notes, *(say_left_out(ends, what) if any(ends) else ())]
         self.texts = [n for n, v in outputs.items() if numbers_of_text(v) is not None]
         for name, values in columns.items():
             self._add(name, values[self.used], laws[name])
@@ -527,7 +526,24 @@ class ReadRuns:
                 f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "
                 f"{len(ranks) - 1} ({ranks[-1]})."
             )
-        self.inputs[name] = _input(name, values, is_log)
+        try:
+            column = floats_with_nan(values)
+        except ValueError:
+            raise ValueError(
+                f"The input {name!r} has values that are no numbers, such as "
+                f"{values.tolist()[0]!r}; expected floats, or the distribution "
+                "'categorical'."
+            ) from None
+        if not np.isfinite(column).all():
+            raise ValueError(
+                f"The input {name!r} has infinite values; expected finite ones."
+            )
+        if is_log and column.min() <= 0:
+            raise ValueError(
+                f"log has the input {name!r}, which has the value {column.min():g}; "
+                "expected positive ones."
+            )
+        self.inputs[name] = np.log10(column) if is_log else column
 
 
 def read_output(name: str, values: NDArray[Any]) -> FloatArray:
@@ -632,26 +648,3 @@ def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     """Return the number of the level of each row."""
     code = {level: float(number) for number, level in enumerate(levels)}
     return np.array([code[value] for value in values.tolist()])
-
-
-def _input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
-    try:
-        column = floats_with_nan(values)
-    except ValueError:
-        raise ValueError(
-            f"The input {name!r} has values that are no numbers, such as "
-            f"{values.tolist()[0]!r}; expected floats, or the distribution "
-            "'categorical'."
-        ) from None
-    if not np.isfinite(column).all():
-        raise ValueError(
-            f"The input {name!r} has infinite values; expected finite ones."
-        )
-    if not is_log:
-        return column
-    if column.min() <= 0:
-        raise ValueError(
-            f"log has the input {name!r}, which has the value {column.min():g}; "
-            "expected positive ones."
-        )
-    return np.log10(column)
