@@ -333,18 +333,6 @@ class FitReport(HtmlReport):
         rows = [(head, [values[i] for i in self.listed]) for head, values in known]
         self.add_columns(rows, caption)
 
-    def add_sections(self, date: str | None) -> None:
-        """Add all sections."""
-        self.add_answers()
-        self.add_verdict()
-        self.add_goodness()
-        self.add_spread()
-        self.add_indices()
-        self.add_coverage()
-        self.add_effects()
-        self.add_inputs()
-        self.add_origin(date)
-
     def add_answers(self) -> None:
         """Say the answer, show it, and list it: a row for each decision or output."""
         verdict = self.verdict
@@ -744,7 +732,15 @@ def report(
         warnings.simplefilter("ignore", InputOutsideSupportWarning)
         inputs = reading.table
         assert inputs is not None  # X_test was given
-        page.add_sections(date)
+        page.add_answers()
+        page.add_verdict()
+        page.add_goodness()
+        page.add_spread()
+        page.add_indices()
+        page.add_coverage()
+        page.add_effects()
+        page.add_inputs()
+        page.add_origin(date)
     basis = expansion.basis
     warn_outside(basis.laws, inputs, expansion.input_names, basis.reach)
     if path is not None:

@@ -158,6 +158,7 @@ class Data:
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
+        y: Any = self.y
         law: Any = self.distribution
         if all(one == "auto" for one in law):
             law = "auto"
@@ -171,18 +172,13 @@ class Data:
             )
         else:
             model = PolynomialChaosRegressor(distribution=law)
+            if y.shape[1] == 1:
+                y = y[:, 0]
+            elif self.like is not None and len(self.read.names) == y.shape[1]:
+                y = make_frame(self.read.names, y.T, like=self._kind)
         with warnings.catch_warnings():  # the answer says which outputs do not vary
             warnings.simplefilter("ignore", ConstantTargetWarning)
-            return model.fit(self.table_of(self.X), self._targets())
-
-    def _targets(self) -> Any:
-        if self.read.are_compositions:
-            return self.y
-        if self.y.shape[1] == 1:
-            return self.y[:, 0]
-        if self.like is None or len(self.read.names) < self.y.shape[1]:
-            return self.y
-        return make_frame(self.read.names, self.y.T, like=self._kind)
+            return model.fit(self.table_of(self.X), y)
 
     def table_of(self, X: FloatArray) -> Any:
         """Return inputs as what the estimator was fitted to."""
@@ -483,7 +479,16 @@ def _outputs_of(
         of_steps = [str(column) for own in steps.values() for column in own]
         steps = {name: len(own) for name, own in steps.items()}
     if given is None and not of_steps:
-        raise ValueError(_no_outputs(every, with_roles, asked.inputs))
+        inputs = [] if asked.inputs is None else as_names(asked.inputs, "inputs")
+        taken = {*with_roles, *inputs}
+        columns = {name: every[name] for name in every if name not in taken}
+        found = results_among(columns)
+        meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}."
+        meant = f" Perhaps outputs={found[0]!r}." if len(found) == 1 else meant
+        raise ValueError(
+            "explain needs outputs=, the columns with what a run gave: some of "
+            f"{quoted(list(columns))}.{meant if found else ''}"
+        )
     if steps is not None and not of_steps:  # widths of the steps among the outputs
         if isinstance(given, Mapping):
             raise ValueError(
@@ -495,24 +500,8 @@ def _outputs_of(
         groups = {str(name): as_names(own, "outputs") for name, own in given.items()}
     else:
         groups = {n: [n] for n in ([] if given is None else as_names(given, "outputs"))}
-    columns = of_steps + [column for own in groups.values() for column in own]
-    return steps, columns, {name: len(own) for name, own in groups.items()} or None
-
-
-def _no_outputs(
-    every: Mapping[str, NDArray[Any]], with_roles: Sequence[str], inputs: Any
-) -> str:
-    """Say that outputs are missing, and which columns look like them."""
-    taken = [*with_roles, *([] if inputs is None else as_names(inputs, "inputs"))]
-    columns = {name: every[name] for name in every if name not in taken}
-    found = results_among(columns)
-    meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
-    if len(found) == 1:
-        meant = f" Perhaps outputs={found[0]!r}."
-    return (
-        "explain needs outputs=, the columns with what a run gave: some of "
-        f"{quoted(list(columns))}.{meant}"
-    )
+    names = of_steps + [column for own in groups.values() for column in own]
+    return steps, names, {name: len(own) for name, own in groups.items()} or None
 
 
 # X and y
