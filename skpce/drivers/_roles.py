@@ -361,13 +361,13 @@ def _differ(
 class Roles:
     """Labels of the runs: those that somebody gave, and those that are found."""
 
-    setting: IndexArray | None  # each of shape (n_runs,)
-    groups: IndexArray | None
-    blocks: IndexArray | None
-    repeat: IndexArray | None
-    order: Any  # positions; False where the order of the rows means nothing
     counted: list[str]  # columns of the labels of repeats
     notes: list[str]
+    order: Any  # positions; False where the order of the rows means nothing
+    setting: IndexArray | None = None  # each of shape (n_runs,)
+    groups: IndexArray | None = None
+    blocks: IndexArray | None = None
+    repeat: IndexArray | None = None
     counter: str = ""  # an input that is no input: it counts repeats
 
     def find(

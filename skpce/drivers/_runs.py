@@ -268,10 +268,10 @@ def runs_of(
     counted = replicate_columns(asked.replicate, columns)
     if counted:  # one label, such as a seed, of the columns that count repeats
         rows = zip(*(columns[name].tolist() for name in counted), strict=True)
-        labels["replicate"] = np.array([repr(row) for row in rows])
+        labels["repeat"] = np.array([repr(row) for row in rows])
     for role, label in labels.items():
         labels[role] = numbered(role, label, used)
-    blocks, same, repeat = map(labels.get, ("blocks", "groups", "replicate"))
+    blocks, same = labels.get("blocks"), labels.get("groups")
     if blocks is not None and blocks.max() + 1 == len(blocks):
         raise ValueError(
             f"blocks has a label of its own for each of {len(blocks)} runs; expected "
@@ -302,7 +302,7 @@ def runs_of(
                 "the inputs are the same in all runs of each group, as in repeats of a "
                 "setting: for these give replicate= in place of groups="
             )
-    roles = Roles(setting, same, blocks, repeat, order, counted, told)
+    roles = Roles(setting=setting, order=order, counted=counted, notes=told, **labels)
     table = data.X, data.names, data.levels, data.coordinates
     left_out = roles.find(*table, inputs_told=asked.inputs is not None)
     data = data.without([left_out]) if left_out else data
@@ -556,18 +556,10 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
                 f"y is {y!r}; expected numbers. Columns of a table are named by "
                 f"outputs={y!r}."
             )
-    kinds = {
-        "the path of a file": isinstance(X, (str, os.PathLike)),
-        "an Ensemble": isinstance(X, Ensemble),
-        "a study": hasattr(X, "trials") and not hasattr(X, "columns"),
-        "a search": hasattr(X, "cv_results_"),
-    }
-    for kind, is_one in kinds.items():
-        if is_one:
-            raise ValueError(
-                f"data is {kind}, which has outputs of its own; expected y to be left "
-                "out."
-            )
+    if kind := _kind_of(X):
+        raise ValueError(
+            f"data is {kind}, which has outputs of its own; expected y to be left out."
+        )
     _refuse_estimator(X, "expected X, then y")
 
 
@@ -643,6 +635,24 @@ def _outputs_of_arrays(
 # Data of any kind
 
 
+def _kind_of(data: Any) -> str:
+    """Say what data with outputs of its own is; of tables and arrays nothing."""
+    if isinstance(data, (str, os.PathLike)):
+        return "the path of a file"
+    if isinstance(data, Ensemble):
+        return "an Ensemble"
+    if hasattr(data, "trials") and not hasattr(data, "columns"):
+        return "a study"
+    return "a search" if hasattr(data, "cv_results_") else ""
+
+
+# Kinds of data whose inputs may be in logarithms already.
+_IN_LOGARITHMS = {
+    "an Ensemble": "Take logarithms where it is made",
+    "a study": "Its search space says which are logarithmic",
+}
+
+
 def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     """Read data of any kind."""
     data = at_hand(data)
@@ -650,11 +660,15 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         data, y, asked = _of_policies(data, asked)
     if y is not None:
         return read_arrays(data, y, asked.in_logarithms())
-    if isinstance(data, Ensemble):
-        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
+    kind = _kind_of(data)
+    if asked.log and kind in _IN_LOGARITHMS:
+        raise ValueError(
+            f"log={list(asked.log)!r} is for tables and arrays, and data is {kind}. "
+            f"{_IN_LOGARITHMS[kind]}; expected log= to be left out."
+        )
+    if kind == "an Ensemble":
         return _of_ensemble(data, asked)
-    if hasattr(data, "trials") and not hasattr(data, "columns"):
-        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
+    if kind == "a study":
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
         wanted = asked.parameters(known, "parameter of the study")
         sampler = type(getattr(data, "sampler", None)).__name__
@@ -663,7 +677,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     results = opened(getattr(data, "cv_results_", data))
     names = names_of(results)
     known = [n.removeprefix("param_") for n in names if n.startswith("param_")]
-    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in names)):
+    if kind == "a search" or (known and any("_test_" in n for n in names)):
         wanted = asked.parameters(known, "parameter of the search")
         left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
         some = {n: results[n] for n in names if n not in left_out}
@@ -698,14 +712,6 @@ def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
         found = replace(found, replicate=data.rewards)
     table = dict(zip(data.feature_names, np.asarray(data.X).T, strict=True))
     return table, np.hstack([data.y[:, columns[name]] for name in chosen]), found
-
-
-def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
-    if asked.log:
-        raise ValueError(
-            f"log={list(asked.log)!r} is for tables and arrays, and data is {what}. "
-            f"{remedy}; expected log= to be left out."
-        )
 
 
 def _of_ensemble(ensemble: Ensemble, asked: Asked, sampler: str = "") -> Runs:
