@@ -260,7 +260,7 @@ def runs_of(
     is_shuffled: bool = False,  # whether the order of the rows is known to mean nothing
 ) -> Runs:
     """Return runs with what may be exchanged with what."""
-    labels = {
+    labels: dict[str, Any] = {
         role: columns[label] if isinstance(label, str) else label
         for role, label in asked.roles.items()
     }
