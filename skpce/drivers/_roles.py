@@ -240,9 +240,10 @@ def find_runs(
     values in all of them, and at most one any.
     """
     for column, name in enumerate(names):
+        if not is_named(name, "run"):
+            continue
         run = numbers_of(X[:, column])
-        few = 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X)
-        if not (few and is_named(name, "run")):
+        if not 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X):
             continue
         levels = [numbers_of(values) for values in np.delete(X, column, axis=1).T]
         varying = [level for level in levels if varies_within(level, run).any()]
@@ -263,9 +264,8 @@ def shifts(
     """
     n_labels, n_settings = int(labels.max()) + 1, int(setting.max()) + 1
     pairs = np.unique(np.column_stack([labels, setting]), axis=0)
-    if min(n_labels, n_settings) < 2 or len(pairs) < len(labels):
-        return False
-    if len(labels) < n_labels * n_settings:
+    once = len(pairs) == len(labels) == n_labels * n_settings
+    if min(n_labels, n_settings) < 2 or not once:
         return False
     left = without_means(values, setting)
     free = n_labels - 1, (n_labels - 1) * (n_settings - 1)
