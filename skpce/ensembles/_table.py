@@ -470,8 +470,8 @@ class ReadRuns:
     def _add(self, name: str, values: NDArray[Any], law: Any) -> None:
         """Read an input, unless it does not vary."""
         _refuse_missing(name, values, self.what)
-        is_named = isinstance(law, str) and law in NAMES
-        if not (law is None or is_named or is_frozen(law)):
+        has_name = isinstance(law, str) and law in NAMES
+        if not (law is None or has_name or is_frozen(law)):
             raise ValueError(
                 f"The distribution of the input {name!r} must be None, a frozen one of "
                 f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
