@@ -530,7 +530,6 @@ class PolynomialBasis(Functions):
     def without_waves(
         self,
         coefficients: FloatArray,  # shape: (n_targets, n_terms)
-        least: float = 1e-10,  # of coefficients, over the largest
     ) -> tuple[PolynomialBasis, FloatArray]:
         """Return an expansion in polynomials alone, which are many along waves."""
         laws, terms = list(self.laws), self.multi_indices
@@ -544,7 +543,7 @@ class PolynomialBasis(Functions):
             along[:, line.ravel(), terms[:, i]] = coefficients
             along[:, :, 1:] = along[:, :, 1:] @ law.mixing()
             size = np.abs(along).max(axis=0)
-            kept = size > least * size.max(initial=0.0)
+            kept = size > 1e-10 * size.max(initial=0.0)  # else rounding
             kept[0, 0] = True  # the constant comes first
             which, degree = np.nonzero(kept)
             terms = np.insert(others[which], i, degree, axis=1)

@@ -612,9 +612,6 @@ def refuse_categories(expansion: Expansion) -> None:
             )
 
 
-# Coefficients of polynomials of waves, over the largest, that moments leave out.
-_OF_MOMENTS = 1e-4
-
 # Rows of the printed text.
 _PRINTED_GROUPS, _PRINTED_INPUTS = 12, 5
 
@@ -1081,19 +1078,21 @@ class Expansion:
         With the squared centred expansion
         :math:`g^2 = \sum_m b_m \psi_m`, whose coefficients come from products of the
         univariate functions, :math:`E g^3 = \sum_m b_m c_m` and
-        :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact, but for polynomials
-        of waves that have less than 1e-4 of the largest coefficient.
+        :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact.
+
+        A fit without a solver may be no sum of few polynomials: it has waves, or terms
+        that are not listed, or holds polynomials of a degree above three at its ends,
+        of an input with tails. Its skewness and kurtosis are those of 65,536 draws of
+        what ``predict`` returns.
 
         Returns
         -------
         moments : ExpansionMoments
             ``mean``, ``variance``, ``skewness`` and ``kurtosis``, each of shape
             (n_targets,). The kurtosis is the excess over a normal distribution, as in
-            :func:`scipy.stats.kurtosis`. They are those of the polynomials, also
-            beyond the samples, where a fit without a solver holds those of high degree
-            in ``predict``: with tails they may be much larger. NaN for a target
-            without variance, and for all targets if the distribution of an input, with
-            its heavy tails, does not carry twice the degree.
+            :func:`scipy.stats.kurtosis`. NaN for a target without variance, and for
+            all targets if the distribution of an input, with its heavy tails, does not
+            carry twice the degree.
 
         References
         ----------
@@ -1112,9 +1111,8 @@ class Expansion:
         >>> moments.variance.round(6), moments.kurtosis.round(6)
         (array([2.]), array([12.]))
         """
-        listed = self.basis.with_terms
-        basis, coefficients = listed.without_waves(self.coefficients, _OF_MOMENTS)
-        found = expansion_moments(basis.laws, coefficients, basis.multi_indices)
+        variance = self.grouped(None).total_variance
+        found = expansion_moments(self.basis, self.coefficients, variance)
         return found._named(self.output_names)
 
     def sobol_index(self, features: Any) -> FloatArray:
@@ -1386,9 +1384,8 @@ class Expansion:
         """Return the same expansion with its terms listed.
 
         An expansion of a fit without settings is a sum over terms that are not listed,
-        where more than 5,000 of them matter. What needs the terms (moments beyond the
-        variance, gradients, interactions of pairs, ``to_frame``) is to be asked of this
-        one.
+        where more than 5,000 of them matter. What needs the terms (gradients,
+        interactions of pairs, ``to_frame``) is to be asked of this one.
 
         Returns
         -------

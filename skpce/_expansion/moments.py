@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
+from scipy.stats import kurtosis as kurtosis_of
+from scipy.stats import skew
 
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
@@ -34,6 +36,10 @@ from .._result import Result, Shown
 
 # Pairs of terms, and targets, in one block of work.
 _PAIRS_AT_ONCE, _TARGETS_AT_ONCE = 2**14, 128
+
+# So many draws stand for what is no sum of a few polynomials: kernels, waves, and
+# functions of a higher degree than this that end within the tails of an input.
+_N_DRAWS, _TAME_DEGREE = 2**16, 3
 
 # e_abk below this share of its norm over k is rounding of the quadrature.
 _ROUNDING = 1e-12
@@ -154,15 +160,20 @@ def _third_and_fourth(
 
 
 def expansion_moments(
-    laws: Sequence[InputLaw],
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    basis: Basis,
+    coefficients: FloatArray,  # shape: (n_targets, n_functions)
+    variance: FloatArray,  # shape: (n_targets,)
 ) -> ExpansionMoments:
     """Compute the first four moments of an expansion."""
     slopes = coefficients[:, 1:]
-    variance = np.square(slopes).sum(axis=1)
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
     varies, generator = np.flatnonzero(variance > 0), np.random.default_rng(0)
+    if not _has_few_polynomials(basis):
+        drawn = basis.sample(_N_DRAWS, generator)
+        values = basis.combine(drawn, coefficients[varies])
+        skewness[varies], kurtosis[varies] = skew(values), kurtosis_of(values)
+        return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
+    laws, multi_indices = basis.laws, basis.multi_indices
     pairs = list(zip(laws, multi_indices.max(axis=0).tolist(), strict=True))
     if all(_has_products(law, degree) for law, degree in pairs):
         tables = [_products_of(law, degree, generator) for law, degree in pairs]
@@ -172,6 +183,17 @@ def expansion_moments(
             third, fourth = _third_and_fourth(unit, multi_indices[1:], tables)
             skewness[some], kurtosis[some] = third, fourth - 3.0
     return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
+
+
+def _has_few_polynomials(basis: Basis) -> bool:
+    """Say whether an expansion is, where its inputs are, a sum of polynomials."""
+    if isinstance(basis, KernelBasis) or any(law.waves for law in basis.laws):
+        return False
+    if basis.reach is None:
+        return True
+    ends = np.transpose([law.support for law in basis.laws])
+    cut = (np.isinf(ends) & np.isfinite(basis.reach)).any(axis=0)
+    return not (basis.multi_indices.max(axis=0)[cut] > _TAME_DEGREE).any()
 
 
 def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:

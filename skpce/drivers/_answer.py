@@ -61,6 +61,9 @@ class Source(Protocol):
     def fit(self) -> Any:
         """Return an estimator, fitted to all runs."""
 
+    def inputs_of(self, settings: Any) -> Any:
+        """Return settings as the inputs of the estimator."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Result):
@@ -138,9 +141,9 @@ framed, printed
     def model(self) -> Any:
         """Estimator fitted to all runs: a regressor, of probabilities a surrogate.
 
-        Its inputs are numbers: categories as numbers of their levels, in the order of
-        ``source.levels``, and the logarithm to base 10 of those in
-        ``source.logarithms``. Of runs in a data frame it knows the names.
+        It takes the logarithm to base 10 of the inputs in ``source.logarithms``, and
+        categories as labels where the runs were in a data frame, else as numbers of
+        ``source.levels``; :meth:`predict` takes all as they were.
         """
         return self.source.fit()
 
@@ -425,6 +428,43 @@ training, in total variation: some of what differs may be the training.'
         from ._curves import curves_of
 
         return curves_of(self, axis, name)
+
+    def predict(self, settings: Any) -> FloatArray:
+        """Predict the outputs of other settings, given as those of the runs were.
+
+        Parameters
+        ----------
+        settings : table of any kind that ``explain`` reads, or array-like
+            Columns with the names of the inputs, in their units: labels of categories,
+            and values of inputs in logarithms as they were before. Other columns are
+            not read. An array has the inputs in their order, shape
+            (n_settings, n_inputs). Of a pipeline what its ``predict`` takes.
+
+        Returns
+        -------
+        predicted : ndarray of shape (n_settings,) or (n_settings, n_outputs)
+            What :attr:`model` predicts, in the units of the outputs; the first shape
+            for one output.
+
+        Raises
+        ------
+        ValueError
+            If an input is missing, or has a value that is no number, has no logarithm,
+            or is a label that no run had.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import skpce
+        >>> rng = np.random.default_rng(0)
+        >>> rate, solver = 10.0 ** rng.uniform(-4, 0, 60), rng.choice(["a", "b"], 60)
+        >>> loss = np.log10(rate) + 0.1 * rng.normal(size=60)
+        >>> runs = {"rate": rate, "solver": solver, "loss": loss}
+        >>> answer = skpce.explain(runs, outputs="loss", log=["rate"])
+        >>> answer.predict({"rate": [0.01, 0.1], "solver": ["a", "b"]}).round(1)
+        array([-2., -1.])
+        """
+        return np.asarray(self.model.predict(self.source.inputs_of(settings)))
 
     def report(self, path: Any) -> None:
         """Write the answer as one HTML page.

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._basis.basis import MoreTermsThanRowsWarning
 from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
     Steps,
+    as_numbers,
     at_hand,
     check_rows,
     is_table,
@@ -176,13 +178,70 @@ class Data:
                 y = y[:, 0]
             elif self.like is not None and len(self.read.names) == y.shape[1]:
                 y = make_frame(self.read.names, y.T, like=self._kind)
-        with warnings.catch_warnings():  # the answer says which outputs do not vary
+        with warnings.catch_warnings():
+            # the answer says which outputs do not vary, and has Q² of settings left out
             warnings.simplefilter("ignore", ConstantTargetWarning)
+            warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
             return model.fit(self.table_of(self.X), y)
 
     def table_of(self, X: FloatArray) -> Any:
-        """Return inputs as what the estimator was fitted to."""
-        return X if self.like is None else make_frame(self.names, X.T, like=self._kind)
+        """Return inputs as what the estimator was fitted to: a frame has labels."""
+        if self.like is None:
+            return X
+        columns = [
+            np.array(self.levels[name])[column.astype(np.intp)]
+            if name in self.levels
+            else column
+            for name, column in zip(self.names, X.T, strict=True)
+        ]
+        return make_frame(self.names, columns, like=self._kind)
+
+    def inputs_of(self, settings: Any) -> Any:
+        """Return settings in the units of the runs as inputs of the estimator."""
+        if isinstance(settings, (Mapping, str, os.PathLike)) or names_of(settings):
+            columns: Mapping[Any, NDArray[Any]] = table_of(settings)
+        elif (values := np.asarray(settings)).ndim == 2:
+            columns = dict(zip(self.names, values.T, strict=False))
+            if values.shape[1] != len(self.names):
+                raise ValueError(
+                    f"settings has {values.shape[1]} columns; expected "
+                    f"{len(self.names)}, the inputs {list(self.names)}."
+                )
+        else:
+            columns = table_of(settings)
+        missing = [name for name in self.names if name not in columns]
+        if missing:
+            raise ValueError(
+                f"settings has no column {missing[0]!r}; expected one for each of the "
+                f"inputs {list(self.names)}."
+            )
+        found = [self._numbers_of(name, columns[name]) for name in self.names]
+        return self.table_of(np.column_stack(found))
+
+    def _numbers_of(self, name: str, values: NDArray[Any]) -> FloatArray:
+        """Return a column of settings as the estimator takes it."""
+        levels = self.levels.get(name)
+        if levels is not None:
+            code = {level: float(number) for number, level in enumerate(levels)}
+            other = [label for label in values.tolist() if label not in code]
+            if other:
+                raise ValueError(
+                    f"settings has {other[0]!r} as {name!r}, which no run had; "
+                    f"expected one of {', '.join(map(repr, levels))}."
+                )
+            return np.array([code[label] for label in values.tolist()])
+        numbers, is_log = as_numbers(values), name in self.logarithms
+        if numbers is None or not np.isfinite(numbers).all():
+            raise ValueError(
+                f"settings has values of {name!r} that are no finite numbers; expected "
+                "a number in each row."
+            )
+        if is_log and numbers.min() <= 0:
+            raise ValueError(
+                f"settings has the value {numbers.min():g} of {name!r}, whose "
+                "logarithm is taken; expected positive ones."
+            )
+        return np.log10(numbers) if is_log else numbers
 
     @property
     def _kind(self) -> Any:

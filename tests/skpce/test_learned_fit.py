@@ -252,6 +252,9 @@ def test_terms_and_kernels_are_one_fit(monkeypatch, rng):
     new, close = rng.choice(np.unique(X), size=(30, 4)), {"rtol": 1e-7, "atol": 1e-9}
     names = "q2_", "total_variance_", "sobol_indices_", "total_sobol_indices_"
     agree(terms, kernels, *names, **close)
+    drawn, exact = kernels.moments(), terms.moments()
+    agree(drawn, exact, "mean", "variance", **close)
+    agree(drawn, exact, "skewness", "kurtosis", atol=0.03)
     for name, *given in (
         *(("main_effects", new), ("conditional_expectation", new, [0, 1])),
         *(("closed_sobol_index", [0, 2]), ("total_sobol_index", [0, 2])),

@@ -14,11 +14,9 @@ from scipy import stats
 from scipy.stats import expon, norm, uniform
 
 from skpce import Expansion, PolynomialChaosRegressor
-from skpce._basis.basis import Truncation
+from skpce._basis.basis import PolynomialBasis, Truncation
 from skpce._expansion import moments
-from skpce._expansion.moments import (
-    expansion_moments,
-)
+from skpce._expansion.moments import expansion_moments
 from skpce._input_laws.families import NormalLaw, UniformLaw
 from tests.shared import agree, cases
 
@@ -116,6 +114,18 @@ def test_heavy_tails_have_no_known_kurtosis():
     assert np.isnan(found.kurtosis).all()
 
 
+def test_moments_of_a_fit_without_settings_are_those_of_its_predictions(rng):
+    """Polynomials of high degree are held in ``predict``: as such they explode."""
+    X = rng.normal(size=(120, 2))
+    y = np.abs(X[:, 0]) + np.tanh(2 * X[:, 1]) + 0.2 * rng.normal(size=len(X))
+    model = PCE(distribution="normal").fit(X, y)
+    drawn = model.predict(model.basis_.sample(100_000, np.random.default_rng(5)))
+    found = model.moments()
+    assert found.variance == pytest.approx(model.total_variance_)
+    assert_allclose(found.skewness, stats.skew(drawn), atol=0.03)
+    assert_allclose(found.kurtosis, stats.kurtosis(drawn), atol=0.1)
+
+
 @cases(
     ("limit", "value"),
     *(("_PAIRS_AT_ONCE", 7), ("_PAIRS_AT_ONCE", 60), ("_TARGETS_AT_ONCE", 3)),
@@ -123,7 +133,8 @@ def test_heavy_tails_have_no_known_kurtosis():
 def test_moments_do_not_depend_on_how_the_work_is_cut(limit, value, monkeypatch, rng):
     terms = Truncation.of_degree(3, 3).listed()
     laws = [NormalLaw(0.0, 1.0), UniformLaw(2.0, 1.0), NormalLaw(0.0, 1.0)]
-    problem = laws, rng.normal(size=(20, len(terms))), terms
+    coefficients = rng.normal(size=(20, len(terms)))
+    problem = PolynomialBasis(laws, terms), coefficients, np.ones(20)
     plain = expansion_moments(*problem)
     monkeypatch.setattr(moments, limit, value)
     agree(expansion_moments(*problem), plain, "skewness", "kurtosis", rtol=1e-10)

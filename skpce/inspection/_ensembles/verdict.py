@@ -265,6 +265,10 @@ class _Fitted:
         """Return it."""
         return self.pipeline
 
+    def inputs_of(self, settings: Any) -> Any:
+        """Return settings as they are."""
+        return settings
+
 
 def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
     """Refuse folds that cannot be made, before any fit."""

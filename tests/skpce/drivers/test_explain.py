@@ -438,10 +438,31 @@ def test_a_score_is_explained_as_the_loss_that_it_is_minus_of(X, y):
 def test_the_model_knows_names_logarithms_and_levels(table):
     answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
     assert answer.model.feature_names_in_.tolist() == ["rate", "kind"]
-    assert answer.source.levels == {"kind": ("a", "b")}
+    assert answer.source.levels == answer.model.levels_ == {"kind": ("a", "b")}
     assert_allclose(answer.source.X[:, 0], np.log10(table["rate"]))
-    predicted = answer.model.predict(answer.source.table_of(answer.source.X))
+    predicted = answer.predict(table)
     assert np.corrcoef(predicted, table.accuracy)[0, 1] > 0.8
+    columns = table[["rate", "kind"]]
+    for same in (
+        columns.to_numpy(),
+        columns.to_dict("list"),
+        columns.to_dict("records"),
+    ):
+        assert_allclose(answer.predict(same), predicted)
+
+
+@cases(
+    ("settings", "match"),
+    ({"rate": [0.1]}, "no column 'kind'; expected.*'rate', 'kind'"),
+    ({"rate": [0.1], "kind": ["c"]}, "'c' as 'kind', which no run had.*'a', 'b'"),
+    ({"rate": [0.0], "kind": ["a"]}, "the value 0 of 'rate', whose logarithm"),
+    ({"rate": ["fast"], "kind": ["a"]}, "values of 'rate' that are no finite numbers"),
+    ([[0.1, 0.2, 0.3]], "3 columns; expected 2, the inputs"),
+)
+def test_predicted_settings_have_the_inputs_of_the_runs(table, settings, match):
+    answer = explain(table, inputs=["rate", "kind"], outputs="accuracy", log=["rate"])
+    with pytest.raises(ValueError, match=match):
+        answer.predict(settings)
 
 
 @pytest.mark.parametrize("orient", ["columns", "list"])
