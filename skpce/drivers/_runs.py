@@ -54,6 +54,7 @@ from ..ensembles._table import (
     Ensemble,
     ReadRuns,
     as_names,
+    codes_of,
     known_names,
     names_in_log,
     names_of,
@@ -198,17 +199,17 @@ class Data:
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings in the units of the runs as inputs of the estimator."""
-        if isinstance(settings, (Mapping, str, os.PathLike)) or names_of(settings):
+        is_table = isinstance(settings, (Mapping, str, os.PathLike))
+        if is_table or names_of(settings) or np.ndim(settings) != 2:
             columns: Mapping[Any, NDArray[Any]] = table_of(settings)
-        elif (values := np.asarray(settings)).ndim == 2:
-            columns = dict(zip(self.names, values.T, strict=False))
+        else:
+            values = np.asarray(settings)
             if values.shape[1] != len(self.names):
                 raise ValueError(
                     f"settings has {values.shape[1]} columns; expected "
                     f"{len(self.names)}, the inputs {list(self.names)}."
                 )
-        else:
-            columns = table_of(settings)
+            columns = dict(zip(self.names, values.T, strict=True))
         missing = [name for name in self.names if name not in columns]
         if missing:
             raise ValueError(
@@ -222,14 +223,13 @@ class Data:
         """Return a column of settings as the estimator takes it."""
         levels = self.levels.get(name)
         if levels is not None:
-            code = {level: float(number) for number, level in enumerate(levels)}
-            other = [label for label in values.tolist() if label not in code]
+            other = [label for label in values.tolist() if label not in levels]
             if other:
                 raise ValueError(
                     f"settings has {other[0]!r} as {name!r}, which no run had; "
                     f"expected one of {', '.join(map(repr, levels))}."
                 )
-            return np.array([code[label] for label in values.tolist()])
+            return codes_of(values, levels)
         numbers, is_log = as_numbers(values), name in self.logarithms
         if numbers is None or not np.isfinite(numbers).all():
             raise ValueError(

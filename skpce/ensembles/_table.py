@@ -517,11 +517,11 @@ class ReadRuns:
             counts = Counter(str(label).lower() for label in self.levels[name])
             if max(counts.values()) > 1:
                 self.notes.append(f"Some labels of {name} differ in case alone.")
-            self.inputs[name] = _codes(values, self.levels[name])
+            self.inputs[name] = codes_of(values, self.levels[name])
             return
         if order and are_labels:
             ranks = levels_in_order(values, order)
-            values = _codes(values, ranks)
+            values = codes_of(values, ranks)
             self.notes.append(
                 f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "
                 f"{len(ranks) - 1} ({ranks[-1]})."
@@ -644,7 +644,7 @@ def _are_labels(values: NDArray[Any]) -> bool:
     )
 
 
-def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
+def codes_of(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     """Return the number of the level of each row."""
     code = {level: float(number) for number, level in enumerate(levels)}
     return np.array([code[value] for value in values.tolist()])
