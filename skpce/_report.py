@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -530,11 +530,21 @@ class FitReport(HtmlReport):
         has_groups = not self.is_real or n_outputs > len(self.step_names)
         kinds = ("marginal", "joint") if has_groups else ("marginal",)
         score = coverage_of(self.reading, self.y)
-        scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
-        self.add_columns(
-            self._coverage_columns(scores),
-            f"Intervals given the inputs, {len(self.y)} members of the test data",
-        )
+        columns: list[Column] = []
+        for kind in kinds:
+            found = [score(*pair, kind=kind) for pair in bounds]
+            if not columns:  # level by level, of steps with a choice
+                steps = self.listed[~np.isnan(found[0].coverage[self.listed])]
+                names = [self.step_names[s] for s in steps.tolist() for _ in LEVELS]
+                columns = [(self.noun, names), ("level", [*LEVELS] * len(steps))]
+            coverage, low, high = (
+                np.array([getattr(one, name)[steps] for one in found]).T.ravel()
+                for name in ("coverage", "lower", "upper")
+            )
+            widths = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
+            columns += [(kind, coverage), ("95 % error", widths)]
+        caption = f"Intervals given the inputs, {len(self.y)} members of the test data"
+        self.add_columns(columns, caption)
         values, parts = "probabilities", "actions"
         if self.is_real:
             values, parts = "values", "columns"
@@ -551,26 +561,6 @@ class FitReport(HtmlReport):
         self.add_figure(
             display, f"Nominal and empirical marginal coverage, all {self.noun}s."
         )
-
-    def _coverage_columns(
-        self,
-        scores: Mapping[str, Sequence[Result]],  # by kind, one a level
-    ) -> list[Column]:
-        """Return coverage with its error, level by level, of steps with a choice."""
-        first = next(iter(scores.values()))[0]
-        steps = self.listed[~np.isnan(first.coverage[self.listed])]
-        columns: list[Column] = [
-            (self.noun, [self.step_names[int(s)] for s in steps for _ in LEVELS]),
-            ("level", [*LEVELS] * len(steps)),
-        ]
-        for kind, found in scores.items():
-            coverage, low, high = (
-                np.array([getattr(score, name)[steps] for score in found]).T.ravel()
-                for name in ("coverage", "lower", "upper")
-            )
-            error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
-            columns += [(kind, coverage), ("95 % error", error)]
-        return columns
 
     def add_effects(self) -> None:
         if not (self.expansion.total_variance > 0).any():
