@@ -119,7 +119,7 @@ def numbers_of_text(values: NDArray[Any]) -> FloatArray | None:
 
     What stands for a missing number, such as "" and "None", becomes NaN.
     """
-    entries = values.tolist()
+    entries = values.tolist() if values.dtype.kind in "OUT" else []
     if not any(isinstance(entry, str) for entry in entries):
         return None
     found = [_number_of(entry) for entry in entries]

@@ -541,8 +541,10 @@ class FitReport(HtmlReport):
                 np.array([getattr(one, name)[steps] for one in found]).T.ravel()
                 for name in ("coverage", "lower", "upper")
             )
-            widths = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
-            columns += [(kind, coverage), ("95 % error", widths)]
+            intervals = [
+                interval_in_words(*ends) for ends in zip(low, high, strict=True)
+            ]
+            columns += [(kind, coverage), ("95 % error", intervals)]
         caption = f"Intervals given the inputs, {len(self.y)} members of the test data"
         self.add_columns(columns, caption)
         values, parts = "probabilities", "actions"

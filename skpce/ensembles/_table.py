@@ -420,10 +420,9 @@ class ReadRuns:
         notes: Sequence[str] = (),
     ) -> None:
         y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
-        failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
-        pairs = zip(states or [""] * len(y), failed, strict=True)
-        ends = [state or "have no output" * has_none for state, has_none in pairs]
-        self.used = np.array([not end for end in ends], dtype=bool)
+        ends = np.array(states or [""] * len(y), dtype=object)
+        ends[np.isnan(y).all(axis=1) & (ends == "")] = "have no output"
+        self.used = np.asarray(ends == "", dtype=bool)
         self.y = y[self.used]
         if len(self.y) < FEWEST_MEMBERS:
             done = " finished and" if any(states or ()) else ""
@@ -435,7 +434,9 @@ class ReadRuns:
         self.inputs: dict[str, FloatArray] = {}
         self.laws: dict[str, Any] = {}
         self.levels: dict[str, tuple[Any, ...]] = {}
-        self.notes = [*notes, *(say_left_out(ends, what) if any(ends) else ())]
+        self.notes = list(notes)
+        if not self.used.all():
+            self.notes += say_left_out(ends.tolist(), what)
         self.texts = [n for n, v in outputs.items() if numbers_of_text(v) is not None]
         for name, values in columns.items():
             self._add(name, values[self.used], laws[name])
