@@ -399,7 +399,6 @@ class Roles:
             X = np.delete(X, names.index(left_out), axis=1)
             names = [name for name in names if name != left_out]
         along, runs = find_curves(X, names, self.repeat, values)
-        settings = numbers_of(X) if self.setting is None else self.setting
         if along:
             self.groups = runs
             varying = said([repr(names[k]) for k in along], "varies", "vary")
@@ -408,12 +407,14 @@ class Roles:
                 "groups= do: they have equal other inputs. Where each row is a run of "
                 "its own, give order=False"
             )
-        elif self.repeat is not None and shifts(self.repeat, settings, values):
-            self.blocks = self.repeat
-            shifting = said(self.counted, "shifts", "shift")
-            self.notes.append(
-                f"{shifting} all settings: means are taken out, as blocks= does"
-            )
+        elif self.repeat is not None:
+            settings = numbers_of(X) if self.setting is None else self.setting
+            if shifts(self.repeat, settings, values):
+                self.blocks = self.repeat
+                self.notes.append(
+                    f"{said(self.counted, 'shifts', 'shift')} all settings: means are "
+                    "taken out, as blocks= does"
+                )
         return left_out
 
 

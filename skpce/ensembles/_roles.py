@@ -9,6 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+_IDENTIFIER = "id|uuid|index|idx|hash"
+
 # What the name of a column says that it is. One column may have several of these names;
 # its values decide, in ``skpce/drivers/_roles.py``.
 _NAMES = {
@@ -17,10 +19,10 @@ _NAMES = {
     # How a run ended.
     "state": r"^((trial|run)[_. ])?(state|status)\Z",
     # Names and numbers of runs or rows; the first are those of an index of pandas.
-    "identifier": r"(^|[^a-z])(id|uuid|index|idx|hash)$",
+    "identifier": rf"(^|[^a-z])({_IDENTIFIER})$",
     "number": (
         r"^(Unnamed: \d+|\s*)$"
-        r"|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row|seed|random_state)$"
+        rf"|(^|[^a-z])({_IDENTIFIER}|run|trial|row|seed|random_state)$"
     ),
     "run": r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$",
     # What a run gives.
