@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ._checks import check_target, import_extra
 from ._version import __version__
 from .drivers import explain
-from .drivers._runs import read_file
+from .ensembles._files import read_file
 
 _FAILED = 2
 

@@ -42,7 +42,7 @@ from importlib.util import find_spec
 from numbers import Integral, Real
 from pathlib import Path
 from traceback import walk_stack
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
@@ -119,7 +119,7 @@ def numbers_of_text(values: NDArray[Any]) -> FloatArray | None:
 
     What stands for a missing number, such as "" and "None", becomes NaN.
     """
-    entries = values.tolist()
+    entries = values.tolist() if values.dtype.kind in "OUT" else []
     if not any(isinstance(entry, str) for entry in entries):
         return None
     found = [_number_of(entry) for entry in entries]
@@ -189,7 +189,15 @@ def refuse_no_numbers(value: Any, name: str) -> None:
             f"{name} is an Ensemble, which holds X and y; expected a table. Give both, "
             "such as fit(runs.X, runs.y)."
         )
-    _refuse_other_arrays(value, name)
+    # Arrays of another library that NumPy cannot stand for; torch has no namespace.
+    is_other = hasattr(value, "__array_namespace__") or hasattr(value, "device")
+    is_ours = isinstance(value, (np.ndarray, np.generic))
+    if is_other and not is_ours and get_config()["array_api_dispatch"]:
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, and array_api_dispatch is on, but "
+            "skpce computes with NumPy; expected an array of NumPy, or "
+            "sklearn.set_config(array_api_dispatch=False)."
+        )
     if issparse(value):
         raise TypeError(
             f"{name} is a sparse array; expected a dense one, {name}.toarray()."
@@ -215,19 +223,6 @@ def refuse_no_numbers(value: Any, name: str) -> None:
                 f"{name} holds {what}{where}, values of the type {described}; "
                 f"expected real numbers{instead}."
             )
-
-
-def _refuse_other_arrays(value: Any, name: str) -> None:
-    """Raise ``TypeError`` for arrays of another library that NumPy cannot stand for."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return
-    kinds = ("__array_namespace__", "device")  # torch has no namespace of its own
-    if get_config()["array_api_dispatch"] and any(hasattr(value, k) for k in kinds):
-        raise TypeError(
-            f"{name} is a {type(value).__name__}, and array_api_dispatch is on, but "
-            "skpce computes with NumPy; expected an array of NumPy, or "
-            "sklearn.set_config(array_api_dispatch=False)."
-        )
 
 
 def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, Any]]:
@@ -447,7 +442,6 @@ def warn_outside_folds(message: str, category: type[Warning]) -> None:
 
 
 _LIBRARIES = ("pandas", "polars")
-_WHO = "a data frame"
 
 
 def is_table(given: Any) -> bool:
@@ -536,24 +530,28 @@ def make_frame(
     Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
     levels in pandas, elsewhere ``first__second``, which the estimators read alike.
     """
-    library = _library_for(like)
-    found, names = list(columns), list(names)
-    if library == "pandas":
-        return _of_pandas(names, found, like, index, levels)
-    pairs = zip(names, found, strict=True)
-    table = {_flat(name): _plain(column) for name, column in pairs}
-    if index is not None:
-        table = {index[0] or "name": _plain(index[1]), **table}
-    return import_extra(library, "frames", _WHO).DataFrame(table)
-
-
-def _library_for(like: Any) -> str:
-    """Return the library of a new frame."""
     library = _library_of(like) or str(get_config()["transform_output"])
-    if library != "default":
-        return library
-    has_pandas, has_polars = map(find_spec, ("pandas", "polars"))
-    return "polars" if has_polars and not has_pandas else "pandas"
+    if library == "default":
+        has_pandas, has_polars = map(find_spec, _LIBRARIES)
+        library = "polars" if has_polars and not has_pandas else "pandas"
+    frames = import_extra(library, "frames", "a data frame")
+    found, names = list(columns), list(names)
+    if library != "pandas":
+        pairs = zip(names, found, strict=True)
+        table = {_flat(name): _plain(column) for name, column in pairs}
+        if index is not None:
+            table = {index[0] or "name": _plain(index[1]), **table}
+        return frames.DataFrame(table)
+    frame = frames.DataFrame(dict(enumerate(found)))
+    if index is not None:
+        frame.index = frames.Index(index[1], name=index[0] or None)
+    elif isinstance(like, frames.DataFrame):
+        frame.index = like.index
+    if any(isinstance(name, tuple) for name in names):
+        frame.columns = frames.MultiIndex.from_tuples(names, names=levels)
+    else:
+        frame.columns = frames.Index(names)
+    return frame
 
 
 def _library_of(given: Any) -> str:
@@ -565,27 +563,6 @@ def _library_of(given: Any) -> str:
     library = type(given).__module__.partition(".")[0]
     is_frame = hasattr(given, "columns") or hasattr(given, "to_frame")
     return library if is_frame and library in _LIBRARIES else ""
-
-
-def _of_pandas(
-    names: list[Any],
-    columns: list[Any],
-    like: Any,
-    index: tuple[str, Sequence[Any]] | None,
-    levels: tuple[str, str] | None,
-) -> Any:
-    pandas = import_extra("pandas", "frames", _WHO)
-    rows = getattr(like, "index", None) if isinstance(like, pandas.DataFrame) else None
-    if index is not None:
-        rows = pandas.Index(index[1], name=index[0] or None)
-    frame = pandas.DataFrame(dict(enumerate(columns)))
-    if rows is not None:
-        frame.index = rows
-    if any(isinstance(name, tuple) for name in names):
-        frame.columns = pandas.MultiIndex.from_tuples(names, names=levels)
-    else:
-        frame.columns = pandas.Index(names)
-    return frame
 
 
 def _flat(name: Any) -> str:
@@ -976,13 +953,10 @@ def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArra
     return values
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_position(value: Any, size: int) -> bool:
+def is_position(value: Any, size: float) -> bool:
     """Return whether a value is an int from 0 to ``size - 1``."""
-    return _is_integer(value) and 0 <= int(value) < size
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and 0 <= int(value) < size
 
 
 def position_of(value: Any, names: Sequence[str]) -> int | None:
@@ -1004,7 +978,8 @@ def check_integer(
     """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    if not _is_integer(value) or value < low or value > high:
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low or value > high:
         end = "inf)" if high == sys.maxsize else f"{high}]"
         suffix = " or None" if none_allowed else ""
         raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
@@ -1467,8 +1442,11 @@ class Fitted(property, Generic[R]):
         super().__init__(self._value)
         self._attribute, self._read, self._name = attribute, read, attribute
 
-    def __get__(self, instance: Any, owner: Any = None) -> R:  # type: ignore[override]
-        return super().__get__(instance, owner)
+    if TYPE_CHECKING:
+
+        def __get__(  # type: ignore[override]
+            self, instance: Any, owner: Any = None
+        ) -> R: ...
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -1498,21 +1476,6 @@ def check_progress(owner: str, progress: Any) -> None:
     """Refuse what is no callback."""
     if progress is not None and not callable(progress):
         raise fail(owner, "progress", "a callable or None", progress)
-
-
-def counted(
-    progress: Callable[[int, int], None] | None, total: int, size: Callable[[Any], int]
-) -> Callable[[Any], None]:
-    """Return what adds up the sizes of results and reports the sum to ``progress``."""
-    n_done = 0
-
-    def done(result: Any) -> None:
-        nonlocal n_done
-        n_done += size(result)
-        if progress is not None:
-            progress(n_done, total)
-
-    return done
 
 
 def without_callbacks(estimator: Any) -> Any:

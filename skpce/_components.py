@@ -25,7 +25,8 @@ from ._checks import (
 from ._result import Result
 from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
-from .drivers._runs import numbered, table_of
+from .drivers._roles import numbered
+from .drivers._runs import table_of
 from .ensembles._table import as_names, known_names, quoted, read_output, refuse_twice
 
 _LEVEL = 0.05
@@ -289,8 +290,11 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
         right = right - across.T @ sums
         explained, rank = float(sums @ sums), big.n_levels
     before, of_term = slice(0, -term.n_levels), slice(-term.n_levels, None)
-    inverse, known = _pseudo_inverse(gram[before, before], len(y))
-    rank += known
+    values, vectors = np.linalg.eigh(gram[before, before])
+    known = values > 1e-9 * max(1.0, min(len(y), float(values.max())))
+    vectors = vectors[:, known]
+    inverse = vectors / values[known] @ vectors.T
+    rank += int(known.sum())
     solved = inverse @ right[before]
     explained += float(right[before] @ solved)
     between = gram[of_term, before]
@@ -305,13 +309,6 @@ def _exact_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot 
     if error is None:
         return None
     return _Pivot(parts, values[some], int(some.sum()), *error)
-
-
-def _pseudo_inverse(gram: FloatArray, n_rows: int) -> tuple[FloatArray, int]:
-    values, vectors = np.linalg.eigh(gram)
-    some = values > 1e-9 * max(1.0, min(n_rows, float(values.max())))
-    own = vectors[:, some]
-    return np.asarray(own / values[some] @ own.T), int(some.sum())
 
 
 def _large_pivot(table: _Table, term: _Term, others: Sequence[_Term]) -> _Pivot | None:

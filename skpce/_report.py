@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -158,6 +158,12 @@ def _drivers_in_words(verdict: Answer, output: int) -> str:
     return ", ".join(shown) or "–"
 
 
+def _noise_of(verdict: Answer) -> list[Column]:
+    """Return the column of the noise between repeats, where there are some."""
+    noise = ("noise between repeats", list(map(_percent, verdict.noise_share)))
+    return [] if np.isnan(verdict.noise_share).all() else [noise]
+
+
 def with_ends(share: float, low: float, high: float) -> str:
     """Return a share in percent with its interval; a dash for none."""
     if np.isnan(share):
@@ -205,13 +211,6 @@ _ENDS = ("", "_low", "_high")
 def _largest(values: FloatArray, most: int) -> IndexArray:
     """Return the positions of the largest values, in their order."""
     return np.sort(np.argsort(-values, kind="stable")[:most])
-
-
-def _some_of(values: Any, rows: IndexArray) -> Any:
-    """Return some entries of a tuple, a list or an array."""
-    if isinstance(values, np.ndarray):
-        return values[rows]
-    return tuple(values[row] for row in rows)
 
 
 # The page.
@@ -280,6 +279,9 @@ class FitReport(HtmlReport):
             "outputs": outputs,
         }
         self.support = support_of(self.expansion, verdict)
+        self.source = "those of the table of drivers"  # of shares of the variance
+        if verdict is None:
+            self.source = "first order times leave-one-out Q²"
         self.spread: Any = spread_of(reading, self.y)
         name = "variance" if self.is_real else "aitchison_variance"
         self.variance = np.nan_to_num(getattr(self.spread, name))
@@ -293,13 +295,6 @@ class FitReport(HtmlReport):
         """Return the inputs of the largest total indices in any row."""
         return _largest(np.nan_to_num(total).max(axis=0), MOST_INPUTS)
 
-    @property
-    def source(self) -> str:
-        """Where shares of the variance come from."""
-        if self.verdict is None:
-            return "first order times leave-one-out Q²"
-        return "those of the table of drivers"
-
     @cached_property
     def answers(self) -> list[str]:
         """Say in a word whether something is shown to drive each step."""
@@ -312,16 +307,6 @@ class FitReport(HtmlReport):
             choices, without = self.surrogate.geometry_.has_choice, "no choice"
         answers: list[str] = np.where(choices, judged, without).tolist()
         return answers
-
-    @cached_property
-    def scales(self) -> FloatArray | None:
-        """What the columns of an output are divided by, where they are added up so."""
-        if self.verdict is None or self.expansion.groups is None:
-            return None
-        measured = self.verdict.figures.get("measured_as")
-        if isinstance(measured, Outputs) and measured.is_scaled:
-            return measured.scales
-        return None
 
     @cached_property
     def diagnostics(self) -> SurrogateDiagnostics:
@@ -345,20 +330,8 @@ class FitReport(HtmlReport):
         """Add the rows of a table that are listed, with their answers if asked for."""
         known = [(self.noun, self.step_names), *columns]
         known += [("attribution", self.answers)] if answered else []
-        rows = [(heading, _some_of(values, self.listed)) for heading, values in known]
+        rows = [(head, [values[i] for i in self.listed]) for head, values in known]
         self.add_columns(rows, caption)
-
-    def add_sections(self, date: str | None) -> None:
-        """Add all sections."""
-        self.add_answers()
-        self.add_verdict()
-        self.add_goodness()
-        self.add_spread()
-        self.add_indices()
-        self.add_coverage()
-        self.add_effects()
-        self.add_inputs()
-        self.add_origin(date)
 
     def add_answers(self) -> None:
         """Say the answer, show it, and list it: a row for each decision or output."""
@@ -392,10 +365,7 @@ class FitReport(HtmlReport):
             columns.append(("drivers, share in all", drivers))
         columns.append((NOT_PREDICTED, list(map(_percent, shares.unexplained))))
         if verdict is not None:
-            if not np.isnan(verdict.noise_share).all():
-                noise = list(map(_percent, verdict.noise_share))
-                columns.append(("noise between repeats", noise))
-            columns.append(("p (Holm)", verdict.p_value))
+            columns += [*_noise_of(verdict), ("p (Holm)", verdict.p_value)]
         self.add_rows(columns)
 
     def add_verdict(self) -> None:
@@ -425,10 +395,8 @@ class FitReport(HtmlReport):
             ("Q², runs left out", verdict.q2),
             (f"{level} interval", [interval_in_words(*pair) for pair in ends]),
             (NOT_PREDICTED, list(map(_percent, verdict.not_predicted))),
+            *_noise_of(verdict),
         ]
-        if not np.isnan(verdict.noise_share).all():
-            noise = list(map(_percent, verdict.noise_share))
-            columns.append(("noise between repeats", noise))
         if not np.isnan(verdict.columns["lack_of_fit"]).all():
             columns.append(("lack of fit, p", verdict.columns["lack_of_fit"]))
         columns.append(("p (Holm)", verdict.p_value))
@@ -443,15 +411,17 @@ class FitReport(HtmlReport):
 
     def add_goodness(self) -> None:
         self.add_heading(f"How well the inputs predict each {self.noun}")
-        scales: Any = 1.0 if self.scales is None else self.scales
+        scales: Any = 1.0  # what columns of an output that are added up are divided by
+        how = "; the columns of an output are added up as given"
+        if self.verdict is not None and self.expansion.groups is not None:
+            measured = self.verdict.figures.get("measured_as")
+            if isinstance(measured, Outputs) and measured.is_scaled:
+                scales = measured.scales
+                how = how.replace("as given", "in units of their standard deviations")
         predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
         test_q2 = held_out_q2(self.reading, self.y / scales, predicted / scales)
-        if self.is_real:
-            units = "in units of their standard deviations"
-            how = "; the columns of an output are added up "
-            how += "as given" if self.scales is None else units
-            sizes = each = "columns"
-        else:
+        sizes = each = "columns"
+        if not self.is_real:
             how = ", in Aitchison geometry: free of any reference action"
             sizes, each = "actions", "n_possible"
         columns: list[Column] = [
@@ -560,11 +530,23 @@ class FitReport(HtmlReport):
         has_groups = not self.is_real or n_outputs > len(self.step_names)
         kinds = ("marginal", "joint") if has_groups else ("marginal",)
         score = coverage_of(self.reading, self.y)
-        scores = {kind: [score(*pair, kind=kind) for pair in bounds] for kind in kinds}
-        self.add_columns(
-            self._coverage_columns(scores),
-            f"Intervals given the inputs, {len(self.y)} members of the test data",
-        )
+        columns: list[Column] = []
+        for kind in kinds:
+            found = [score(*pair, kind=kind) for pair in bounds]
+            if not columns:  # level by level, of steps with a choice
+                steps = self.listed[~np.isnan(found[0].coverage[self.listed])]
+                names = [self.step_names[s] for s in steps.tolist() for _ in LEVELS]
+                columns = [(self.noun, names), ("level", [*LEVELS] * len(steps))]
+            coverage, low, high = (
+                np.array([getattr(one, name)[steps] for one in found]).T.ravel()
+                for name in ("coverage", "lower", "upper")
+            )
+            intervals = [
+                interval_in_words(*ends) for ends in zip(low, high, strict=True)
+            ]
+            columns += [(kind, coverage), ("95 % error", intervals)]
+        caption = f"Intervals given the inputs, {len(self.y)} members of the test data"
+        self.add_columns(columns, caption)
         values, parts = "probabilities", "actions"
         if self.is_real:
             values, parts = "values", "columns"
@@ -581,26 +563,6 @@ class FitReport(HtmlReport):
         self.add_figure(
             display, f"Nominal and empirical marginal coverage, all {self.noun}s."
         )
-
-    def _coverage_columns(
-        self,
-        scores: Mapping[str, Sequence[Result]],  # by kind, one a level
-    ) -> list[Column]:
-        """Return coverage with its error, level by level, of steps with a choice."""
-        first = next(iter(scores.values()))[0]
-        steps = self.listed[~np.isnan(first.coverage[self.listed])]
-        columns: list[Column] = [
-            (self.noun, [self.step_names[int(s)] for s in steps for _ in LEVELS]),
-            ("level", [*LEVELS] * len(steps)),
-        ]
-        for kind, found in scores.items():
-            coverage, low, high = (
-                np.array([getattr(score, name)[steps] for score in found]).T.ravel()
-                for name in ("coverage", "lower", "upper")
-            )
-            error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
-            columns += [(kind, coverage), ("95 % error", error)]
-        return columns
 
     def add_effects(self) -> None:
         if not (self.expansion.total_variance > 0).any():
@@ -632,7 +594,7 @@ class FitReport(HtmlReport):
             "condition number of the design": diagnostics.condition_number,
         }
         self.add_table(["figure", "value"], list(figures.items()))
-        names = _some_of(self.input_names, self.leading)
+        names = [self.input_names[i] for i in self.leading]
         p_values = diagnostics.distribution_p_values[self.leading]
         self.add_columns(
             [("input", names), ("p-value", p_values)],
@@ -762,7 +724,15 @@ def report(
         warnings.simplefilter("ignore", InputOutsideSupportWarning)
         inputs = reading.table
         assert inputs is not None  # X_test was given
-        page.add_sections(date)
+        page.add_answers()
+        page.add_verdict()
+        page.add_goodness()
+        page.add_spread()
+        page.add_indices()
+        page.add_coverage()
+        page.add_effects()
+        page.add_inputs()
+        page.add_origin(date)
     basis = expansion.basis
     warn_outside(basis.laws, inputs, expansion.input_names, basis.reach)
     if path is not None:

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from scipy.fft import dct
 from scipy.special import gammaln
 
 from .._checks import BoolArray, FloatArray, IndexArray
-
-# Names of columns that count repeats of a setting; "folds" is how many there are.
-_COUNTERS = re.compile(
-    r"(^|[^a-z])(seed|random_state|rep|repeat|replicate|repetition|fold|split|trial"
-    r"|run|attempt)$"
-)
-
-# Names of columns that name runs.
-_RUNS = re.compile(r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$")
-
-# Names of columns along which a run has several rows; those of the second kind are
-# factors where each run has all of their values, as in a grid.
-_CURVES = re.compile(r"^(.*[./])?(global|training)?_?(epoch|step|iteration)$")
-_BUDGETS = re.compile(r"^(.*[./])?(budget|fidelity|n_resources)$")
 
 # Share of the rows that have others with equal settings of all other inputs, from which
 # an input is exchanged among these.
@@ -42,10 +25,6 @@ _RECURS = 0.1
 # Settings of a crossed design, and their arrangements, from which settings are
 # exchanged and not their runs.
 _CROSSED_SETTINGS, _ARRANGEMENTS = 15, 10_000
-
-# P-value from which on means of the labels of repeats are taken out, as of blocks, and
-# rows with a label and equal other inputs belong together.
-_SHIFTED = 0.001
 
 # Share of the rows with settings of their own, from which on a series is asked.
 _MOSTLY_DIFFERENT = 0.5
@@ -541,59 +520,6 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
     return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
 
 
-def counts_repeats(name: str) -> bool:
-    """Whether the name of a column says that it counts repeats."""
-    return _COUNTERS.search(name.lower()) is not None
-
-
-def find_counter(
-    X: FloatArray,  # shape: (n_rows, n_inputs)
-    names: Sequence[str],
-    levels: Mapping[str, Sequence[Any]],  # of labels
-) -> int | None:
-    """Return the input that only counts repeats of the settings of the others.
-
-    Its name says so, and labels are numbered. Without it settings repeat, and each of
-    them has another of its values in every repeat.
-    """
-    n_rows, n_inputs = X.shape
-    for column, name in enumerate(names if n_inputs > 1 else ()):
-        numbered = all(re.search(r"\d", str(label)) for label in levels.get(name, ()))
-        if not (numbered and counts_repeats(name)):
-            continue
-        setting = numbers_of(np.delete(X, column, axis=1))
-        if not 1 < setting.max() + 1 <= n_rows // 2:
-            continue
-        values = X[:, column]
-        pairs = np.unique(np.column_stack([setting, numbers_of(values)]), axis=0)
-        if len(pairs) == n_rows and (values == np.round(values)).all():
-            return column
-    return None
-
-
-def find_runs(
-    X: FloatArray,  # shape: (n_rows, n_inputs)
-    names: Sequence[str],
-) -> int | None:
-    """Return the input that names runs, each with several rows, as of its metrics.
-
-    Its name says so. Some other inputs have one value in each run, others the same
-    values in all of them, and at most one any.
-    """
-    for column, name in enumerate(names):
-        run = numbers_of(X[:, column])
-        n_runs = int(run.max()) + 1
-        few = 1 < n_runs <= (1.0 - _RECURS) * len(X)
-        if not (few and _RUNS.search(name.lower())):
-            continue
-        levels = [numbers_of(values) for values in np.delete(X, column, axis=1).T]
-        varying = [level for level in levels if varies_within(level, run).any()]
-        free = [level for level in varying if not _same_in_all(level, run)]
-        if len(varying) < len(levels) and len(free) < 2:
-            return column
-    return None
-
-
 def _same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
     """Whether each unit has the same labels, each as often."""
     counts = np.bincount(unit)
@@ -601,111 +527,6 @@ def _same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
         return False
     in_order = labels[np.lexsort((labels, unit))].reshape(len(counts), -1)
     return bool((in_order == in_order[0]).all())
-
-
-def shifts(
-    labels: IndexArray,  # shape: (n_rows,)
-    setting: IndexArray,  # shape: (n_rows,)
-    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
-) -> bool:
-    """Whether labels, such as folds, that each setting has once shift some values.
-
-    By an F-test of two ways, with Bonferroni's correction.
-    """
-    n_labels, n_settings = int(labels.max()) + 1, int(setting.max()) + 1
-    pairs = np.unique(np.column_stack([labels, setting]), axis=0)
-    if min(n_labels, n_settings) < 2 or len(pairs) < len(labels):
-        return False
-    if len(labels) < n_labels * n_settings:
-        return False
-    left = without_means(values, setting)
-    free = n_labels - 1, (n_labels - 1) * (n_settings - 1)
-    return _differ(left, labels, *free) <= _SHIFTED
-
-
-def find_curves(
-    X: FloatArray,  # shape: (n_rows, n_inputs)
-    names: Sequence[str],
-    repeat: IndexArray | None,  # shape: (n_rows,), labels of repeats
-    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
-) -> tuple[list[int], IndexArray]:  # and (n_rows,)
-    """Return inputs that differ between rows of a run, such as epochs, and the runs.
-
-    Rows of a run have equal other inputs, one label of repeats, and one row for each
-    value of such an input. Its name says so, or rows with a label lie above or below
-    their settings together, by an F-test with Bonferroni's correction. Where all inputs
-    but one would differ within runs, labels shift the output, or act together with it.
-    """
-    label = np.zeros(len(X), dtype=np.int64) if repeat is None else repeat
-
-    def runs(along: Sequence[int]) -> IndexArray:
-        return numbers_of(np.column_stack([np.delete(X, along, axis=1), label]))
-
-    along = []
-    for k, name in enumerate(names):
-        is_one = _CURVES.search(name.lower()) is not None
-        if is_one or _BUDGETS.search(name.lower()):
-            value = numbers_of(X[:, k])
-            if value.max() > 1 and (is_one or not _same_in_all(value, runs([k]))):
-                along.append(k)
-    if along:
-        run = runs(along)
-        n_rows = int(numbers_of(np.column_stack([run, X[:, along]])).max()) + 1
-        enough = FEWEST_UNITS <= run.max() + 1 <= (1.0 - _RECURS) * len(X)
-        along = along if enough and n_rows == len(X) else []
-    named = list(along)
-    rows = runs(along) if along else np.arange(len(X))
-    left = [k for k in range(X.shape[1]) if k not in along]
-    while repeat is not None and left:  # of runs so far the means
-        first, means = first_of(rows), mean_of(values, rows)
-        p_values = [_of_runs(X[first], k, along, label[first], means) for k in left]
-        if min(p_values) * len(left) > _SHIFTED:
-            break
-        along.append(left.pop(int(np.argmin(p_values))))
-        rows = runs(along)
-    if along != named and (len(left) < 2 or rows.max() < 2 * _MANY_RUNS - 1):
-        along = named
-    return sorted(along), runs(along) if along else np.arange(len(X))
-
-
-def _of_runs(
-    X: FloatArray, k: int, along: Sequence[int], label: IndexArray, values: FloatArray
-) -> float:
-    """Return the p-value of what rows have in common that differ in an input alone.
-
-    Other inputs along which runs have rows, whose means these are, are left aside.
-    """
-    setting = numbers_of(np.delete(X, along, axis=1))
-    others = numbers_of(np.delete(X, [*along, k], axis=1))
-    run = numbers_of(np.column_stack([others, label]))
-    n_settings, n_others, n_runs = (
-        int(one.max()) + 1 for one in (setting, others, run)
-    )
-    between, whole = n_runs - n_others, len(X) - n_settings
-    if not (0 < between < whole and 1 < n_runs <= len(X) // 2):
-        return 1.0
-    left = without_means(values, setting)
-    if len(label) > _OF_A_LABEL * label.max():  # what it does everywhere is no run's
-        left = without_means(left, label)
-        between -= int(label.max())
-    return _differ(left, run, max(between, 1), whole - between)
-
-
-def _differ(
-    values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
-    labels: IndexArray,  # shape: (n_rows,)
-    *degrees: int,  # of freedom, between labels and within
-) -> float:
-    """Return the p-value of an F-test of the means of labels, of all columns."""
-    means = mean_of(values, labels)[labels]
-    between, within = (
-        np.square(part).sum(axis=0) / max(free, 1)
-        for part, free in zip((means, values - means), degrees, strict=True)
-    )
-    ratio = between / np.maximum(within, 1e-300)
-    known = ~np.isnan(ratio)
-    p_values = stats.f.sf(ratio[known], *degrees)
-    return float(p_values.min(initial=1.0) * max(np.count_nonzero(known), 1))
 
 
 def find_constraint(

@@ -29,11 +29,6 @@ _TERMS = (
 def write_report(answer: Any, path: Any) -> None:
     """Write the page in one piece; nothing is drawn where it cannot be written."""
     check_target("path=", path)
-    make_page(answer).save(path)
-
-
-def make_page(answer: Any) -> HtmlReport:
-    """Return the page."""
     page = HtmlReport(f"What drives {listed(list(map(str, answer._labels)))}")
     page.add_answer(answer.sentences)
     panels = np.ravel(draw_answer(answer))
@@ -72,4 +67,4 @@ def make_page(answer: Any) -> HtmlReport:
     )
     for line in lines:
         page.add_text(line)
-    return page
+    page.save(path)

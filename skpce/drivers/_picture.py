@@ -54,8 +54,17 @@ def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     order = np.argsort(-np.nan_to_num(table.total[output]), kind="stable")
     shown = order[:MOST_BARS].tolist()
     names = labels([answer.input_names[i] for i in shown], LETTERS, 2)
-    for at, i in enumerate(shown):
-        _draw_share(ax, at, table, output, i)
+    for at, i in enumerate(shown):  # in all, alone inside it, and the interval
+        pale, strong = _COLORS.get(State(str(table.state[output, i])), _OTHER)
+        total, first = table.total[output, i], table.first[output, i]
+        low, high = table.total_low[output, i], table.total_high[output, i]
+        ends = [100 * low, 100 * high]
+        ax.barh(at, 100 * total, 0.62, color=pale)
+        ax.barh(at, 100 * first, 0.62, color=strong)
+        ax.plot(ends, [at, at], color="#222222", linewidth=1.3)
+        ax.plot(ends, [at, at], "|", color="#222222", markersize=7)
+        text = between(low, high) if strong == _OTHER[1] else percent(total)
+        _write(ax, at, 100 * max(total, high), text)
     if len(order) > len(shown):
         names.append(f"({len(order) - len(shown)} more inputs)")
     first = len(names)
@@ -70,21 +79,6 @@ def _draw_panel(answer: Any, output: int, ax: Any) -> None:
     ax.set_xticks(range(0, 101, 20))
     ax.set_title(label(str(answer._labels[output]), 48, 2), loc="left", fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_share(ax: Any, at: int, table: Any, output: int, i: int) -> None:
-    """Draw the share in all, the share alone inside it, and the interval."""
-    pale, strong = _COLORS.get(State(str(table.state[output, i])), _OTHER)
-    total, first = 100 * table.total[output, i], 100 * table.first[output, i]
-    low, high = 100 * table.total_low[output, i], 100 * table.total_high[output, i]
-    ax.barh(at, total, 0.62, color=pale)
-    ax.barh(at, first, 0.62, color=strong)
-    ax.plot([low, high], [at, at], color="#222222", linewidth=1.3)
-    ax.plot([low, high], [at, at], "|", color="#222222", markersize=7)
-    text = percent(table.total[output, i])
-    if strong == _OTHER[1]:
-        text = between(low / 100, high / 100)
-    _write(ax, at, max(total, high), text)
 
 
 def _write(ax: Any, at: float, end: float, text: str) -> None:

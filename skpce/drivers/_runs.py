@@ -5,15 +5,10 @@ Inputs and outputs become numbers, labels and names the roles of the runs.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import re
 import warnings
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -21,7 +16,6 @@ from numpy.typing import NDArray
 
 from .._basis.basis import MoreTermsThanRowsWarning
 from .._checks import (
-    FEWEST_MEMBERS,
     BoolArray,
     FloatArray,
     IndexArray,
@@ -30,7 +24,6 @@ from .._checks import (
     as_numbers,
     at_hand,
     check_rows,
-    is_missing,
     is_table,
     make_frame,
     numbers_of_text,
@@ -49,177 +42,36 @@ from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.families import of_logarithm
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
+from ..ensembles._files import of_dicts, read_file
+from ..ensembles._roles import states_among
 from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
 from ..ensembles._table import (
-    LIKE_A_NUMBER,
     MOST_SHOWN,
     Columns,
     Ensemble,
     ReadRuns,
     as_names,
+    codes_of,
     known_names,
     names_in_log,
     names_of,
     quoted,
     read_table,
     refuse_twice,
-    states_among,
 )
-from ._cautions import Caution, said
-from ._design import (
-    Design,
-    counts_repeats,
-    find_counter,
-    find_curves,
-    find_runs,
-    first_of,
-    numbers_of,
-    shifts,
-    varies_within,
+from ._cautions import Caution
+from ._design import Design, first_of
+from ._roles import (
+    Roles,
+    equal_inputs,
+    inputs_of,
+    numbered,
+    positions,
+    refuse_other_inputs,
+    replicate_columns,
+    results_among,
+    say_of_repeats,
 )
-
-# Columns that are inputs, or outputs, where nobody has said
-
-
-# Prefixes of the columns of parameters: of Optuna, MLflow, scikit-learn, Weights &
-# Biases, Ray.
-_PARAMETERS = re.compile(r"^(params?_|params[.]|config[./])")
-
-# Names of columns that number the rows; the first is that of an index of pandas.
-_NUMBERS = re.compile(
-    r"^(Unnamed: \d+|\s*)$"
-    r"|(^|[^a-z])(id|uuid|index|idx|hash|run|trial|row|seed|random_state)$",
-    re.IGNORECASE,
-)
-
-# Names of columns that a run gives.
-_RESULTS = re.compile(
-    r"^metrics?[._]|^(metrics?|eval|val|valid|test)/"
-    r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2|error|metric"
-    r"|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo|regret"
-    r"|yield|result|target|outcome|response|duration|runtime|value|corr|correlation"
-    r"|mape|map|ap\d*|iou|dice|mcc|mrr|ndcg|rouge|fid|wer|cer|psnr|ssim|ece|nll"
-    r"|exact_match|latency|throughput|(fit|score|train|wall)_time|top[-_@]?\d+)s?($|[^a-z])",
-    re.IGNORECASE,
-)
-
-# Names of columns that trackers write by themselves (Weights & Biases, Ray); those of
-# the second kind may say which row of a run a row is.
-_OF_TRACKERS = re.compile(
-    r"^_(timestamp|runtime|wandb)$|^(pid|hostname|node_ip|timestamp)$"
-    r"|^time_(this_iter|total|since_restore)(_s)?$"
-)
-_ROWS_OF_RUNS = re.compile(
-    r"^(_step|training_iteration|episodes_total|(iterations|timesteps)_since_restore"
-    r"|timesteps_total)$"
-)
-
-# Part of the rows that have a value of their own, from which on text is no category,
-# and numbers are no levels of a factor.
-_DISTINCT_TEXT, _DISTINCT_NUMBERS = 0.5, 0.25
-
-_DATE = re.compile(
-    r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$|\d{1,2}[./]\d{1,2}[./]\d{4}"
-)
-
-
-def inputs_of(
-    columns: Mapping[str, NDArray[Any]],  # that have no other role
-    outputs: Sequence[str],
-) -> tuple[list[str], list[str]]:
-    """Return the columns that are taken as inputs, and notes about the others."""
-    known = [
-        name
-        for name, values in columns.items()
-        if _PARAMETERS.match(name) and not _numbers_the_runs(name, values)
-    ]
-    if known:
-        left = [name for name in columns if name not in known]
-        why_not = f"{_said(left, 'is left out', 'are left out')}, {_unless(left)}"
-        notes = [f"The inputs are the columns of parameters; {why_not}"]
-        return known, notes if left else []
-    why = {n: _why_no_input(n, values, outputs) for n, values in columns.items()}
-    inputs = [name for name, reason in why.items() if reason is None]
-    written = [name for name in inputs if _OF_TRACKERS.search(name)]
-    counts = [name for name in inputs if _ROWS_OF_RUNS.search(name)]
-    others = [n for n in inputs if n not in written and n not in counts]
-    for name in counts:
-        rows = list(zip(*(columns[n].tolist() for n in [*others, name]), strict=True))
-        n_rows, n_runs = len(set(map(str, rows))), len({str(row[:-1]) for row in rows})
-        if n_rows < len(rows) or n_runs > len(rows) // 2:
-            written.append(name)
-    why |= dict.fromkeys(
-        written, ("is written by a tracker", "are written by a tracker")
-    )
-    notes = []
-    for reason in dict.fromkeys(filter(None, why.values())):
-        names = [name for name, own in why.items() if own == reason]
-        notes.append(
-            f"{_said(names, *reason)}, and {_no_input(names)} {_unless(names)}"
-        )
-    return [name for name, reason in why.items() if reason is None], notes
-
-
-def _why_no_input(
-    name: str, values: NDArray[Any], outputs: Sequence[str]
-) -> tuple[str, str] | None:
-    """Say why a column is no input, of one and of several; None for an input."""
-    entries = [v for v in values.tolist() if not is_missing(v) and v != ""]
-    if not entries:
-        return "is empty", "are empty"
-    if states_among({name: values}) is not None:
-        return "says how the runs ended", "say how the runs ended"
-    if values.dtype.kind == "m":
-        return "holds durations", "hold durations"
-    if values.dtype.kind == "M" or all(map(_is_date, entries)):
-        return "holds dates", "hold dates"
-    distinct = len(set(map(str, entries))) / len(values)
-    numbers = _numbers(values)
-    if numbers is None:
-        texts = [v for v in entries if isinstance(v, str)]
-        like = sum(bool(LIKE_A_NUMBER.fullmatch(text.strip())) for text in texts)
-        is_name = distinct > _DISTINCT_TEXT and like <= len(entries) / 2
-        return ("names the runs", "name the runs") if is_name else None
-    if _numbers_the_runs(name, values):
-        return "numbers the runs", "number the runs"
-    ends = {output.rpartition("/")[2] for output in outputs if "/" in output}
-    is_beside = "/" in name and name.rpartition("/")[2] in ends  # as in "arc/match"
-    if distinct > _DISTINCT_NUMBERS and (is_beside or _RESULTS.search(name)):
-        return "looks like a result", "look like results"
-    return None
-
-
-def _numbers_the_runs(name: str, values: NDArray[Any]) -> bool:
-    """Return whether a column, by its name, has a number of its own for each run."""
-    numbers = _numbers(values)
-    if numbers is None or _NUMBERS.search(name) is None:
-        return False
-    known = np.unique(numbers[~np.isnan(numbers)])
-    return len(known) == len(values) and bool((known == known.round()).all())
-
-
-def _is_date(entry: Any) -> bool:
-    if isinstance(entry, str):
-        return _DATE.match(entry.strip()) is not None
-    return isinstance(entry, date)
-
-
-def _numbers(values: NDArray[Any]) -> FloatArray | None:
-    """Return a column as numbers, also those that are refused as inputs, or None."""
-    return as_numbers(values.real if values.dtype.kind == "c" else values)
-
-
-def _said(names: Sequence[str], one: str, several: str) -> str:
-    return said(list(map(repr, names)), one, several, 5)
-
-
-def _no_input(names: Sequence[str]) -> str:
-    return "is no input" if len(names) == 1 else "are no inputs"
-
-
-def _unless(names: Sequence[str]) -> str:
-    return f"unless inputs= has {'it' if len(names) == 1 else 'them'}"
-
 
 # What was read
 
@@ -298,14 +150,15 @@ class Data:
         """Log-ratios and real columns, NaN where a run failed."""
         return self.read.member_coordinates(self.y)
 
-    def without(self, names: Sequence[str]) -> Data:
+    def without(self, names: Collection[str]) -> Data:
         """Leave inputs out."""
-        kept = [k for k, name in enumerate(self.names) if name not in names]
-        stated = {self.names[k]: self.stated[self.names[k]] for k in kept}
+        stated = {name: law for name, law in self.stated.items() if name not in names}
+        kept = [name in stated for name in self.names]
         return replace(self, X=self.X[:, kept], stated=stated)
 
     def fit(self) -> Any:
         """Return the estimator, fitted: to a data frame where the runs were in one."""
+        y: Any = self.y
         law: Any = self.distribution
         if all(one == "auto" for one in law):
             law = "auto"
@@ -319,20 +172,15 @@ class Data:
             )
         else:
             model = PolynomialChaosRegressor(distribution=law)
+            if y.shape[1] == 1:
+                y = y[:, 0]
+            elif self.like is not None and len(self.read.names) == y.shape[1]:
+                y = make_frame(self.read.names, y.T, like=self._kind)
         with warnings.catch_warnings():
             # the answer says which outputs do not vary, and has Q² of settings left out
             warnings.simplefilter("ignore", ConstantTargetWarning)
             warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
-            return model.fit(self.table_of(self.X), self._targets())
-
-    def _targets(self) -> Any:
-        if self.read.are_compositions:
-            return self.y
-        if self.y.shape[1] == 1:
-            return self.y[:, 0]
-        if self.like is None or len(self.read.names) < self.y.shape[1]:
-            return self.y
-        return make_frame(self.read.names, self.y.T, like=self._kind)
+            return model.fit(self.table_of(self.X), y)
 
     def table_of(self, X: FloatArray) -> Any:
         """Return inputs as what the estimator was fitted to: a frame has labels."""
@@ -373,14 +221,13 @@ class Data:
         """Return a column of settings as the estimator takes it."""
         levels = self.levels.get(name)
         if levels is not None:
-            code = {level: float(number) for number, level in enumerate(levels)}
-            other = [label for label in values.tolist() if label not in code]
+            other = [label for label in values.tolist() if label not in levels]
             if other:
                 raise ValueError(
                     f"settings has {other[0]!r} as {name!r}, which no run had; "
                     f"expected one of {', '.join(map(repr, levels))}."
                 )
-            return np.array([code[label] for label in values.tolist()])
+            return codes_of(values, levels)
         numbers, is_log = as_numbers(values), name in self.logarithms
         if numbers is None or not np.isfinite(numbers).all():
             raise ValueError(
@@ -470,17 +317,18 @@ def runs_of(
     is_shuffled: bool = False,  # whether the order of the rows is known to mean nothing
 ) -> Runs:
     """Return runs with what may be exchanged with what."""
-    given = {
+    labels: dict[str, Any] = {
         role: columns[label] if isinstance(label, str) else label
         for role, label in asked.roles.items()
     }
-    order: Any = given.pop("order", None)
+    order: Any = labels.pop("order", None)
     counted = replicate_columns(asked.replicate, columns)
     if counted:  # one label, such as a seed, of the columns that count repeats
         rows = zip(*(columns[name].tolist() for name in counted), strict=True)
-        given["replicate"] = np.array([repr(row) for row in rows])
-    labels = {role: numbered(role, label, used) for role, label in given.items()}
-    blocks, same, repeat = map(labels.get, ("blocks", "groups", "replicate"))
+        labels["repeat"] = np.array([repr(row) for row in rows])
+    for role, label in labels.items():
+        labels[role] = numbered(role, label, used)
+    blocks, same = labels.get("blocks"), labels.get("groups")
     if blocks is not None and blocks.max() + 1 == len(blocks):
         raise ValueError(
             f"blocks has a label of its own for each of {len(blocks)} runs; expected "
@@ -494,7 +342,7 @@ def runs_of(
     refuse_extremes(data.X, "X", varying=True)
     refuse_extremes(data.y, "y", varying=not data.read.are_compositions)
     if counted:
-        setting = equal_inputs(data)
+        setting = equal_inputs(data.X, data.names)
     elif asked.replicate is not None or setting is not None:
         own = setting if asked.replicate is None else asked.replicate
         setting = numbered("replicate", own, used)
@@ -511,41 +359,13 @@ def runs_of(
                 "the inputs are the same in all runs of each group, as in repeats of a "
                 "setting: for these give replicate= in place of groups="
             )
-    counter, place = "", None
-    is_told = setting is not None or same is not None or asked.inputs is not None
-    if not is_told and blocks is None and order is None:
-        place = find_runs(data.X, data.names)
-    if place is not None:
-        name, same = data.names[place], numbers_of(data.X[:, place])
-        data = data.without([name])
-        told.append(
-            f"{name!r} names runs of several rows, which belong together, as those of "
-            "groups= do"
-        )
-    elif not is_told:
-        place = find_counter(data.X, data.names, data.levels)
-        if place is not None:
-            counter, repeat = data.names[place], numbers_of(data.X[:, place])
-            data = data.without([counter])
-    if same is None and blocks is None and order is None:
-        along, runs = find_curves(data.X, data.names, repeat, data.coordinates)
-        if along:
-            same = runs
-            names = said([repr(data.names[k]) for k in along], "varies", "vary")
-            told.append(
-                f"{names} within runs, whose rows belong together, as those of groups= "
-                "do: they have equal other inputs. Where each row is a run of its own, "
-                "give order=False"
-            )
-    if repeat is not None and blocks is None and same is None and order is None:
-        settings = numbers_of(data.X) if setting is None else setting
-        if shifts(repeat, settings, data.coordinates):
-            blocks = repeat
-            names = said(counted or [counter], "shifts", "shift")
-            told.append(f"{names} all settings: means are taken out, as blocks= does")
-    known = {"replicate": setting, "groups": same, "blocks": blocks}
-    design = Design.of(data.X, order=order, counter=counter, **known)
-    design = replace(design, adaptive=bool(sampler), repeat=repeat)
+    roles = Roles(setting=setting, order=order, counted=counted, notes=told, **labels)
+    table = data.X, data.names, data.levels, data.coordinates
+    left_out = roles.find(*table, inputs_told=asked.inputs is not None)
+    data = data.without([left_out]) if left_out else data
+    known = {"replicate": setting, "groups": roles.groups, "blocks": roles.blocks}
+    design = Design.of(data.X, order=order, counter=roles.counter, **known)
+    design = replace(design, adaptive=bool(sampler), repeat=roles.repeat)
     cautions = [Caution("note", {"words": note.rstrip(".")}) for note in told]
     if sampler:
         cautions.append(Caution("adaptive", {"sampler": sampler}))
@@ -555,129 +375,6 @@ def runs_of(
             counts = {"n": int(zero.sum()), "of": int(zero.any(axis=1).sum())}
             cautions.append(Caution("zeros", counts))
     return Runs(data, np.flatnonzero(used), design, tuple(cautions))
-
-
-def replicate_columns(given: Any, known: Collection[str]) -> list[str]:
-    """Return the columns that count repeats; none where labels are given."""
-    if given is None:
-        return []
-    names = np.ravel(np.array(given, dtype=object)).tolist()
-    are_names = isinstance(given, str)
-    if not are_names and known and all(isinstance(name, str) for name in names):
-        # Labels are as many as the runs, and none of them is the name of a column.
-        are_names = any(name in known for name in names) or len(names) < FEWEST_MEMBERS
-    if not are_names:
-        return []
-    return known_names(names, known, "replicate", "column of data")
-
-
-def equal_inputs(data: Data) -> IndexArray:
-    """Return the setting of each run, where repeats were declared."""
-    X, names = data.X, data.names
-    rows, setting = np.unique(X, axis=0, return_inverse=True)
-    if len(rows) < len(X):
-        return np.asarray(setting.reshape(-1))
-    other = []
-    for place, name in enumerate(names if len(names) > 1 else ()):
-        rest = np.delete(X, place, axis=1)
-        counts = np.unique(rest, axis=0, return_counts=True)[1]
-        if counts.min() > 1 and len(counts) > 1:
-            other.append(repr(name))
-    remedy = "Where each run is a setting of its own, leave replicate= out."
-    if other:
-        remedy += (
-            f" Without {other[0]} all settings repeat: where it is no input, leave it "
-            "out by inputs=, or name it in outputs= or replicate=."
-        )
-    raise ValueError(
-        f"No two of {len(X)} runs have equal inputs, so that there are no repeats; "
-        f"expected some. {remedy}"
-    )
-
-
-def refuse_other_inputs(X: NDArray[Any], setting: IndexArray) -> None:
-    """Refuse rows of one setting whose inputs differ."""
-    first = first_of(setting)[setting]
-    reference = X[first]
-    same = (reference == X) | ((X != X) & (reference != reference))
-    if X.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
-        largest = np.abs(X).max(axis=0, initial=0.0, where=~np.isnan(X))
-        same |= np.abs(X - reference) <= 1e-9 * largest
-    differs = ~same.reshape(len(X), -1).all(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        raise ValueError(
-            f"Rows {int(first[row])} and {row} have one label in replicate= and other "
-            "inputs; expected the same: repeats share their inputs, before any "
-            "embedding that is random. For runs that belong together but differ, give "
-            "groups=."
-        )
-
-
-def _one_each(
-    role: str, given: Any, used: BoolArray, expected: str
-) -> NDArray[Any]:  # shape: (n_used,)
-    """Return what was given for each row that is used; refuse gaps."""
-    if np.ma.is_masked(given):
-        raise ValueError(f"{role} is masked; expected {expected}.")
-    try:
-        values = np.asarray(given)
-    except ValueError:  # entries of different length
-        values = np.array(None)
-    if values.shape != used.shape:
-        raise ValueError(
-            f"{role} has shape {values.shape}; expected ({len(used)},), {expected}."
-        )
-    values = values[used]
-    entries = values.tolist()
-    has_nan = values.dtype.kind in "fmM"
-    missing = np.isnan(values) if has_nan else list(map(is_missing, entries))
-    if np.any(missing):
-        raise ValueError(
-            f"{role} is missing in {np.sum(missing)} of {len(entries)} runs; expected "
-            f"{expected}."
-        )
-    for entry in entries:
-        if not isinstance(entry, Hashable) or isinstance(entry, complex):
-            raise ValueError(f"{role} has the entry {entry!r}; expected {expected}.")
-    return values
-
-
-def numbered(role: str, given: Any, used: BoolArray) -> IndexArray:
-    """Return labels of runs as numbers."""
-    values = _one_each(role, given, used, "one label for each run")
-    if values.dtype.kind != "O":
-        return numbers_of(values)
-    found = numbers_of(values.astype(str))
-    if len(set(values.tolist())) > found.max(initial=-1) + 1:
-        raise ValueError(
-            f"{role} has labels that differ and read alike, as 1 and '1' do; expected "
-            "labels of one kind."
-        )
-    return found
-
-
-def positions(given: Any, used: BoolArray) -> FloatArray:
-    """Return the place of each run in a series."""
-    expected = (
-        "a number or a date for each run, or False where the order of the rows means "
-        "nothing"
-    )
-    values = _one_each("order", given, used, expected)
-    numbers = numbers_of_text(values)
-    if numbers is not None:
-        values = _one_each("order", numbers, used[used], expected)
-    if values.dtype.kind in "OU":
-        values = values.astype(str)
-        try:  # dates as text sort as they are only if they all read as dates
-            values = values.astype("datetime64[us]")
-        except ValueError:
-            raise ValueError(
-                f"order has the entry {str(values[0])!r}; expected {expected}."
-            ) from None
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise ValueError(f"order is infinite in some runs; expected {expected}.")
-    return numbers_of(values).astype(np.float64)
 
 
 # Tables
@@ -696,7 +393,7 @@ def table_of(data: Any) -> Columns:
             )
         return Columns(columns)
     if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        return _of_dicts(data)
+        return of_dicts(data)
     if not names_of(data):
         _refuse_estimator(data, "it has no results of a search: call fit first")
         raise ValueError(
@@ -705,99 +402,6 @@ def table_of(data: Any) -> Columns:
             f"with y, as in explain(X, y). Got {type(data).__name__}."
         )
     return Columns(opened(data))
-
-
-def read_file(path: Any) -> Columns:
-    """Read a file of JSON, by its name, or else of CSV."""
-    is_json = os.fspath(path).lower().endswith((".json", ".jsonl", ".ndjson"))
-    return _of_dicts(read_json(path)) if is_json else read_csv(path)
-
-
-def _of_dicts(rows: Sequence[Mapping[Any, Any]]) -> Columns:
-    """Return the columns of rows; None where a row has no such entry."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return Columns({n: np.array([r.get(n) for r in rows], object) for n in names})
-
-
-def read_json(path: Any) -> list[dict[str, Any]]:
-    """Read a JSON file of a list of runs, or one with a run in each line."""
-    shown = repr(os.fspath(path))
-    with open(path, encoding="utf-8-sig") as file:
-        text = file.read().strip()
-    try:
-        lines = [line for line in text.splitlines() if line.strip()]
-        is_list = text.startswith("[")
-        rows = json.loads(text) if is_list else [json.loads(line) for line in lines]
-    except ValueError as error:
-        raise ValueError(
-            f"{shown} is no list of runs in JSON, and has no run in each line: {error}."
-        ) from None
-    if len(rows) == 1 and isinstance(rows[0], dict):
-        columns = {
-            name: dict(enumerate(column)) if isinstance(column, list) else column
-            for name, column in rows[0].items()
-        }
-        keys = {tuple(c) if isinstance(c, dict) else () for c in columns.values()}
-        first = keys.pop() if len(keys) == 1 else ()
-        if len(first) > 1:  # it is of columns, as frames are written by default
-            rows = [{n: c[k] for n, c in columns.items()} for k in first]
-    if not rows or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(
-            f"{shown} has no runs; expected objects, such as "
-            '{"rate": 0.1, "loss": 2.3}, in a list or one in each line.'
-        )
-    return rows
-
-
-def read_csv(path: Any) -> Columns:
-    """Read a CSV file as columns of text."""
-    shown = repr(os.fspath(path))
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            text = file.read()
-    except UnicodeDecodeError:
-        raise ValueError(
-            f"{shown} is no text in UTF-8; expected a CSV file. Read other files by a "
-            "library of data frames, and give the frame."
-        ) from None
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = max(",;\t", key=first.count)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = [row for row in lines if any(row)]
-    if len(rows) < 2:
-        raise ValueError(f"{shown} has no rows; expected a table of runs.")
-    header, body = [name.strip() for name in rows[0]], rows[1:]
-    wrong = next((k for k, row in enumerate(body) if len(row) != len(header)), None)
-    if wrong is not None:
-        raise ValueError(
-            f"Row {wrong + 2} of {shown} has {len(body[wrong])} entries; expected "
-            f"{len(header)}, one for each name in the first row."
-        )
-    refuse_twice(header, shown)
-    table = np.array(body, dtype=object)
-    table[table == ""] = None
-    if delimiter != ",":  # then a comma may be the point of numbers
-        for column in table.T:
-            given = [entry for entry in column if entry is not None]
-            if given and all(map(_DECIMAL.fullmatch, given)):
-                column[:] = [e and e.replace(",", ".") for e in column]
-    return Columns({n: _numbers_or_text(table[:, k]) for k, n in enumerate(header)})
-
-
-_DECIMAL = re.compile(r"\s*[-+]?\d*(,\d+)?([eE][-+]?\d+)?\s*")
-
-
-def _numbers_or_text(column: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of a file as numbers where all of its entries are some."""
-    numbers = numbers_of_text(column)
-    if numbers is None:
-        return column
-    entries = column.tolist()
-    if not np.array_equal(np.isnan(numbers), [entry is None for entry in entries]):
-        return column
-    are_whole = all(entry is not None and entry.strip().isdigit() for entry in entries)
-    whole = are_whole and numbers.max() < 2**53  # what counts the runs is seen by this
-    return numbers.astype(np.int64) if whole else numbers
 
 
 def read_table_of(data: Any, asked: Asked) -> Runs:
@@ -813,22 +417,9 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     notes: list[str] = []
     inputs = asked.inputs
     if inputs is None:
-        taken = {*with_roles, *outputs}
-        left = {name: v for name, v in every.items() if name not in taken}
-        inputs, notes = inputs_of(left, outputs)
         index = getattr(getattr(data, "index", None), "names", ())  # of pandas
         named = [str(name) for name in index if name is not None]
-        if named:
-            notes.append(
-                f"{_said(named, 'labels', 'label')} the rows, and {_no_input(named)}: "
-                "reset_index() makes columns of labels"
-            )
-        if not inputs:
-            raise ValueError(
-                "No column is left that can be an input, of "
-                f"{quoted(list(every))}{': ' if notes else ''}{'; '.join(notes)}. "
-                "Expected some; name them by inputs=."
-            )
+        inputs, notes = inputs_of(every, {*with_roles, *outputs}, outputs, named)
     counted = replicate_columns(asked.replicate, every)
     of_steps = [] if steps is None else outputs
     found = read_table(every, inputs, outputs, counted, asked.log, may_agree=of_steps)
@@ -836,26 +427,8 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     read_data = Data.of(found, read, data if is_table(data) else None)
     taken = {*inputs, *outputs, *with_roles}
     left = {n: v[found.used] for n, v in every.items() if n not in taken}
-    notes += _say_of_repeats(found.X, left, outputs)
+    notes += say_of_repeats(found.X, left, outputs)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
-
-
-def _say_of_repeats(
-    X: FloatArray, left: Mapping[str, NDArray[Any]], outputs: Sequence[str]
-) -> list[str]:
-    """Say what could be an input, and differs between runs with equal inputs."""
-    setting = numbers_of(X)
-    names = [
-        name
-        for name, values in left.items()
-        if not counts_repeats(name)
-        and _why_no_input(name, values, outputs) is None
-        and varies_within(numbers_of(list(map(str, values.tolist()))), setting).any()
-    ]
-    if not names:
-        return []
-    said_of = _said(names, "is no input and differs", "are no inputs and differ")
-    return [f"{said_of} between runs with equal inputs, where it counts as noise"]
 
 
 def _outputs_of(
@@ -870,7 +443,16 @@ def _outputs_of(
         of_steps = [str(column) for own in steps.values() for column in own]
         steps = {name: len(own) for name, own in steps.items()}
     if given is None and not of_steps:
-        raise ValueError(_no_outputs(every, with_roles, asked.inputs))
+        inputs = [] if asked.inputs is None else as_names(asked.inputs, "inputs")
+        taken = {*with_roles, *inputs}
+        columns = {name: every[name] for name in every if name not in taken}
+        found = results_among(columns)
+        meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}."
+        meant = f" Perhaps outputs={found[0]!r}." if len(found) == 1 else meant
+        raise ValueError(
+            "explain needs outputs=, the columns with what a run gave: some of "
+            f"{quoted(list(columns))}.{meant if found else ''}"
+        )
     if steps is not None and not of_steps:  # widths of the steps among the outputs
         if isinstance(given, Mapping):
             raise ValueError(
@@ -882,30 +464,8 @@ def _outputs_of(
         groups = {str(name): as_names(own, "outputs") for name, own in given.items()}
     else:
         groups = {n: [n] for n in ([] if given is None else as_names(given, "outputs"))}
-    columns = of_steps + [column for own in groups.values() for column in own]
-    return steps, columns, {name: len(own) for name, own in groups.items()} or None
-
-
-def _no_outputs(
-    every: Mapping[str, NDArray[Any]], with_roles: Sequence[str], inputs: Any
-) -> str:
-    """Say that outputs are missing, and which columns look like them."""
-    taken = [*with_roles, *([] if inputs is None else as_names(inputs, "inputs"))]
-    columns = [name for name in every if name not in taken]
-    found = [
-        name
-        for name in columns
-        if _RESULTS.search(name)
-        and every[name].dtype.kind not in "mM"
-        and _numbers(every[name]) is not None
-    ]
-    meant = f" Perhaps {' or '.join(map(repr, found[:MOST_SHOWN]))}." if found else ""
-    if len(found) == 1:
-        meant = f" Perhaps outputs={found[0]!r}."
-    return (
-        "explain needs outputs=, the columns with what a run gave: some of "
-        f"{quoted(columns)}.{meant}"
-    )
+    names = of_steps + [column for own in groups.values() for column in own]
+    return steps, names, {name: len(own) for name, own in groups.items()} or None
 
 
 # X and y
@@ -934,11 +494,13 @@ def read_arrays(X: Any, y: Any, asked: Asked) -> Runs:
             laws[name] = "empirical"  # somebody chose it: it is no name of runs
     log = names_in_log(asked.log, laws)
     values, read = _outputs_of_arrays(y, len(next(iter(given.values()))), asked)
+    outputs = dict(enumerate(values.T))
     found = ReadRuns(
         {name: given[name] for name in laws},
         laws,
-        values,
-        states=states_among({n: v for n, v in given.items() if n not in laws}),
+        outputs,
+        may_agree=outputs,
+        states=states_among(given, laws),
         log=log,
         orders=given.orders,
     )
@@ -958,18 +520,10 @@ def _refuse_no_arrays(X: Any, y: Any) -> None:
                 f"y is {y!r}; expected numbers. Columns of a table are named by "
                 f"outputs={y!r}."
             )
-    kinds = {
-        "the path of a file": isinstance(X, (str, os.PathLike)),
-        "an Ensemble": isinstance(X, Ensemble),
-        "a study": hasattr(X, "trials") and not hasattr(X, "columns"),
-        "a search": hasattr(X, "cv_results_"),
-    }
-    for kind, is_one in kinds.items():
-        if is_one:
-            raise ValueError(
-                f"data is {kind}, which has outputs of its own; expected y to be left "
-                "out."
-            )
+    if kind := _kind_of(X):
+        raise ValueError(
+            f"data is {kind}, which has outputs of its own; expected y to be left out."
+        )
     _refuse_estimator(X, "expected X, then y")
 
 
@@ -1045,6 +599,24 @@ def _outputs_of_arrays(
 # Data of any kind
 
 
+def _kind_of(data: Any) -> str:
+    """Say what data with outputs of its own is; of tables and arrays nothing."""
+    if isinstance(data, (str, os.PathLike)):
+        return "the path of a file"
+    if isinstance(data, Ensemble):
+        return "an Ensemble"
+    if hasattr(data, "trials") and not hasattr(data, "columns"):
+        return "a study"
+    return "a search" if hasattr(data, "cv_results_") else ""
+
+
+# Kinds of data whose inputs may be in logarithms already.
+_IN_LOGARITHMS = {
+    "an Ensemble": "Take logarithms where it is made",
+    "a study": "Its search space says which are logarithmic",
+}
+
+
 def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     """Read data of any kind."""
     data = at_hand(data)
@@ -1052,11 +624,15 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         data, y, asked = _of_policies(data, asked)
     if y is not None:
         return read_arrays(data, y, asked.in_logarithms())
-    if isinstance(data, Ensemble):
-        _refuse_log(asked, "an Ensemble", "Take logarithms where it is made")
+    kind = _kind_of(data)
+    if asked.log and kind in _IN_LOGARITHMS:
+        raise ValueError(
+            f"log={list(asked.log)!r} is for tables and arrays, and data is {kind}. "
+            f"{_IN_LOGARITHMS[kind]}; expected log= to be left out."
+        )
+    if kind == "an Ensemble":
         return _of_ensemble(data, asked)
-    if hasattr(data, "trials") and not hasattr(data, "columns"):
-        _refuse_log(asked, "a study", "Its search space says which are logarithmic")
+    if kind == "a study":
         known = list(dict.fromkeys(name for t in data.trials for name in t.params))
         wanted = asked.parameters(known, "parameter of the study")
         sampler = type(getattr(data, "sampler", None)).__name__
@@ -1065,7 +641,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
     results = opened(getattr(data, "cv_results_", data))
     names = names_of(results)
     known = [n.removeprefix("param_") for n in names if n.startswith("param_")]
-    if hasattr(data, "cv_results_") or (known and any("_test_" in n for n in names)):
+    if kind == "a search" or (known and any("_test_" in n for n in names)):
         wanted = asked.parameters(known, "parameter of the search")
         left_out = {f"param_{n}" for n in known if n not in (wanted or known)}
         some = {n: results[n] for n in names if n not in left_out}
@@ -1076,7 +652,7 @@ def read_runs(data: Any, y: Any, asked: Asked) -> Runs:
         runs = _of_ensemble(from_cv_results(some, log=asked.log), asked)
         left = {n: np.asarray(results[n], dtype=object) for n in sorted(left_out)}
         left = {n.removeprefix("param_"): v[runs.rows] for n, v in left.items()}
-        notes = _say_of_repeats(runs.data.X, left, runs.data.read.names)
+        notes = say_of_repeats(runs.data.X, left, runs.data.read.names)
         said = (Caution("note", {"words": note}) for note in notes)
         return replace(runs, cautions=(*runs.cautions, *said))
     return read_table_of(data, asked.in_logarithms())
@@ -1100,14 +676,6 @@ def _of_policies(data: Any, asked: Asked) -> tuple[Any, Any, Asked]:
         found = replace(found, replicate=data.rewards)
     table = dict(zip(data.feature_names, np.asarray(data.X).T, strict=True))
     return table, np.hstack([data.y[:, columns[name]] for name in chosen]), found
-
-
-def _refuse_log(asked: Asked, what: str, remedy: str) -> None:
-    if asked.log:
-        raise ValueError(
-            f"log={list(asked.log)!r} is for tables and arrays, and data is {what}. "
-            f"{remedy}; expected log= to be left out."
-        )
 
 
 def _of_ensemble(ensemble: Ensemble, asked: Asked, sampler: str = "") -> Runs:

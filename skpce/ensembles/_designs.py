@@ -139,9 +139,7 @@ def _values(law: Any, column: FloatArray) -> NDArray[Any]:
     if is_frozen(law):
         return np.asarray(law.ppf(column))
     place = np.minimum((column * len(law)).astype(np.int64), len(law) - 1)
-    levels = np.empty(len(law), dtype=object)
-    levels[:] = list(law)
-    values = levels[place]
+    values = np.fromiter(law, object)[place]
     numbers = all(isinstance(v, Real) for v in law)
     return np.array(list(values)) if numbers else values
 

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
+from ._roles import STATES, say_left_out
 from ._table import (
-    STATES,
     Ensemble,
+    ReadRuns,
     make_ensemble,
     names_in_log,
     names_of,
-    read_columns,
     refuse_twice,
-    say_left_out,
 )
 
 
@@ -140,7 +139,7 @@ def from_study(
         n = outputs.shape[1]
         metrics = ["objective"] if n == 1 else [f"objective{i}" for i in range(n)]
     refuse_twice(list(metrics), "metric_names of study")
-    found = read_columns(
+    found = ReadRuns(
         {name: _values(name, complete) for name in names},
         laws,
         dict(zip(metrics, outputs.T, strict=True)),
@@ -225,7 +224,7 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
             f"The parameter {name!r} has the choices None and 'None', which have one "
             "name as text; expected names that differ."
         )
-    known = _objects(["None" if value is None else value for value in values])
+    known = np.fromiter(("None" if v is None else v for v in values), object)
     if has.all():
         return known
     # Where there is none stand evenly those of the others, in an order by the name.
@@ -235,14 +234,8 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
     places = ((np.arange(size) + 0.5) * (len(ordered) / size)).astype(np.int64)
     np.random.default_rng(list(name.encode())).shuffle(places)
     found = np.empty(len(has), dtype=known.dtype)
-    found[has], found[~has] = known, _objects([ordered[place] for place in places])
-    return found
-
-
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
-    """Return values as an array of objects, which numpy leaves as they are."""
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
+    found[has] = known
+    found[~has] = np.fromiter((ordered[place] for place in places), object)
     return found
 
 
@@ -321,7 +314,7 @@ def from_cv_results(
     scores = _scores(results, splits)
     n_splits = len(next(iter(scores.values())))
     columns = {name: np.tile(values, n_splits) for name, values in columns.items()}
-    found = read_columns(
+    found = ReadRuns(
         columns,
         {  # a search knows which of its parameters are numbers
             name: "empirical" if values.dtype.kind == "f" else "categorical"
@@ -345,7 +338,8 @@ def _parameter(values: Any) -> NDArray[Any]:
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in given):
         return np.asarray(given, dtype=np.float64)
     kept = [isinstance(v, (str, bool)) or v != v for v in given]
-    return _objects([v if k else str(v) for v, k in zip(given, kept, strict=True)])
+    pairs = zip(given, kept, strict=True)
+    return np.fromiter((v if k else str(v) for v, k in pairs), object)
 
 
 def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:

@@ -37,6 +37,7 @@ from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import with_number
+from ._roles import is_named, say_left_out, states_among
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,78 +389,18 @@ def read_table(
             f"The column {twice!r} is given for two purposes; expected one of inputs, "
             "outputs and replicate."
         )
-    free = {name: values for name, values in table.items() if name not in wanted}
-    return read_columns(
+    return ReadRuns(
         {name: table[name] for name in laws},
         laws,
         {name: table[name] for name in outputs},
-        may_agree,
+        may_agree=may_agree,
         log=names_in_log(log, laws),
         orders=table.orders,
-        states=states_among(free),
+        states=states_among(table, wanted),
     )
 
 
-#: What became of a run, by the words of trackers; "" of one that finished.
-STATES = {
-    **dict.fromkeys(("complete", "completed", "finished", "terminated"), ""),
-    **dict.fromkeys(("succeeded", "success", "ok", "done"), ""),
-    **dict.fromkeys(("fail", "failed", "error", "crashed", "invalid"), "failed"),
-    "pruned": "were pruned",
-    "early_stopped": "were stopped early",
-    **dict.fromkeys(("killed", "preempted", "preempting"), "were killed"),
-    **dict.fromkeys(("canceled", "cancelled", "aborted"), "were cancelled"),
-    **dict.fromkeys(("abandoned", "timeout"), "were abandoned"),
-    "running": "are still running",
-    **dict.fromkeys(("waiting", "pending", "scheduled", "queued"), "are waiting"),
-    "paused": "are paused",
-}
-_STATE = re.compile(r"((trial|run)[_. ])?(state|status)", re.IGNORECASE)
-
-
-def states_among(table: Mapping[str, NDArray[Any]]) -> list[str] | None:
-    """Return what became of each run, if a column tells, and some finished."""
-    for name, values in table.items():
-        if not _STATE.fullmatch(name):
-            continue
-        words = (str(getattr(v, "name", v)) for v in values.tolist())
-        found = [STATES.get(w.strip().lower().rpartition(".")[2]) for w in words]
-        if "" in found and None not in found:
-            return [state or "" for state in found]
-    return None
-
-
-def say_left_out(states: Sequence[str], what: str) -> list[str]:
-    """Say how many runs are left out, by what became of them."""
-    return [
-        f"{count} of {len(states)} {what} {state} and are left out."
-        for state, count in Counter(states).items()
-        if state
-    ]
-
-
 # Numbers
-
-
-def read_columns(
-    columns: Mapping[str, NDArray[Any]],
-    laws: Mapping[str, Any],
-    outputs: Mapping[str, NDArray[Any]],
-    may_agree: Collection[str] = (),  # outputs that need not vary
-    **read_as: Any,
-) -> ReadRuns:
-    """Read columns as runs, outputs of text too."""
-    y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
-    texts = [repr(n) for n, v in outputs.items() if numbers_of_text(v) is not None]
-    found = ReadRuns(columns, laws, y, texts=texts, **read_as)
-    for name, column in zip(outputs, found.y.T, strict=True):
-        known = column[~np.isnan(column)]
-        if name not in may_agree and (not known.size or np.ptp(known) == 0):
-            raise ValueError(
-                f"The output {name!r} is {known[0] if known.size else 'NaN'} in all "
-                f"{found.what}; expected outputs that vary."
-            )
-    return found
 
 
 class ReadRuns:
@@ -469,19 +410,19 @@ class ReadRuns:
         self,
         columns: Mapping[str, NDArray[Any]],  # of inputs
         laws: Mapping[str, Any],  # distributions; None where they are to be chosen
-        y: FloatArray,  # shape: (n_rows, n_outputs)
+        outputs: Mapping[Any, NDArray[Any]],  # numbers, also as text
         *,
+        may_agree: Collection[Any] = (),  # outputs that need not vary
         states: Sequence[str] | None = None,
         log: Collection[str] = (),
         orders: Mapping[str, Sequence[Any]] | None = None,  # of columns of categories
         what: str = "runs",
         notes: Sequence[str] = (),
-        texts: Iterable[str] = (),  # outputs that were text
     ) -> None:
-        failed = np.asarray(np.isnan(y).all(axis=1)).tolist()
-        pairs = zip(states or [""] * len(y), failed, strict=True)
-        ends = [state or "have no output" * has_none for state, has_none in pairs]
-        self.used = np.array([not end for end in ends], dtype=bool)
+        y = np.column_stack([read_output(name, v) for name, v in outputs.items()])
+        ends = np.array(states or [""] * len(y), dtype=object)
+        ends[np.isnan(y).all(axis=1) & (ends == "")] = "have no output"
+        self.used = np.asarray(ends == "", dtype=bool)
         self.y = y[self.used]
         if len(self.y) < FEWEST_MEMBERS:
             done = " finished and" if any(states or ()) else ""
@@ -493,8 +434,10 @@ class ReadRuns:
         self.inputs: dict[str, FloatArray] = {}
         self.laws: dict[str, Any] = {}
         self.levels: dict[str, tuple[Any, ...]] = {}
-        self.notes = [*notes, *say_left_out(ends, what)]
-        self.texts = list(texts)  # columns of text that are numbers
+        self.notes = list(notes)
+        if not self.used.all():
+            self.notes += say_left_out(ends.tolist(), what)
+        self.texts = [n for n, v in outputs.items() if numbers_of_text(v) is not None]
         for name, values in columns.items():
             self._add(name, values[self.used], laws[name])
         if not self.inputs:
@@ -504,8 +447,15 @@ class ReadRuns:
             )
         self.X: FloatArray = np.column_stack(list(self.inputs.values()))
         if self.texts:
-            told = ", ".join(self.texts)
+            told = ", ".join(map(repr, self.texts))
             self.notes.append(f"Text that reads as numbers is numbers: {told}.")
+        for name, column in zip(outputs, self.y.T, strict=True):
+            known = column[~np.isnan(column)]
+            if name not in may_agree and (not known.size or np.ptp(known) == 0):
+                raise ValueError(
+                    f"The output {name!r} is {known[0] if known.size else 'NaN'} in "
+                    f"all {what}; expected outputs that vary."
+                )
 
     def _note_few_labels(self, name: str, values: NDArray[Any]) -> None:
         """Say that a column is labels, most of whose entries read as numbers."""
@@ -521,8 +471,8 @@ class ReadRuns:
     def _add(self, name: str, values: NDArray[Any], law: Any) -> None:
         """Read an input, unless it does not vary."""
         _refuse_missing(name, values, self.what)
-        is_named = isinstance(law, str) and law in NAMES
-        if not (law is None or is_named or is_frozen(law)):
+        has_name = isinstance(law, str) and law in NAMES
+        if not (law is None or has_name or is_frozen(law)):
             raise ValueError(
                 f"The distribution of the input {name!r} must be None, a frozen one of "
                 f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
@@ -542,7 +492,7 @@ class ReadRuns:
                     "a number in each. Leave these rows out, or say that all are "
                     f"labels: inputs={{{name!r}: 'categorical'}}."
                 )
-            self.texts.append(repr(name))
+            self.texts.append(name)
             values = numbers
         if len(set(values.tolist())) < 2:
             self.notes.append(
@@ -568,16 +518,33 @@ class ReadRuns:
             counts = Counter(str(label).lower() for label in self.levels[name])
             if max(counts.values()) > 1:
                 self.notes.append(f"Some labels of {name} differ in case alone.")
-            self.inputs[name] = _codes(values, self.levels[name])
+            self.inputs[name] = codes_of(values, self.levels[name])
             return
         if order and are_labels:
             ranks = levels_in_order(values, order)
-            values = _codes(values, ranks)
+            values = codes_of(values, ranks)
             self.notes.append(
                 f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "
                 f"{len(ranks) - 1} ({ranks[-1]})."
             )
-        self.inputs[name] = _input(name, values, is_log)
+        try:
+            column = floats_with_nan(values)
+        except ValueError:
+            raise ValueError(
+                f"The input {name!r} has values that are no numbers, such as "
+                f"{values.tolist()[0]!r}; expected floats, or the distribution "
+                "'categorical'."
+            ) from None
+        if not np.isfinite(column).all():
+            raise ValueError(
+                f"The input {name!r} has infinite values; expected finite ones."
+            )
+        if is_log and column.min() <= 0:
+            raise ValueError(
+                f"log has the input {name!r}, which has the value {column.min():g}; "
+                "expected positive ones."
+            )
+        self.inputs[name] = np.log10(column) if is_log else column
 
 
 def read_output(name: str, values: NDArray[Any]) -> FloatArray:
@@ -644,10 +611,6 @@ def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:
     )
 
 
-# Names of columns that number the runs.
-_NUMBERS_OF_RUNS = re.compile(r"(^|[^a-z])(id|uuid|index|idx|hash)$", re.IGNORECASE)
-
-
 def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
     """Raise ``ValueError`` for what tells the runs apart, and is no setting of them."""
     entries = values.tolist()
@@ -665,7 +628,7 @@ def _refuse_names_of_runs(name: str, values: NDArray[Any], what: str) -> None:
         return
     numbers = sorted(map(int, entries))
     low, high = numbers[0], numbers[-1]
-    if high - low == len(numbers) - 1 or _NUMBERS_OF_RUNS.search(str(name)):
+    if high - low == len(numbers) - 1 or is_named(str(name), "identifier"):
         raise ValueError(
             f"The input {name!r} is a whole number {own}, from {low} to {high}, as "
             f"numbers of runs are; expected a setting. Leave it out, or give its "
@@ -682,30 +645,7 @@ def _are_labels(values: NDArray[Any]) -> bool:
     )
 
 
-def _codes(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
+def codes_of(values: NDArray[Any], levels: Sequence[Any]) -> FloatArray:
     """Return the number of the level of each row."""
     code = {level: float(number) for number, level in enumerate(levels)}
     return np.array([code[value] for value in values.tolist()])
-
-
-def _input(name: str, values: NDArray[Any], is_log: bool) -> FloatArray:
-    try:
-        column = floats_with_nan(values)
-    except ValueError:
-        raise ValueError(
-            f"The input {name!r} has values that are no numbers, such as "
-            f"{values.tolist()[0]!r}; expected floats, or the distribution "
-            "'categorical'."
-        ) from None
-    if not np.isfinite(column).all():
-        raise ValueError(
-            f"The input {name!r} has infinite values; expected finite ones."
-        )
-    if not is_log:
-        return column
-    if column.min() <= 0:
-        raise ValueError(
-            f"log has the input {name!r}, which has the value {column.min():g}; "
-            "expected positive ones."
-        )
-    return np.log10(column)

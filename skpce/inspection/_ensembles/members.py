@@ -35,7 +35,7 @@ from ..._compositions.log_ratio import transformer_of
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
 from ..._result import Result
-from ...drivers._runs import numbered
+from ...drivers._roles import numbered
 from .._reading import final_estimator
 from .cross_fit import Split, has_methods, with_parameters
 

@@ -28,7 +28,7 @@ from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
 from ...drivers._design import deal_folds, numbers_of, q2_with_interval, units_by_inputs
 from ...drivers._findings import find_drivers, percent
-from ...drivers._runs import positions, refuse_other_inputs
+from ...drivers._roles import positions, refuse_other_inputs
 from ...ensembles import Ensemble
 from .._input_tests import numeric
 from .._reading import (

@@ -16,8 +16,9 @@ from sklearn.model_selection import GridSearchCV
 
 import skpce
 from skpce import explain
-from skpce.drivers._runs import Asked, read_file, read_runs
+from skpce.drivers._runs import Asked, read_runs
 from skpce.ensembles import from_cv_results, from_frame
+from skpce.ensembles._files import read_file
 from tests.shared import cases, refuses
 
 N = 24
