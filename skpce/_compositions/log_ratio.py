@@ -393,34 +393,6 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     return np.where(geometry.has_choice, sums, np.nan)
 
 
-def _coordinates(clr: FloatArray, log_ratio: str, place: int) -> FloatArray:
-    """Map the centred log-ratios of a step; ``place`` is that of the reference.
-
-    The isometric coordinates are those of a Helmert matrix: each part against the
-    geometric mean of those before it. Cumulative sums need no matrix of many parts.
-    """
-    if log_ratio == "alr":
-        against = clr - clr[..., place, np.newaxis]
-        return np.delete(against, place, axis=-1)
-    k = np.arange(1.0, clr.shape[-1])
-    before = np.cumsum(clr[..., :-1], axis=-1)
-    return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
-
-
-def _log_ratios(values: FloatArray, log_ratio: str, place: int) -> FloatArray:
-    """Map coordinates of a step to its centred log-ratios, which sum to zero."""
-    if log_ratio == "ilr":
-        k = np.arange(1.0, values.shape[-1] + 1.0)
-        scaled = values / np.sqrt(k * (k + 1.0))
-        found = np.zeros((*values.shape[:-1], len(k) + 1))
-        found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
-        found[..., 1:] -= k * scaled
-        return found
-    if log_ratio == "alr":
-        values = np.insert(values, place, 0.0, axis=-1)
-    return np.asarray(values - values.mean(axis=-1, keepdims=True))
-
-
 _SHOWN = 12  # steps that are printed
 
 
@@ -451,18 +423,15 @@ class LogRatioGeometry:
         return replace(self, layout=self.layout.of_steps(steps), mask=mask)
 
     @cached_property
-    def _step_parts(self) -> list[IndexArray]:
-        """The possible parts of each step that has a choice; else empty."""
-        parts = []
-        for columns in self.layout.slices:
-            possible = columns.start + np.flatnonzero(self.mask[columns])
-            parts.append(possible if possible.size > 1 else possible[:0])
-        return parts
+    def has_choice(self) -> BoolArray:
+        """Whether a step has at least two possible parts; shape (n_steps,)."""
+        steps, n_steps = self.layout.step_of_part, self.layout.n_steps
+        return np.asarray(np.bincount(steps[self.mask], minlength=n_steps) > 1)
 
     @cached_property
     def active_parts(self) -> IndexArray:
         """Columns that enter a log-ratio; shape (n_active,)."""
-        return np.concatenate(self._step_parts).astype(np.int64)
+        return np.flatnonzero(self.mask & self.has_choice[self.layout.step_of_part])
 
     @cached_property
     def step_of_active(self) -> IndexArray:
@@ -470,36 +439,28 @@ class LogRatioGeometry:
         return self.layout.step_of_part[self.active_parts]
 
     @cached_property
-    def has_choice(self) -> BoolArray:
-        """Whether a step has at least two possible parts; shape (n_steps,)."""
-        return np.array([parts.size > 0 for parts in self._step_parts])
-
-    @cached_property
     def step_of_coordinate(self) -> IndexArray:
         """Step of each coordinate; shape (n_coordinates,)."""
-        fewer = 0 if self.log_ratio == "clr" else 1
-        counts = [max(parts.size - fewer, 0) for parts in self._step_parts]
-        return np.repeat(np.arange(self.layout.n_steps), counts)
-
-    def _reference_position(self, step: int) -> int:
-        """Return the place of the reference among the possible parts of a step."""
-        parts, columns = self._step_parts[step], self.layout.slices[step]
-        wanted = columns.start + self.reference
-        if self.reference < 0:
-            wanted = columns.stop + self.reference
-        found = np.flatnonzero(parts == wanted)
-        return int(found[0]) if found.size else len(parts) - 1
+        steps = self.step_of_active
+        if self.log_ratio == "clr":
+            return steps
+        return steps[1:][steps[1:] == steps[:-1]]  # one less than the parts of a step
 
     @cached_property
     def _maps(self) -> list[tuple[slice, slice, int]]:
         """Of each step with a choice its active parts, coordinates, and reference."""
-        maps, n_coordinates = [], 0
-        chosen = [step for step in range(self.layout.n_steps) if self.has_choice[step]]
-        for step, active in zip(chosen, self.active_slices, strict=True):
-            size = active.stop - active.start - (self.log_ratio != "clr")
+        maps, n_active, n_coordinates = [], 0, 0
+        for step in np.flatnonzero(self.has_choice):
+            size = np.count_nonzero(self.step_of_active == step)
+            active = slice(n_active, n_active + size)
+            size = np.count_nonzero(self.step_of_coordinate == step)
             own = slice(n_coordinates, n_coordinates + size)
-            maps.append((active, own, self._reference_position(step)))
-            n_coordinates = own.stop
+            columns = self.layout.slices[step]
+            wanted = columns.stop if self.reference < 0 else columns.start
+            same = self.active_parts[active] == wanted + self.reference
+            place = int(same.argmax()) if same.any() else len(same) - 1
+            maps.append((active, own, place))
+            n_active, n_coordinates = active.stop, own.stop
         return maps
 
     @property
@@ -516,31 +477,45 @@ class LogRatioGeometry:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs
 
-    @cached_property
+    @property
     def active_slices(self) -> list[slice]:
         """Columns of the active parts of each step that has a choice."""
-        ends = np.cumsum([parts.size for parts in self._step_parts])
-        return [
-            slice(int(end) - parts.size, int(end))
-            for end, parts in zip(ends, self._step_parts, strict=True)
-            if parts.size
-        ]
+        return [active for active, _, _ in self._maps]
 
     def to_coordinates(self, clr: FloatArray) -> FloatArray:
-        """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
+        """Map clr values (..., n_active) to coordinates (..., n_coordinates).
+
+        The isometric coordinates are those of a Helmert matrix: each part against the
+        geometric mean of those before it. Cumulative sums need no matrix.
+        """
         if self.log_ratio == "clr":
             return clr
         found = np.empty((*clr.shape[:-1], self.n_coordinates))
         for active, own, place in self._maps:
-            found[..., own] = _coordinates(clr[..., active], self.log_ratio, place)
+            values = clr[..., active]
+            if self.log_ratio == "alr":
+                against = values - values[..., place, np.newaxis]
+                found[..., own] = np.delete(against, place, axis=-1)
+                continue
+            k = np.arange(1.0, values.shape[-1])
+            before = np.cumsum(values[..., :-1], axis=-1)
+            found[..., own] = (before - k * values[..., 1:]) / np.sqrt(k * (k + 1.0))
         return found
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        found = np.empty((*coordinates.shape[:-1], self.active_parts.size))
+        found = np.zeros((*coordinates.shape[:-1], self.active_parts.size))
         for active, own, place in self._maps:
-            values = coordinates[..., own]
-            found[..., active] = _log_ratios(values, self.log_ratio, place)
+            values, clr = coordinates[..., own], found[..., active]
+            if self.log_ratio == "ilr":
+                k = np.arange(1.0, values.shape[-1] + 1.0)
+                scaled = values / np.sqrt(k * (k + 1.0))
+                np.cumsum(scaled[..., ::-1], axis=-1, out=clr[..., -2::-1])
+                clr[..., 1:] -= k * scaled
+                continue
+            if self.log_ratio == "alr":
+                values = np.insert(values, place, 0.0, axis=-1)
+            np.subtract(values, values.mean(axis=-1, keepdims=True), out=clr)
         return found
 
     def compositions(self, clr: FloatArray) -> FloatArray:
@@ -566,17 +541,14 @@ class LogRatioGeometry:
     def coordinate_names(self) -> list[str]:
         """Names such as ``catalyst:L1/L4``, ``catalyst:L1`` or ``catalyst:ilr0``."""
         names: list[str] = []
-        for step, parts in enumerate(self._step_parts):
-            prefix = self.layout.step_names[step]
-            labels = [self.layout.part_names[part] for part in parts]
-            names += [f"{prefix}:{tail}" for tail in self._tails(step, labels)]
+        for active, own, place in self._maps:
+            parts = self.active_parts[active]
+            prefix = self.layout.step_names[self.layout.step_of_part[parts[0]]]
+            tails = [self.layout.part_names[part] for part in parts]
+            if self.log_ratio == "ilr":
+                tails = [f"ilr{i}" for i in range(own.stop - own.start)]
+            elif self.log_ratio == "alr":
+                reference = tails.pop(place)
+                tails = [f"{tail}/{reference}" for tail in tails]
+            names += [f"{prefix}:{tail}" for tail in tails]
         return names
-
-    def _tails(self, step: int, labels: list[str]) -> list[str]:
-        if self.log_ratio == "clr":
-            return labels
-        if self.log_ratio == "ilr":
-            return [f"ilr{i}" for i in range(len(labels) - 1)]
-        reference = self._reference_position(step)
-        others = [label for i, label in enumerate(labels) if i != reference]
-        return [f"{label}/{labels[reference]}" for label in others]
