@@ -44,9 +44,8 @@ from ._checks import (
 from ._expansion.expansion import (
     Expansion,
     coefficients_of_terms,
-    groups_of_columns,
-    names_of_columns,
     output_labels,
+    outputs_of_columns,
     sensitivity_frame,
     warn_of_targets,
 )
@@ -307,17 +306,18 @@ class PolynomialChaosRegressor(
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = replace(samples, weights=at_least_one_copy(samples.weights))
+            parameters, names = BasisParameters.of(self), input_names(self)
             groups = None
             basis: Basis
             if solver is None:
-                groups, _ = groups_of_columns(self._labels_of_y)
+                _, groups, _ = outputs_of_columns(self._labels_of_y)
                 if groups is None:
                     groups = np.arange(samples.targets.shape[1])
-                parameters, names = BasisParameters.of(self), input_names(self)
                 penalty = self.alphas, self.criterion
                 basis, solver = learn_from(parameters, names, samples, groups, *penalty)
             else:
-                basis = self._learn_basis(samples)
+                known = samples.inputs, samples.weights, names
+                basis = parameters.learn(*known, in_blocks=self._may_fit_from_sums())
             # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
             n_samples, n_terms = len(samples.inputs), basis.n_terms
             large = n_samples > max(n_terms, LARGEST_WHOLE_DESIGN / n_terms)
@@ -329,11 +329,12 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples, groups)
             self._store(problem)
-        warn_of_targets(self.expansion_, self._problem)
-        warn_of_samples(self._problem, input_names(self))
+        warn_of_targets(self.expansion_, problem)
+        warn_of_samples(problem, names)
         if self.regressor is None:
-            chooses_terms = self._problem.solver.chooses_terms
-            warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)
+            if problem.samples is None:  # whose copies are counted
+                n_samples = int(problem.total_weight)
+            warn_of_terms(solver.chooses_terms, n_terms, n_samples)
         return self
 
     @available_if(_require_exact_addition)
@@ -385,10 +386,18 @@ class PolynomialChaosRegressor(
                     f"of samples, {len(samples.weights)}: weights are frequencies. Got "
                     f"a sum of {samples.weights.sum():.3g}."
                 )
-            basis: Any = self._learn_basis(samples) if first else self.basis_.with_terms
-            before = None if first else self._problem.sums
-            if not first:
-                BasisParameters.of(self).refuse_another(basis, input_names(self))
+            basis: Any
+            parameters, names, before = (
+                BasisParameters.of(self),
+                input_names(self),
+                None,
+            )
+            if first:
+                known = samples.inputs, samples.weights, names
+                basis = parameters.learn(*known, in_blocks=True)
+            else:
+                basis, before = self.basis_.with_terms, self._problem.sums
+                parameters.refuse_another(basis, names)
             owner = type(self).__name__
             self._store(solve_sums(owner, solver, basis, samples, before=before))
         return self
@@ -400,12 +409,12 @@ class PolynomialChaosRegressor(
         name = "learned" if self.solver is None else self.solver
         name = name if self.regressor is None else type(self.regressor).__name__
         self.solver_: NDArray[np.str_] = np.array([name] * len(problem.spread))
-        groups, group_names = groups_of_columns(self._labels_of_y)
+        names, groups, group_names = outputs_of_columns(self._labels_of_y)
         self.expansion_: Expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
-            names_of_columns(self._labels_of_y),
+            names,
             groups=groups,
             group_names=group_names,
             scalar=self._is_scalar,
@@ -470,15 +479,6 @@ class PolynomialChaosRegressor(
                 f"{self.expansion_.n_outputs}, as in the samples before."
             )
         return samples
-
-    def _learn_basis(self, samples: Samples) -> PolynomialBasis:
-        """Learn the distributions of the inputs and build the index set."""
-        return BasisParameters.of(self).learn(
-            samples.inputs,
-            samples.weights,
-            input_names(self),
-            in_blocks=self._may_fit_from_sums(),
-        )
 
     def _may_fit_from_sums(self) -> bool:
         return (

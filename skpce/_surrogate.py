@@ -314,22 +314,22 @@ class CompositionalPCESurrogate(
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
-        transformer_of(self)._check_parameters(owner)
+        how = transformer_of(self)
+        how._check_parameters(owner)
         refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         members, n_dimensions = read_samples(self, X, y, sample_weight)
         refuse_class_labels(members.targets)
         inputs, values, weights = members.inputs, members.targets, members.weights
-        parameters = BasisParameters.of(self)
-        parameters.check(input_names(self))
+        parameters, names = BasisParameters.of(self), input_names(self)
+        parameters.check(names)
         self._amalgamation, given = None, values.shape[1]
         if self.amalgamate is None:
             geometry = learn_geometry(self, y, values, "y")
         else:
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
-        how = transformer_of(self)
         clr = log_ratios_of(values, geometry, how, "y")
         coordinates = isometric(geometry)
         groups = coordinates.step_of_coordinate
@@ -337,7 +337,6 @@ class CompositionalPCESurrogate(
             coordinates = replace(geometry, log_ratio="alr", reference=-1)
             groups = np.arange(len(coordinates.step_of_coordinate))
         samples = Samples(inputs, coordinates.to_coordinates(clr), weights)
-        names = input_names(self)
         basis: Basis
         if learns:
             basis, solver = learn_from(parameters, names, samples, groups, None)
@@ -359,13 +358,13 @@ class CompositionalPCESurrogate(
             inputs=inputs,
             basis=basis,
         )._named(geometry.layout.step_names)
-        warn_of_samples(self._fitted, input_names(self))
+        warn_of_samples(self._fitted, names)
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, how.zero_replacement)
-        counts = self._fitted.step_weights, self._fitted.total_weight
-        steps = geometry.layout.step_names
-        warn_of_failed(steps, *counts, "member", "step")
+        if self._fitted.lacks_targets:
+            counts = self._fitted.step_weights, self._fitted.total_weight
+            warn_of_failed(geometry.layout.step_names, *counts, "member", "step")
         return self
 
     @available_if(adds_members)
@@ -481,7 +480,7 @@ class CompositionalPCESurrogate(
     @property
     def _predictive(self) -> Predictive:
         """The predictive distribution, which can be fitted again."""
-        owner, how = type(self).__name__, transformer_of(self)
+        owner = type(self).__name__
 
         def refit(fitted: FittedCompositions, rows: IndexArray) -> Predictive:
             # The layout and the mask are those of all members.
@@ -500,7 +499,8 @@ class CompositionalPCESurrogate(
             refuse_other_rows(X=X, y=y)
             inputs = validated(self, X, reset=False)
             closed = checked_policies(y, self, len(inputs), "y of calibration")
-            known = self.mask_, self.geometry_.layout, how.zero_replacement
+            zero_replacement = transformer_of(self).zero_replacement
+            known = self.mask_, self.geometry_.layout, zero_replacement
             return inputs, replace_zeros(closed, *known)
 
         fitted = self._fitted

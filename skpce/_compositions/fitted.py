@@ -256,11 +256,13 @@ class FittedCompositions(FittedProblem):
         """Centred log-ratios of the members; shape (n_members, n_active)."""
         return self.fitted_geometry.from_coordinates(self.members.targets)
 
-    def predicted(self, X: FloatArray) -> FloatArray:
+    def predicted(self, X: FloatArray, design: FloatArray | None = None) -> FloatArray:
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        if not isinstance(self.fit, InputModelFit):
+        if isinstance(self.fit, InputModelFit):
+            return self.fitted_geometry.from_coordinates(self.fit.predict(X))
+        if design is None:
             return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(self.fit.predict(X))
+        return design @ self.expansion.coefficients.T
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""

@@ -504,7 +504,8 @@ class LogRatioGeometry:
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        found = np.zeros((*coordinates.shape[:-1], self.active_parts.size))
+        shape = self.active_parts.size, *coordinates.shape[:-1]
+        found = np.moveaxis(np.zeros(shape), 0, -1)
         for active, own, place in self._maps:
             values, clr = coordinates[..., own], found[..., active]
             if self.log_ratio == "ilr":
@@ -523,12 +524,12 @@ class LogRatioGeometry:
 
         Masked parts are exactly 0, the only part of a step exactly 1.
         """
-        values = np.zeros((*clr.shape[:-1], self.mask.size))
-        values[..., self.mask] = 1.0
+        by_part = np.zeros((self.mask.size, *clr.shape[:-1]))
+        by_part[self.mask] = 1.0
         for columns in self.active_slices:
-            parts = self.active_parts[columns]
-            values[..., parts] = softmax(clr[..., columns], axis=-1)
-        return values
+            log_ratios = np.moveaxis(clr[..., columns], -1, 0)
+            by_part[self.active_parts[columns]] = softmax(log_ratios, axis=0)
+        return np.moveaxis(by_part, 0, -1)
 
     @cached_property
     def active_names(self) -> list[str]:

@@ -89,8 +89,9 @@ def warn_of_targets(expansion: Any, problem: Any) -> None:
             f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
         )
-    counts = problem.weight_of_targets, problem.total_weight
-    warn_of_failed(expansion.output_names, *counts, "sample", "target")
+    if problem.lacks_targets:
+        counts = problem.weight_of_targets, problem.total_weight
+        warn_of_failed(expansion.output_names, *counts, "sample", "target")
 
 
 def warn_of_failed(
@@ -106,13 +107,12 @@ def warn_of_failed(
         for name, weight in zip(names, weights, strict=True)
         if weight < total
     ]
-    if lacking:
-        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warn_outside_folds(
-            f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
-            f"{target} counts in the others.",
-            FailedSamplesWarning,
-        )
+    listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+    warn_outside_folds(
+        f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
+        f"{target} counts in the others.",
+        FailedSamplesWarning,
+    )
 
 
 def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
@@ -137,27 +137,23 @@ def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     return labels
 
 
-def names_of_columns(
+def outputs_of_columns(
     labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> list[str] | None:
-    """Return names of outputs, such as ``logits:3`` where one has several columns."""
+) -> tuple[list[str] | None, IndexArray | None, list[str] | None]:
+    """Return names of columns, the outputs they belong to, and names of these.
+
+    A column of an output of several is named such as ``logits:3``. None of all where
+    columns have no names, and of the last two where each is an output of its own.
+    """
     if not labels:
-        return None
-    return [
-        output if output == column else f"{output}:{column}"
-        for output, column in labels
-    ]
-
-
-def groups_of_columns(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> tuple[IndexArray | None, list[str] | None]:
-    """Return the outputs that columns belong to, and their names; None for one each."""
-    if all(output == column for output, column in labels):
-        return None, None
-    numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(output, len(numbers)) for output, _ in labels]
-    return np.array(groups), list(numbers)
+        return None, None, None
+    names, numbers, groups = [], dict[str, int](), []
+    for output, column in labels:
+        names.append(output if output == column else f"{output}:{column}")
+        groups.append(numbers.setdefault(output, len(numbers)))
+    if [column for _, column in labels] == names:
+        return names, None, None
+    return names, np.array(groups), list(numbers)
 
 
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
@@ -208,7 +204,8 @@ def checked_outputs(
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
-    found, expected = names_of_columns(output_labels(y, n_columns)), list(names)
+    found, _, _ = outputs_of_columns(output_labels(y, n_columns))
+    expected = list(names)
     are_named = expected != list(numbered_outputs(n_columns))
     if are_named and found not in (None, expected):
         raise ValueError(
@@ -342,22 +339,6 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
-
-
-def q2_of_groups(
-    loo_error: FloatArray | None,  # shape: (n_outputs,)
-    target_variance: FloatArray | None,  # shape: (n_outputs,)
-    groups: IndexArray | None,
-    n_groups: int,
-) -> FloatArray:  # shape: (n_groups,); NaN where it is not known
-    """Return Q² of groups, whose errors and variances are added up."""
-    if loo_error is None or target_variance is None:
-        return np.full(n_groups, np.nan)
-    error = np.where(target_variance > 0, loo_error, 0.0)
-    places = np.arange(n_groups) if groups is None else groups
-    press: Any = np.bincount(places, error, n_groups)
-    spread: Any = np.bincount(places, target_variance, n_groups)
-    return q2_from_sums(press, spread)
 
 
 # Sensitivity indices from the coefficients: Sobol and Shapley.
@@ -747,8 +728,13 @@ class Expansion:
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_for_each("target_variance", target_variance, len(values))
         error = one_for_each("loo_error", loo_error, len(values))
-        if q2 is None:
-            q2 = q2_of_groups(error, variance, positions, n_groups)
+        if q2 is None and (error is None or variance is None):
+            q2 = np.full(n_groups, np.nan)
+        elif q2 is None:  # errors and variances of a group are added up
+            places = np.arange(n_groups) if positions is None else positions
+            press: Any = np.bincount(places, np.where(variance > 0, error, 0), n_groups)
+            spread: Any = np.bincount(places, variance, n_groups)
+            q2 = q2_from_sums(press, spread)
         vars(self).update(
             basis=basis,
             coefficients=values,

@@ -111,13 +111,6 @@ class FittedProblem:
         return float(self.sums.total_weight)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows; of a fit from sums the number of samples."""
-        if self.samples is None:
-            return int(self.total_weight)
-        return len(self.samples.inputs)
-
-    @property
     def target_variance(self) -> FloatArray:
         """Variance of each target; shape (n_targets,)."""
         return self.spread / self.weight_of_targets
@@ -217,8 +210,9 @@ class FittedProblem:
                 "terms as samples a least-squares fit passes through all of them. "
                 "Expected fewer terms (a lower degree) or solver='ridge'."
             )
-        scale = self.fit.prediction_scale(self.basis.evaluate(X))
-        return self.predicted(X), scale * self.score_deviation()
+        design = self.basis.evaluate(X)
+        scale = np.sqrt(1.0 + self.fit.leverage.at(design))
+        return self.predicted(X, design), scale * self.score_deviation()
 
     @property
     def linear(self) -> LinearProblem:
@@ -263,9 +257,14 @@ class FittedProblem:
         """Return the columns of y that some targets give."""
         return targets
 
-    def predicted(self, X: FloatArray) -> FloatArray:
-        """Evaluate the image of the predictions; shape (n_inputs, n_image)."""
-        return self.basis.combine(X, self.coefficients)
+    def predicted(self, X: FloatArray, design: FloatArray | None = None) -> FloatArray:
+        """Evaluate the image of the predictions; shape (n_inputs, n_image).
+
+        The design, the basis at X, is made block by block where it is not at hand.
+        """
+        if design is None:
+            return self.basis.combine(X, self.coefficients)
+        return design @ self.coefficients.T
 
     def image(self, targets: FloatArray) -> FloatArray:
         """Map (..., n_targets) -> (..., n_image)."""
