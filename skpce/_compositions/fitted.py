@@ -169,16 +169,6 @@ def solver_of(
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
-def _logit(p: FloatArray) -> FloatArray:
-    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
-    return np.log(inside) - np.log1p(-inside)
-
-
-def _widened(bounds: FloatArray, sign: int) -> FloatArray:
-    """Move by the rounding of logit and back, so that an edge is inside."""
-    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedCompositions(FittedProblem):
     """A fit whose targets are coordinates of log-ratios, and how results are given.
@@ -270,10 +260,11 @@ class FittedCompositions(FittedProblem):
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
+        members = self.require_samples("The surrogate")
         if self.lacks_targets:
-            residuals = np.where(np.isnan(self.members.targets), 0.0, residuals)
+            residuals = np.where(np.isnan(members.targets), 0.0, residuals)
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
-        return sum_by_step(self.weights @ squares, self.fitted_geometry)
+        return sum_by_step(members.weights @ squares, self.fitted_geometry)
 
     @cached_property
     def step_weights(self) -> FloatArray:
@@ -306,15 +297,18 @@ class FittedCompositions(FittedProblem):
         return self.geometry.compositions(image)
 
     def scores(self, values: FloatArray) -> FloatArray:
-        return _logit(values[..., self.geometry.active_parts])
+        active = values[..., self.geometry.active_parts]
+        inside = np.clip(active, _SMALLEST, 1.0 - np.finfo(float).epsneg)
+        return np.log(inside) - np.log1p(-inside)
 
     def bounds(
         self, lower: FloatArray, upper: FloatArray, like: FloatArray
     ) -> FloatArray:
-        bounds = np.stack([like, like])  # parts that do not vary
-        bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
-        bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
-        return bounds
+        found = np.stack([like, like])  # parts that do not vary
+        # Wider by the rounding of logit and back, so that an edge is inside.
+        wider = expit(lower) * (1.0 - 1e-12), expit(upper) * (1.0 + 1e-12)
+        found[..., self.geometry.active_parts] = np.clip(wider, 0.0, 1.0)
+        return found
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Return the root mean square over the coordinates of the step of each part."""

@@ -450,10 +450,10 @@ class LogRatioGeometry:
     def _maps(self) -> list[tuple[slice, slice, int]]:
         """Of each step with a choice its active parts, coordinates, and reference."""
         maps, n_active, n_coordinates = [], 0, 0
-        for step in np.flatnonzero(self.has_choice):
-            size = np.count_nonzero(self.step_of_active == step)
+        for step in np.flatnonzero(self.has_choice).tolist():
+            size = int(np.sum(self.step_of_active == step))
             active = slice(n_active, n_active + size)
-            size = np.count_nonzero(self.step_of_coordinate == step)
+            size = int(np.sum(self.step_of_coordinate == step))
             own = slice(n_coordinates, n_coordinates + size)
             columns = self.layout.slices[step]
             wanted = columns.stop if self.reference < 0 else columns.start

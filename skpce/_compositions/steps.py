@@ -125,14 +125,19 @@ def resolve_layout(
             f"columns of {name}."
         )
     refuse_other_items(y, widths, f"{parameter!r} of {owner}", name)
-    names = _names_for(labels, widths, parameter)
+    noun = parameter.removesuffix("s")
+    names = [f"{noun}{i}" for i in range(len(widths))]
     if isinstance(steps, Mapping):
-        names = tuple(map(str, steps))
-    if len(set(names)) < len(names):
-        raise fail(owner, parameter, "a dict of names that differ as text", steps)
+        names = list(map(str, steps))
+        if len(set(names)) < len(names):
+            raise fail(owner, parameter, "a dict of names that differ as text", steps)
+    elif labels:  # where each step has one name of its own
+        firsts = np.cumsum((0, *widths[:-1])).tolist()
+        found = [labels[first][0] for first in firsts]
+        names = found if all(found) and len(set(found)) == len(found) else names
     parts = [label[1] for label in labels]
     numbered = [str(part) for width in widths for part in range(width)]
-    return StepLayout(widths, names, tuple(parts or numbered))
+    return StepLayout(widths, tuple(names), tuple(parts or numbered))
 
 
 def _widths_of(
@@ -147,7 +152,7 @@ def _widths_of(
         entries = list(given.values() if isinstance(given, Mapping) else given)
     except TypeError:
         entries = []
-    noun = _noun(parameter)
+    noun = parameter.removesuffix("s")
     are_widths = [
         isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
         for entry in entries
@@ -182,11 +187,6 @@ def _widths_of(
     return tuple(map(len, entries))
 
 
-def _noun(parameter: str) -> str:
-    """Return what a parameter names: a step, or an output."""
-    return parameter.removesuffix("s")
-
-
 def label_text(label: tuple[str, str]) -> str:
     """Return a label of :func:`column_labels` as one name."""
     return "__".join(label) if label[0] else label[1]
@@ -215,17 +215,6 @@ def layout_from_labels(
         )
     step_names = tuple(name or f"{noun}{i}" for i, name in enumerate(order))
     return StepLayout(widths, step_names, tuple(part for _, part in labels))
-
-
-def _names_for(
-    labels: list[tuple[str, str]], widths: tuple[int, ...], parameter: str
-) -> tuple[str, ...]:
-    """Name given widths after the labels when each has one name of its own."""
-    starts = np.cumsum((0, *widths[:-1]))
-    names = [labels[start][0] if labels else "" for start in starts]
-    if all(names) and len(set(names)) == len(names):
-        return tuple(names)
-    return tuple(f"{_noun(parameter)}{i}" for i in range(len(widths)))
 
 
 def pack_steps(

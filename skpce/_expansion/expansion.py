@@ -728,13 +728,14 @@ class Expansion:
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_for_each("target_variance", target_variance, len(values))
         error = one_for_each("loo_error", loo_error, len(values))
-        if q2 is None and (error is None or variance is None):
+        if q2 is None:
             q2 = np.full(n_groups, np.nan)
-        elif q2 is None:  # errors and variances of a group are added up
-            places = np.arange(n_groups) if positions is None else positions
-            press: Any = np.bincount(places, np.where(variance > 0, error, 0), n_groups)
-            spread: Any = np.bincount(places, variance, n_groups)
-            q2 = q2_from_sums(press, spread)
+            if error is not None and variance is not None:  # of a group they add up
+                places = np.arange(n_groups) if positions is None else positions
+                error_of_varying = np.where(variance > 0, error, 0.0)
+                press: Any = np.bincount(places, error_of_varying, n_groups)
+                spread: Any = np.bincount(places, variance, n_groups)
+                q2 = q2_from_sums(press, spread)
         vars(self).update(
             basis=basis,
             coefficients=values,

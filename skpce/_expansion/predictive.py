@@ -930,8 +930,8 @@ def predict_interval(
             held_out = part.members_held_out(calibration, cv, noise, owner, generator)
             _warn_of_few(held_out.weights, confidence_level, owner)
             like = problem.values(problem.predicted(at))
-            bounds = held_out.bounds(at, *wanted)
-            found[..., part.columns] = problem.bounds(*bounds, like)
+            lower, upper = held_out.bounds(at, *wanted)
+            found[..., part.columns] = problem.bounds(lower, upper, like)
             continue
         if X is None:
             sampler = part.input_sampler(owner, inputs)
