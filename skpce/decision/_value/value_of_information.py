@@ -281,19 +281,16 @@ def _held_out(
         rows, setting = list(players.values()), numbers_of(given.inputs)
         found[:3] = bounds_of_rows(given, setting, rows)
         found[3] = p_values_of_rows(given, setting, rows)
-    reasons = [(refused,) if refused else _reason(p) for p in found[3]]
+    reasons: list[tuple[str, ...]] = []
+    for p_value in found[3]:
+        reason = refused
+        if not refused and np.isnan(p_value):
+            reason = f"fewer than {FEWEST_MEMBERS} different members cannot be tested"
+        elif not refused and p_value > _SIGNIFICANCE:
+            reason = "what the actions differ by is not shown to depend on it "
+            reason += f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})"
+        reasons.append((reason,) if reason else ())
     return dict(zip(names, found, strict=True)), reasons
-
-
-def _reason(p_value: float) -> tuple[str, ...]:
-    if p_value <= _SIGNIFICANCE:
-        return ()
-    if np.isnan(p_value):
-        return (f"fewer than {FEWEST_MEMBERS} different members cannot be tested",)
-    return (
-        "what the actions differ by is not shown to depend on it "
-        f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})",
-    )
 
 
 def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
