@@ -159,7 +159,21 @@ class ConvergenceDisplay:
                 f"test_size={test_size!r} of {len(inputs)} members leaves {n_test} "
                 f"held out and {n_train} to fit; expected two or more of each."
             )
-        chosen = _checked_sizes(sizes, n_train)
+        if sizes is None:  # up to six of them
+            smallest = min(max(8, n_train // 8), n_train)
+            steps_of_size = np.geomspace(smallest, n_train, 6).round()
+            chosen = np.unique(steps_of_size.astype(np.int64)).tolist()
+        else:
+            given = listed(sizes, "sizes", "None or one or more ints")
+            for size in given:
+                if not is_position(size, n_train + 1) or size < 2:
+                    raise ValueError(
+                        f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
+                        "members that are not held out."
+                    )
+            if not given:
+                raise ValueError("sizes is empty; expected one or more.")
+            chosen = sorted({int(size) for size in given})
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
         known = without_draws(pipeline, read, steps), inputs, targets, outputs
@@ -222,24 +236,6 @@ def _q2_of_subsets(
         reading = expansion_of(model, outputs=outputs)
         found.append(held_out_q2(reading, observed, predicted))
     return found, reading.expansion.group_names
-
-
-def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
-    """Return increasing sizes; without a choice up to six of them."""
-    if sizes is None:
-        smallest = min(max(8, n_train // 8), n_train)
-        steps = np.geomspace(smallest, n_train, 6).round().astype(np.int64)
-        return np.unique(steps).tolist()
-    given = listed(sizes, "sizes", "None or one or more ints")
-    for size in given:
-        if not is_position(size, n_train + 1) or size < 2:
-            raise ValueError(
-                f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
-                "members that are not held out."
-            )
-    if not given:
-        raise ValueError("sizes is empty; expected one or more.")
-    return sorted({int(size) for size in given})
 
 
 # Draws that stand for a distribution; its quantiles have no common closed form.
@@ -354,14 +350,21 @@ class EmbeddingDisplay:
             names = tuple(names[i] for i in chosen)
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
-        law, data = _quantiles(laws, inputs, random_state)
+        # Quantiles at Hazen's positions, standardised.
+        levels = (np.arange(len(inputs)) + 0.5) / len(inputs)
+        law_quantiles, data = np.empty_like(inputs), np.sort(inputs, axis=0)
+        for i, law in enumerate(laws):
+            draws = law.sample(_LAW_DRAWS, np.random.default_rng(random_state))
+            centre, scale = draws.mean(), draws.std() or 1.0
+            law_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
+            data[:, i] = (data[:, i] - centre) / scale
         retained = [
             shares
             for _, step in reading.steps
             if (shares := getattr(step, "explained_variance_ratio_", None)) is not None
         ]
         last = retained[-1] if retained else None
-        shown = correlations_of(inputs), law, data, names
+        shown = correlations_of(inputs), law_quantiles, data, names
         display = cls(*shown, explained_variance_ratio=last)
         return display.plot(ax=ax, **kwargs)
 
@@ -414,19 +417,3 @@ class EmbeddingDisplay:
         ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
-
-
-def _quantiles(
-    laws: Sequence[Any], inputs: FloatArray, random_state: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles of distributions and data at Hazen's positions, standardised."""
-    n_members = len(inputs)
-    levels = (np.arange(n_members) + 0.5) / n_members
-    distribution_quantiles = np.empty_like(inputs)
-    data = np.sort(inputs, axis=0)
-    for i, law in enumerate(laws):
-        draws = law.sample(_LAW_DRAWS, np.random.default_rng(random_state))
-        centre, scale = draws.mean(), draws.std() or 1.0
-        distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
-        data[:, i] = (data[:, i] - centre) / scale
-    return distribution_quantiles, data

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import Mask, OutputGroups, Steps
+from .._checks import IndexArray, Mask, OutputGroups, Steps
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import read_outputs
 from .._compositions.scoring import checked_policies
@@ -17,7 +17,6 @@ from .._expansion.expansion import checked_outputs
 from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
-from ..inspection._ensembles.spread import output_spread
 from ..inspection._reading import (
     Reading,
     expansion_of,
@@ -224,7 +223,9 @@ class StepVarianceDisplay:
         # The colour of "explained" belongs to bars that are split.
         plain = color(0) if unexplained is self.unexplained else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
-        is_refused = refused(self.supported, _can_vary(self.fragility))
+        variance: Any = self.fragility.columns.get("variance")
+        varies = variance > 0 if variance is not None else self.fragility.n_possible > 1
+        is_refused = refused(self.supported, varies)
         if unexplained is not None:
             rest = {"color": UNEXPLAINED_COLOR, "label": NOT_PREDICTED}
             whole = ax.barh(places, lengths, **(style | rest))
@@ -253,10 +254,38 @@ class StepVarianceDisplay:
         return whole
 
 
-def _can_vary(spread: Result) -> Any:  # shape: (n_steps,)
-    if "variance" in spread.columns:
-        return np.asarray(spread.columns["variance"]) > 0
-    return spread.n_possible > 1
+def output_spread(
+    y: Any,  # shape: (n_members,) or (n_members, n_columns); NaN where a member failed
+    groups: IndexArray,  # shape: (n_columns,), the output of each column
+    names: Sequence[str],
+) -> Result:
+    """Return the variance of each output over the members that have it.
+
+    Those of the columns of a group are added up.
+    """
+    values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    rows: list[dict[str, Any]] = []
+    for group in range(len(names)):
+        own = values[:, groups == group]
+        own = own[~np.isnan(own).any(axis=1)]
+        n_members, n_columns = own.shape
+        own = own if n_members else np.full((1, n_columns), np.nan)
+        varies = (np.ptp(own, axis=0) != 0).any()  # else the rest is rounding
+        variance = float(own.var(axis=0).sum()) if varies else 0.0
+        rows.append(
+            {
+                "members": n_members,
+                "columns": n_columns,
+                "variance": variance,
+                "variance_per_column": variance / n_columns,
+                "standard_deviation": float(np.sqrt(variance / n_columns)),
+                "minimum": float(own.min()),
+                "maximum": float(own.max()),
+            }
+        )
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    figures = {"step_names": tuple(names)}
+    return Result({"output": tuple(names)}, columns, figures=figures)
 
 
 def spread_of(reading: Reading, y: ArrayLike) -> Result:
