@@ -186,7 +186,20 @@ def dependent_sobol_indices(
     expansion = reading.expansion
     refuse_categories(expansion)
     players = column_groups(groups, reading.rows.names)
-    _refuse_work(owner, len(players), n_samples, n_resamples)
+    n_points = int(2 ** np.ceil(np.log2(int(n_samples) / _BATCHES)))
+    n_sets = 2.0 * _ORDERS * (len(players) - 1)
+    n_sets = 2.0 ** len(players) if len(players) <= _LARGEST_WHOLE_GAME else n_sets
+    n_sets += 2 * len(players)
+    n_rows = float(max(n_points, _SMALLEST_REDRAW))
+    needed = (1.0 + n_resamples) * _BATCHES * n_sets * n_rows
+    if needed > _MOST_DRAWS:
+        raise ValueError(
+            f"{owner} would draw about {needed:.2g} rows from the distribution, which "
+            f"takes days: {_BATCHES} batches of {n_rows:.0f} rows for each of "
+            f"{n_sets:.3g} sets of {len(players)} inputs, once and for each "
+            f"resample (n_samples={n_samples}, n_resamples={n_resamples}). Expected at "
+            f"most {_MOST_DRAWS:.0e} rows: lower one of these, or give larger 'groups'."
+        )
     generator = make_generator(random_state)
     law = clone(distribution)
     law.fit(reading.rows.values)
@@ -195,11 +208,18 @@ def dependent_sobol_indices(
         law,
         list(players.values()),
         group_matrix(expansion),
-        _points_of_a_batch(n_samples),
+        n_points,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
     found, errors = redraws.estimate()
-    law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
+    X, again = reading.rows.values, []  # distributions of resampled rows
+    for _ in range(int(n_resamples)):
+        counts = np.bincount(generator.integers(len(X), size=len(X)), minlength=len(X))
+        own = clone(law).fit(X, sample_weight=counts.astype(np.float64))
+        again.append(replace(redraws, law=own).estimate()[0])
+    law_errors = np.full_like(found, np.nan)
+    if again:
+        law_errors = np.std(again, axis=0, ddof=min(len(again) - 1, 1))
     varies = has_variance(expansion)[:, np.newaxis]
     found, errors, law_errors = np.where(varies, [found, errors, law_errors], 0.0)
     columns = {}
@@ -247,45 +267,6 @@ def dependent_sobol_indices(
         independence=independence,
         cautions=cautions,
     )
-
-
-def _points_of_a_batch(n_samples: int) -> int:
-    """Return the points of a batch, a power of two."""
-    return int(2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))))
-
-
-def _refuse_work(owner: str, n_players: int, n_samples: int, n_resamples: int) -> None:
-    """Raise ``ValueError`` for indices that take days."""
-    whole = n_players <= _LARGEST_WHOLE_GAME
-    sets = 2.0**n_players if whole else 2.0 * _ORDERS * (n_players - 1)
-    rows = float(max(_points_of_a_batch(n_samples), _SMALLEST_REDRAW))
-    needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows
-    if needed > _MOST_DRAWS:
-        raise ValueError(
-            f"{owner} would draw about {needed:.2g} rows from the distribution, which "
-            f"takes days: {_BATCHES} batches of {rows:.0f} rows for each of "
-            f"{sets + 2 * n_players:.3g} sets of {n_players} inputs, once and for each "
-            f"resample (n_samples={n_samples}, n_resamples={n_resamples}). Expected at "
-            f"most {_MOST_DRAWS:.0e} rows: lower one of these, or give larger 'groups'."
-        )
-
-
-def _law_errors(
-    redraws: Redraws,
-    rows: FloatArray,  # shape: (n_samples, n_features)
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> FloatArray:  # shape: (4, n_targets, n_players)
-    """Return the spread of the shares over distributions of resampled rows."""
-    if n_resamples == 0:
-        return np.full((4, len(redraws.group), len(redraws.players)), np.nan)
-    found = []
-    for _ in range(n_resamples):
-        chosen = generator.integers(len(rows), size=len(rows))
-        counts = np.bincount(chosen, minlength=len(rows)).astype(float)
-        again = clone(redraws.law).fit(rows, sample_weight=counts)
-        found.append(replace(redraws, law=again).estimate()[0])
-    return np.std(found, axis=0, ddof=min(n_resamples - 1, 1))
 
 
 _LEVEL = 0.01  # level below which dependence is not put down to chance
@@ -514,12 +495,7 @@ def _shapley_of_orders(
 
 def _shares(sums: FloatArray) -> FloatArray:  # shape: (4, n_targets, n_players)
     """Divide by variances; 0 where there is none."""
-    alone, alone_variance, others, others_variance, shapley, variance = sums
-    first = 1.0 - _ratio(others, others_variance)
-    first = np.where(others_variance > 0, first, 0.0)
-    total = _ratio(alone, alone_variance)
-    return np.array([first, total, _ratio(shapley, variance), variance])
-
-
-def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
-    return part / np.where(whole > 0, whole, 1.0)
+    parts, wholes = sums[[0, 2, 4]], sums[[1, 3, 5]]
+    total, left, shapley = parts / np.where(wholes > 0, wholes, 1.0)
+    first = np.where(wholes[1] > 0, 1.0 - left, 0.0)
+    return np.array([first, total, shapley, wholes[2]])

@@ -295,7 +295,16 @@ def _indices_of(
     )
     correlated = correlation_reason(seen, [inputs.names[i] for i in input_of], input_of)
     common = (*correlated, *outside_reason(outside))
-    own = zip(fidelity, deciding, strict=True)
+    reasons = []
+    for q2, share in zip(fidelity, deciding, strict=True):
+        reason = fidelity_reason(q2) if np.isnan(q2) else ()
+        if share < _FEW and not np.isnan(q2):
+            reason = (
+                "a few predictions have nearly all of the variance, as if it were that "
+                f"of {share:.1%} of the rows, less than {_FEW:.0%}: intervals are too "
+                "narrow",
+            )
+        reasons.append((*reason, *common))
     known_errors = zip(fidelity, standard_error, strict=True)
     return table_of_targets(
         design.model.target_names(len(whole)),
@@ -310,7 +319,7 @@ def _indices_of(
             "shapley": shapley,
             "fidelity": fidelity,
         },
-        [(*_reasons(*figures), *common) for figures in own],
+        reasons,
         [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in known_errors],
         printed=("total_order", "first_order", "shapley"),
         first_order_interval=ends[:, 0],
@@ -414,17 +423,6 @@ class IndependentColumns:
             target_variance=problem.target_variance,
             loo_error=problem.loo_error,
         )
-
-
-def _reasons(fidelity: float, deciding: float) -> tuple[str, ...]:
-    if np.isnan(fidelity):
-        return fidelity_reason(fidelity)
-    if deciding >= _FEW:
-        return ()
-    return (
-        "a few predictions have nearly all of the variance, as if it were that of "
-        f"{deciding:.1%} of the rows, less than {_FEW:.0%}: intervals are too narrow",
-    )
 
 
 def fidelity_of(

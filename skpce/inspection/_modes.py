@@ -158,7 +158,13 @@ def modes_test(
             n_members = min(n_members, n_settings)
             dips[k] = dip_statistic(without_ties(values[has]), weights)
             p_values[k] = dip_p_values(dips[[k]], n_members)[0]
-    p_values, n_tests = _adjusted(p_values, geometry, rows)
+    # By Holm's method; both probabilities of a step of two are one test.
+    of_active, n_parts = geometry.step_of_active, np.bincount(geometry.step_of_active)
+    first, every = np.searchsorted(of_active, of_active), np.arange(len(of_active))
+    test = np.where(n_parts[of_active] == 2, first, every)[rows]
+    _, one, test = np.unique(test, return_index=True, return_inverse=True)
+    n_tests = int(np.count_nonzero(~np.isnan(p_values[one])))
+    p_values = holm(p_values[one])[test]
     bimodal = p_values <= significance_level
     columns = {
         "step": steps[geometry.step_of_active[rows]],
@@ -215,7 +221,12 @@ def _in_words(
         fact = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
         reason: tuple[str, ...] = ()
         if is_bimodal:
-            fact += f"; {_modes_in_words(row)}"
+            share, low, high = (row[n] for n in ("upper_share", "lower", "upper"))
+            fact += f"; {1 - share:.0%} near {low:.2g}, {share:.0%} near {high:.2g}"
+            if row["rule"]:
+                fact += f", where {row['rule']} (accuracy {row['rule_accuracy']:.2f})"
+            modes = "two modes" if row["shown"] else "one mode"
+            fact += f"; the expansion has {modes}, dip {row['expansion_dip']:.3f}"
         elif np.isnan(row["p_value"]):
             fact, reason = "", ("the probability does not vary",)
         else:
@@ -251,16 +262,6 @@ def _in_words(
     )
 
 
-def _modes_in_words(row: dict[str, Any]) -> str:
-    """Say where the modes are, what separates them, and whether they are predicted."""
-    share, modes = row["upper_share"], "two modes" if row["shown"] else "one mode"
-    said = f"{1 - share:.0%} near {row['lower']:.2g}, {share:.0%} near "
-    said += f"{row['upper']:.2g}"
-    if row["rule"]:
-        said += f", where {row['rule']} (accuracy {row['rule_accuracy']:.2f})"
-    return f"{said}; the expansion has {modes}, dip {row['expansion_dip']:.3f}"
-
-
 def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
     """Return the positions, among the active parts, of those that are tested."""
     layout, parts = geometry.layout, geometry.active_parts
@@ -278,18 +279,6 @@ def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
             "modes_test", "action", f"None, one of {known} or its position", action
         )
     return rows
-
-
-def _adjusted(
-    p_values: FloatArray, geometry: LogRatioGeometry, rows: IndexArray
-) -> tuple[FloatArray, int]:
-    """Adjust by Holm's method, and count the tests; both of two parts are one test."""
-    steps = geometry.step_of_active
-    first, n_parts = np.searchsorted(steps, steps), np.bincount(steps)[steps]
-    test = np.where(n_parts == 2, first, np.arange(len(steps)))[rows]
-    _, one, test = np.unique(test, return_index=True, return_inverse=True)
-    tested = p_values[one]
-    return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
 
 
 def _log_odds(

@@ -222,7 +222,9 @@ def compare_embeddings(
                 f"{OWNER} of {name!r}: no setting has a finite score; expected "
                 f"scoring that returns one. Got {fitted.best_score_}."
             )
-        return _settings_of(some)[fitted.best_index_][0], answer
+        # Settings are in the order of the candidates.
+        each = [grid for grid in some for _ in ParameterGrid(grid.parameters)]
+        return each[fitted.best_index_], answer
 
     found = [judged(grid.name, [grid]) for grid in grids]
     # On all members the choice among all is that of the candidate with the best score.
@@ -250,11 +252,6 @@ class _Grid:
         pairs = zip(names, self.setting(parameters), strict=True)
         known = [f"{name} {value}" for name, value in pairs if value == value]
         return ", ".join([self.name, *known])
-
-
-def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
-    """Return the settings of a search over candidates, in its order."""
-    return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
 
 
 class _InnerFolds:
@@ -315,7 +312,22 @@ def _grids_of(
         degrees = _integers("degrees", degrees, low=0)
     found = []
     for name, embedding in candidates.items():
-        dimension = _dimension_of(name, embedding)
+        if not isinstance(name, str) or name == BEST_OF_ALL:
+            raise ValueError(
+                f"A candidate is named {name!r}; expected a text other than "
+                f"{BEST_OF_ALL!r}."
+            )
+        dimension = None  # the parameter of the Pipeline that sets it
+        if not (isinstance(embedding, str) and embedding == "passthrough"):
+            if not has_methods(embedding, "fit", "transform", "get_params"):
+                raise ValueError(
+                    f"candidates has {name!r}: {embedding!r}; expected a transformer "
+                    "or 'passthrough'."
+                )
+            own, inner = final_estimator(embedding)
+            known = inner.get_params(deep=False) if hasattr(inner, "get_params") else {}
+            if "n_components" in known:
+                dimension = f"embedding__{own}n_components"
         grid: dict[str, Sequence[Any]] = {"embedding": [seeded(embedding)]}
         if dimension is not None:
             grid[dimension] = dimensions
@@ -333,25 +345,6 @@ def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
     if not found or len(set(found)) < len(found):
         raise fail(OWNER, name, expected, values)
     return tuple(int(value) for value in found)
-
-
-def _dimension_of(name: Any, embedding: Any) -> str | None:
-    """Return the parameter of the Pipeline that sets the dimension of a candidate."""
-    if not isinstance(name, str) or name == BEST_OF_ALL:
-        raise ValueError(
-            f"A candidate is named {name!r}; expected a text other than "
-            f"{BEST_OF_ALL!r}."
-        )
-    if isinstance(embedding, str) and embedding == "passthrough":
-        return None
-    if not has_methods(embedding, "fit", "transform", "get_params"):
-        raise ValueError(
-            f"candidates has {name!r}: {embedding!r}; expected a transformer or "
-            "'passthrough'."
-        )
-    prefix, last = final_estimator(embedding)
-    known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
-    return f"embedding__{prefix}n_components" if "n_components" in known else None
 
 
 # The table

@@ -137,12 +137,6 @@ class CrossFit:
         """Return the coordinates of y."""
         return self.outputs.coordinates(self.y)
 
-    def squared_deviations(self) -> FloatArray:
-        """Return squared deviations from the mean of all members; 0 where rounding."""
-        spread = self.outputs.spread(self.observed)
-        squares = np.square(self.observed - self.observed.mean(axis=0))
-        return np.where(spread > 0, squares, 0.0)
-
 
 _CAUTIONED = (
     *(InputOutsideSupportWarning, MoreTermsThanRowsWarning),

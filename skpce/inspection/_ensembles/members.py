@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +74,10 @@ def read_members(
         raise ValueError(
             f"X has {len(X)} members and y has {len(y)}; expected as many."
         )
-    y = _without_nullable_types(y)
+    if hasattr(y, "iloc") and np.asarray(y).dtype.kind == "O":  # NA of pandas is NaN
+        values = floats_with_nan(np.asarray(y))
+        names = {"name": y.name} if values.ndim == 1 else {"columns": y.columns}
+        y = type(y)(values, index=y.index, **names)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     zero_replacement = 1e-12
@@ -152,16 +154,6 @@ def _closed(y: Any, read: Outputs, zero_replacement: float) -> Any:
     return make_frame(list(y.columns), closed.T, like=y) if is_table(y) else closed
 
 
-def _without_nullable_types(y: Any) -> Any:
-    """Return a frame or series of pandas as floats, with NaN for its NA."""
-    if not hasattr(y, "iloc") or np.asarray(y).dtype.kind != "O":
-        return y
-    values = floats_with_nan(np.asarray(y))
-    if values.ndim == 1:
-        return type(y)(values, index=y.index, name=y.name)
-    return type(y)(values, index=y.index, columns=y.columns)
-
-
 def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
     """Return given shares of training noise, NaN where not known; (n_groups,)."""
     if noise_share is None:
@@ -202,7 +194,10 @@ def labels_of(name: str, labels: Any, y: Any) -> IndexArray | None:
 
 
 def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
-    """Return the folds of a splitter, or as they are given."""
+    """Return the folds of a splitter, or as they are given.
+
+    Those that divide members of one setting, or group, are refused.
+    """
     expected = (
         "cv must be an int, a splitter that needs no labels, or pairs of the members "
         f"for training and for testing. Got {cv!r} instead."
@@ -220,11 +215,6 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
         raise ValueError(f"{expected} It says: {error}") from error
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
-    return splits
-
-
-def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
-    """Refuse folds that divide members of one setting, or group."""
     for train, test in splits:
         shared = np.intersect1d(unit[train], unit[test])
         if shared.size:
@@ -234,3 +224,4 @@ def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
                 "that respects groups, such as sklearn.model_selection.GroupKFold, or "
                 "an int."
             )
+    return splits

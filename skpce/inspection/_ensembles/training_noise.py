@@ -291,7 +291,18 @@ def variance_decomposition(
         block = values[np.ix_(rows, columns)]
         figures["n_members"] = len(rows)
         if labels is not None:
-            group = _groups_of(labels[rows])
+            group = numbers_of(labels[rows])
+            if group.max() + 1 == len(group):
+                raise ValueError(
+                    "replicate has no repeats; expected at least two members with one "
+                    "label: where every member has its own, the noise of training "
+                    "cannot be separated from the effect of the inputs."
+                )
+            if not group.any():
+                raise ValueError(
+                    "replicate has one label only; the share of training noise needs "
+                    "at least two labels (or control= for members of equal inputs)."
+                )
             figures["n_groups"] = int(group.max()) + 1
             squares = Squares.of(some, block, "y", group)
             found = _from_replicates(squares, confidence_level)
@@ -355,46 +366,22 @@ def _result(
         "exact": "exact outputs",
     }
     of_what = "variance of log-ratios" if outputs.are_compositions else "variance"
+    notes = []
+    for name, share, low, high in zip(outputs.names, *split[2:], strict=True):
+        said = "no choice, or no variance between members"
+        if not np.isnan(share):
+            known = f" [{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else ""
+            said = f"{share:.0%}{known} of the {of_what}"
+        notes.append(f"- {name}: {said}.")
     measure = "aitchison_variance" if outputs.are_compositions else "variance"
     return Result(
         {"measure": (measure,), outputs.noun: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from "
         f"{origins[figures['source']]}:",
-        notes=tuple(
-            f"- {name}: {_share_in_words(split[2:, place], of_what)}."
-            for place, name in enumerate(outputs.names)
-        ),
+        notes=tuple(notes),
         figures=figures | {"noise_share": split[2], "step_names": outputs.names},
     )
-
-
-def _share_in_words(
-    found: FloatArray,  # shape: (3,), the share and its interval
-    of_what: str,
-) -> str:
-    share, low, high = found
-    if np.isnan(share):
-        return "no choice, or no variance between members"
-    known = f" [{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else ""
-    return f"{share:.0%}{known} of the {of_what}"
-
-
-def _groups_of(replicate: IndexArray) -> IndexArray:  # shape: (n_members,)
-    """Number the groups of members; refuse labels without repeats."""
-    group = numbers_of(replicate)
-    if group.max() + 1 == len(replicate):
-        raise ValueError(
-            "replicate has no repeats; expected at least two members with one label: "
-            "where every member has its own, the noise of training cannot be separated "
-            "from the effect of the inputs."
-        )
-    if not group.any():
-        raise ValueError(
-            "replicate has one label only; the share of training noise needs at least "
-            "two labels (or control= for members of equal inputs)."
-        )
-    return group
 
 
 def _from_replicates(squares: Squares, confidence_level: float) -> FloatArray:

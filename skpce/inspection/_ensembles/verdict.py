@@ -21,7 +21,6 @@ from ..._checks import (
     refuse_other_rows,
     with_codes,
 )
-from ..._compositions.outputs import Outputs
 from ..._input_laws.choice import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
@@ -44,7 +43,6 @@ from .members import (
     labels_of,
     make_splits,
     read_members,
-    refuse_divided,
     with_amalgamated,
 )
 
@@ -216,7 +214,15 @@ def verdict(
         values = numbers_of(np.asarray(table).astype(str)).astype(float)[:, np.newaxis]
     design = Design.of(values, order=order, **labels)
     fit = CrossFit(without_draws(pipeline, read, steps), table, y, read)
-    _check_folds(fit, design, cv)
+    for rows, own in read.blocks(y):  # folds that cannot be made are refused before
+        part, unit = fit.of_block(rows, own), design.of_rows(rows).units
+        if not is_integer(cv):
+            make_splits(cv, part.X, unit)
+        elif not 2 <= cv <= unit.max() + 1:
+            raise ValueError(
+                f"cv must be an int in the range [2, {unit.max() + 1}], the number of "
+                f"units of the design in X, or a splitter. Got {cv!r} instead."
+            )
     # To all members, or to those with the most outputs.
     most = fit.of_block(*max(read.blocks(y), key=lambda one: len(one[0])))
     fitted = quiet_fit(most.pipeline, most.X, most.y)
@@ -246,7 +252,16 @@ def verdict(
         noise = np.where(known, shares, findings.shares.noise)
         both = replace(findings.shares, noise=noise, noise_name="training noise")
         findings = replace(findings, shares=both)
-        cautions = *cautions, *_noise_that_is_predicted(shares, both.explained, read)
+        left = 1.0 - both.explained
+        excess = np.nan_to_num(np.minimum(shares, 1.0) - left)
+        each = [
+            f"{percent(shares[k])} of the variance of {read.names[k]}, of which inputs "
+            f"predict {percent(both.explained[k])}"
+            for k in np.flatnonzero(excess > _MUCH_LESS).tolist()
+        ]
+        words = f"training noise is given as {'; '.join(each)}: errors of the training "
+        words += "depend on the inputs, and what drives may be these"
+        cautions += (Caution("note", {"words": words}),) if each else ()
     return make_answer(
         *(findings, names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
@@ -264,21 +279,6 @@ class _Fitted:
     def fit(self) -> Any:
         """Return it."""
         return self.pipeline
-
-
-def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
-    """Refuse folds that cannot be made, before any fit."""
-    for rows, own in fit.outputs.blocks(fit.y):
-        part, unit = fit.of_block(rows, own), design.of_rows(rows).units
-        if not is_integer(cv):
-            refuse_divided(make_splits(cv, part.X, unit), unit)
-            continue
-        n_units = int(unit.max()) + 1
-        if not 2 <= cv <= n_units:
-            raise ValueError(
-                f"cv must be an int in the range [2, {n_units}], the number of units "
-                f"of the design in X, or a splitter. Got {cv!r} instead."
-            )
 
 
 def is_integer(cv: Any) -> bool:
@@ -309,26 +309,11 @@ def _cross_fitted(
         for splits in dealt:
             missed = part.squared_errors(splits)
             errors += part.outputs.sum_by_group(missed) / len(dealt)
-        deviations = part.outputs.sum_by_group(part.squared_deviations())
+        spread = part.outputs.spread(part.observed)  # 0 where it is rounding
+        squares = np.square(part.observed - part.observed.mean(axis=0))
+        deviations = part.outputs.sum_by_group(np.where(spread > 0, squares, 0.0))
         q2[:, own] = q2_with_interval(errors, deviations, order, unit)
     return q2
-
-
-def _noise_that_is_predicted(
-    noise: FloatArray,  # shape: (n_groups,), shares as given, NaN where unknown
-    explained: FloatArray,  # shape: (n_groups,)
-    outputs: Outputs,
-) -> list[Caution]:
-    """Say where more is given as noise of the training than is left unexplained."""
-    excess = np.nan_to_num(np.minimum(noise, 1.0) - (1.0 - explained))
-    each = [
-        f"{percent(noise[k])} of the variance of {outputs.names[k]}, of which inputs "
-        f"predict {percent(explained[k])}"
-        for k in np.flatnonzero(excess > _MUCH_LESS).tolist()
-    ]
-    words = f"training noise is given as {'; '.join(each)}: errors of the training "
-    words += "depend on the inputs, and what drives may be these"
-    return [Caution("note", {"words": words})] if each else []
 
 
 def _tested_inputs(fit: CrossFit, fitted: Any) -> tuple[Any, tuple[Caution, ...]]:
