@@ -211,19 +211,14 @@ _MOST_FUNCTIONS = 10_000
 _BYTES_PER_ENTRY = 3 * 8
 
 
-def terms_that_fit(n_samples: int) -> float:
-    """Return the largest number of terms that :func:`check_design_fits` accepts."""
-    return available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
-
-
 def check_design_fits(
     owner: str, n_rows: int, n_terms: int, fit: str | None = None
 ) -> None:
     """Raise ``ValueError``, with advice, when a fit exceeds the memory."""
-    if n_terms <= terms_that_fit(n_rows):
+    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
+    if needed <= available_memory():
         return
     fit = f"with {n_rows} samples the fit" if fit is None else fit
-    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
         f"{needed / 2**30:.3g} GiB, more than the "
@@ -680,7 +675,8 @@ class BasisParameters:
                 f"The 'degree' parameter of {owner} asks for degree {most:.0f} in one "
                 f"input; expected at most {_MOST_FUNCTIONS}."
             )
-        check_design_fits(owner, n_rows, cut.count(terms_that_fit(n_rows)))
+        enough = available_memory() / (_BYTES_PER_ENTRY * n_rows)
+        check_design_fits(owner, n_rows, cut.count(enough))
         return cut.listed()
 
 

@@ -473,7 +473,7 @@ class LogRatioGeometry:
         are_all = self.active_parts.size == compositions.shape[1]
         some = compositions if are_all else compositions[:, self.active_parts]
         logs = np.log(some, order="C")  # also of a frame: the same sums
-        for columns in self.active_slices:
+        for columns, _, _ in self._maps:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs
 
@@ -526,7 +526,7 @@ class LogRatioGeometry:
         """
         by_part = np.zeros((self.mask.size, *clr.shape[:-1]))
         by_part[self.mask] = 1.0
-        for columns in self.active_slices:
+        for columns, _, _ in self._maps:
             log_ratios = np.moveaxis(clr[..., columns], -1, 0)
             by_part[self.active_parts[columns]] = softmax(log_ratios, axis=0)
         return np.moveaxis(by_part, 0, -1)

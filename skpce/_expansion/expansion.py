@@ -1461,26 +1461,20 @@ class Expansion:
             f"{self.basis.total_degree}."
         ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
-        lines += [f"- {self._line(group)}" for group in range(shown)]
+        indices, names = self._indices, self.input_names
+        for group, total in enumerate(indices.total_order[:shown]):
+            leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
+            shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
+            more = ", ..." if len(total) > len(leading) else ""
+            text = f"- {self.group_names[group]}: variance "
+            text += f"{indices.total_variance[group]:.3g}, {shares}{more} "
+            text += "(total indices)"
+            if np.isfinite(self.q2[group]):
+                text += f", unexplained {self.unexplained_share[group]:z.0%}"
+            lines.append(text)
         if shown < self.n_groups:
             lines.append(f"- ({self.n_groups - shown} more)")
         return "\n".join(lines)
-
-    def _line(self, group: int) -> str:
-        """Say the variance of a group and its leading inputs."""
-        indices = self._indices
-        names = self.input_names
-        total = indices.total_order[group]
-        leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
-        shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
-        more = ", ..." if len(total) > len(leading) else ""
-        text = (
-            f"{self.group_names[group]}: variance "
-            f"{indices.total_variance[group]:.3g}, {shares}{more} (total indices)"
-        )
-        if np.isfinite(self.q2[group]):
-            return f"{text}, unexplained {self.unexplained_share[group]:z.0%}"
-        return text
 
     def _repr_html_(self) -> str:
         head, *lines = str(self).split("\n- ")

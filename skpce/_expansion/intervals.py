@@ -363,8 +363,18 @@ def residual_bounds(
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
-    price, factor = _errors_of_variance(problem, fit, n_resamples, generator)
-    price, factor = rows.largest(price), rows.largest(factor)
+    # Factors on squared residuals: of terms or penalties that were chosen, and, drawn,
+    # of their own error. These are degrees of freedom over chi-squared, of which least
+    # squares leaves as many as samples exceed terms, a penalty all of them.
+    n_copies = max(float(weights.sum()), float(len(weights)))
+    n_terms = fit.scales.shape[1] - 1
+    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
+    price = np.array([correction(size, n_terms, n_copies) for size in choices])
+    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
+    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
+    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
+    price, factor = rows.largest(price), rows.largest((freedom / drawn)[:, which])
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
@@ -402,29 +412,6 @@ def residual_bounds(
     spread_of_targets = weighted_spread(problem.targets, weights)
     bounds[:, rows.largest(spread_of_targets) == 0] = 0.0
     return bounds
-
-
-def _errors_of_variance(
-    problem: LinearProblem,
-    fit: LinearFit,
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:  # (n_targets,) and (n_resamples, n_targets)
-    """Return factors on squared residuals, for a search and for their own error.
-
-    The first is for terms or penalties that were chosen. The second is drawn: degrees
-    of freedom over chi-squared, of which least squares leaves as many as samples exceed
-    terms, a penalty all of them.
-    """
-    n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
-    n_terms = fit.scales.shape[1] - 1
-    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
-    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
-    price = np.array([correction(size, n_terms, n_copies) for size in choices])
-    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
-    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
-    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
-    return price, (freedom / drawn)[:, which]
 
 
 def regression_variance(

@@ -242,7 +242,9 @@ class Predictive:
         """Those of targets that the same samples have."""
         found = []
         for part, targets in self.problem.parts:
-            columns = self.problem.columns_of(targets)
+            columns: Any = slice(None)
+            if part is not self.problem:
+                columns = self.problem.columns_of(targets)
             found.append(replace(self, problem=part, columns=columns))
         return found
 
