@@ -350,16 +350,6 @@ class FittedCompositions(FittedProblem):
             fitted_geometry=fitted_geometry,
         )
 
-    def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
-        """Return sums of squares of coordinates; shape (n_coordinates,).
-
-        Where only sums are known, those of their steps: 0 where these do not vary.
-        """
-        if self.samples is None:
-            return self.step_spread[geometry.step_of_coordinate]
-        values = geometry.to_coordinates(self.clr)
-        return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
-
     @property
     def press_and_spread(self) -> tuple[FloatArray, FloatArray]:
         """Squares left out and squares about the mean; each of shape (n_steps,).

@@ -38,7 +38,7 @@ from ._style import (
     check_position,
     color,
     hide_spines,
-    legend_below,
+    legend_right,
     make_axes,
     points_beside,
     readable,
@@ -228,7 +228,7 @@ class PolicyDistributionDisplay:
         ax.set_xlabel(f"probability (mean ± 1 s.d.{cut})")
         room = points_beside(ax, names)
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
-        legend_below(ax, drawn, self.mean)
+        legend_right(ax, list(self.mean), drawn)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -366,7 +366,7 @@ class CoverageDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel(f"share of held-out {self.quantity} inside")
-        legend_below(ax, self.lines_, self.coverages)
+        legend_right(ax, list(self.coverages), self.lines_)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self

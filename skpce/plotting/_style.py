@@ -61,24 +61,6 @@ def readable(*axes: Any) -> tuple[Any, Any]:
     return axes[0], axes[0].figure
 
 
-def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
-    """Put the legend under the label of the x axis, where no data are."""
-    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
-
-    # Half an inch holds tick labels and axis label, whatever the size of the axes.
-    shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    # Names of rows may leave little of the width to the axes.
-    across = ax.figure.transFigure if ax.figure.axes == [ax] else ax.transAxes
-    below = blended_transform_factory(across, ax.transAxes)
-    place["bbox_transform"] = below + shift
-    column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
-    texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
-    for one, text in zip(drawn, texts, strict=True):
-        one.set_label(text)
-    ax.legend(**place, frameon=False, ncols=2)
-
-
 def color(position: int) -> str:
     """Return the colour of an input; after eight come darker and lighter ones."""
     if position < len(COLORS):
