@@ -524,12 +524,13 @@ class LogRatioGeometry:
 
         Masked parts are exactly 0, the only part of a step exactly 1.
         """
-        by_part = np.zeros((self.mask.size, *clr.shape[:-1]))
+        by_part = np.zeros((self.mask.size, *clr.shape[:-1]))  # a sum over rows is fast
         by_part[self.mask] = 1.0
+        log_ratios = clr.transpose(-1, *range(clr.ndim - 1))
         for columns, _, _ in self._maps:
-            log_ratios = np.moveaxis(clr[..., columns], -1, 0)
-            by_part[self.active_parts[columns]] = softmax(log_ratios, axis=0)
-        return np.moveaxis(by_part, 0, -1)
+            parts = self.active_parts[columns]
+            by_part[parts] = softmax(log_ratios[columns], axis=0)
+        return by_part.transpose(*range(1, clr.ndim), 0)
 
     @cached_property
     def active_names(self) -> list[str]:
