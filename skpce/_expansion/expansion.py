@@ -253,43 +253,6 @@ def one_for_each(
 _LARGEST_COEFFICIENT = 1e140
 
 
-def checked_coefficients(
-    coefficients: Any, n_terms: int
-) -> FloatArray:  # shape: (n_outputs, n_terms)
-    """Return finite coefficients, one for each output and term."""
-    values = as_floats(coefficients, "coefficients")
-    if values.ndim != 2 or values.shape[1] != n_terms:
-        raise ValueError(
-            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
-            "one column for each term of the basis."
-        )
-    if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
-        refuse_not_finite(values, "coefficients")
-        raise ValueError(
-            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
-            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
-        )
-    return values
-
-
-def checked_groups(
-    groups: Any, names: Sequence[str] | None, n_outputs: int
-) -> IndexArray:
-    """Return the group of each output; refuse another number of them."""
-    try:
-        values = np.asarray(groups)
-    except ValueError:  # rows of different length
-        values = np.zeros(0)  # refused with the others
-    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
-    n_groups = np.inf if names is None else len(names)
-    if not whole or (values < 0).any() or (values >= n_groups).any():
-        raise ValueError(
-            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
-            f"{n_groups - 1}. Got {groups!r}."
-        )
-    return values.astype(np.int64)
-
-
 def groups_of_outputs(
     outputs: OutputGroups,
     names: Sequence[str],
@@ -716,14 +679,36 @@ class Expansion:
             )
         check_boolean("Expansion", "scalar", scalar)
         n_inputs = len(basis.laws)
-        values = checked_coefficients(coefficients, basis.n_functions)
+        values = as_floats(coefficients, "coefficients")
+        if values.ndim != 2 or values.shape[1] != basis.n_functions:
+            raise ValueError(
+                f"coefficients has shape {values.shape}; expected (n_outputs, "
+                f"{basis.n_functions}), one column for each term of the basis."
+            )
+        if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
+            refuse_not_finite(values, "coefficients")
+            raise ValueError(
+                f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+                f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
+            )
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
             group_names = outputs if group_names is None else group_names
             n_groups = len(values)
         else:
-            positions = checked_groups(groups, group_names, len(values))
+            try:
+                given = np.asarray(groups)
+            except ValueError:  # rows of different length, which are refused below
+                given = np.zeros(0)
+            whole = given.dtype.kind in "iu" and given.shape == (len(values),)
+            most = np.inf if group_names is None else len(group_names)
+            if not whole or (given < 0).any() or (given >= most).any():
+                raise ValueError(
+                    f"groups must be {len(values)} ints, the group of each output, "
+                    f"from 0 to {most - 1}. Got {groups!r}."
+                )
+            positions = given.astype(np.int64)
             n_groups = int(positions.max(initial=-1)) + 1
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_for_each("target_variance", target_variance, len(values))

@@ -358,7 +358,13 @@ def residual_bounds(
     if isinstance(fitted.solver, GeneralizedRidgeSolver):
         components = _left_out(problem, fit, coefficients, every)
     else:
-        components = _of_folds(fitted.solver, problem, fit, every)
+        # A regressor that is not known is fitted again, without each fold.
+        left_out = np.zeros((len(every), *problem.targets.shape))
+        for training, held_out in folds_of(problem):
+            again = fitted.solver.refit(problem.of_rows(training), fit)
+            for number, mask in enumerate(every):
+                left_out[number, held_out] = problem.design[held_out] * mask @ again.T
+        components = zip(every, left_out, strict=True)
     residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
@@ -461,19 +467,3 @@ def _left_out(
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
-
-
-def _of_folds(
-    solver: CoefficientSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
-    masks: list[FloatArray],
-) -> Components:
-    """Refit without the folds of the residuals, for a regressor that is not known."""
-    components = np.zeros((len(masks), *problem.targets.shape))
-    for training, held_out in folds_of(problem):
-        coefficients = solver.refit(problem.of_rows(training), fit)
-        for number, mask in enumerate(masks):
-            design = problem.design[held_out] * mask
-            components[number, held_out] = design @ coefficients.T
-    return zip(masks, components, strict=True)

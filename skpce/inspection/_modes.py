@@ -361,27 +361,22 @@ def separating_rule(
         accuracy = balanced_accuracy_score(upper, predicted)
         if best is None or accuracy > best_accuracy + _WORTH_A_LEVEL:
             best, best_accuracy = tree.fit(X, upper), float(accuracy)
-    return _rule_in_words(best.tree_, names, scales), best_accuracy
-
-
-def _rule_in_words(tree: Any, names: Sequence[str], scales: FloatArray) -> str:
-    """Join the conditions of the leaves in which the upper component prevails."""
-    clauses = []
+    rule, clauses = best.tree_, []  # of the leaves where the upper group prevails
 
     def descend(node: int, conditions: list[str]) -> None:
-        if tree.children_left[node] < 0:
-            if np.argmax(tree.value[node, 0]) == 1:
+        if rule.children_left[node] < 0:
+            if np.argmax(rule.value[node, 0]) == 1:
                 clauses.append(" and ".join(conditions))
             return
-        feature = tree.feature[node]
+        feature = rule.feature[node]
         name = names[feature]
-        threshold = f"{tree.threshold[node] * scales[feature]:.3g}"
+        threshold = f"{rule.threshold[node] * scales[feature]:.3g}"
         threshold = "0" if float(threshold) == 0.0 else threshold
-        descend(tree.children_left[node], [*conditions, f"{name} <= {threshold}"])
-        descend(tree.children_right[node], [*conditions, f"{name} > {threshold}"])
+        descend(rule.children_left[node], [*conditions, f"{name} <= {threshold}"])
+        descend(rule.children_right[node], [*conditions, f"{name} > {threshold}"])
 
     descend(0, [])
-    return " or ".join(clauses)
+    return " or ".join(clauses), best_accuracy
 
 
 # Quantiles of sqrt(n) times the dip of n uniform numbers are A - B / sqrt(n) to

@@ -186,11 +186,20 @@ def part_entries(
         leading.append([(name, i) for i in best if not np.isnan(shares[i])])
     verified = list(dict.fromkeys(pair for row in leading for pair in row))
     solver.n_solutions = n_screened + 2 * len(rows) * len(verified)
-    figures = {
-        (name, i): {"screened": screened[name][i]}
-        | _verified(solver, entries[name], i, rows)
-        for name, i in verified
-    }
+    figures = {}
+    own = {key: values[rows] for key, values in solver.parts.items()}
+    at_mean = {key: values[rows] for key, values in solver.means.items()}
+    for name, i in verified:  # with one entry varying, and with it fixed at its mean
+        one, columns = entries[name], entries[name].elements[i]
+        varying = np.array(at_mean[name]).reshape(len(rows), -1)
+        fixed = one.values[rows]
+        fixed[:, columns] = varying[:, columns]
+        varying[:, columns] = one.values[np.ix_(rows, columns)]
+        shape = own[name].shape
+        alone = solver.shares_of({**at_mean, name: varying.reshape(shape)})
+        left = solver.shares_of({**own, name: fixed.reshape(shape)})
+        found = dict(zip(_VERIFIED, (*alone, *left), strict=True))
+        figures[name, i] = {"screened": screened[name][i]} | found
     ranked = [
         sorted(pairs, key=lambda pair: -figures[pair]["alone"][group])
         for group, pairs in zip(part_of, leading, strict=True)
@@ -273,26 +282,6 @@ def _screened(
         change = solver.coordinates(len(one.names), moved) - at_mean
         found[name] = solver.outputs.sum_by_group(np.square(change)) / solver.variance
     return found
-
-
-def _verified(
-    solver: Solver,
-    one: _Entries,
-    entry: int,
-    rows: IndexArray,  # of the verifying members
-) -> dict[str, FloatArray]:  # each of shape (n_groups,)
-    """Return the variance with one entry varying, and with it fixed at its mean."""
-    parts = {key: values[rows] for key, values in solver.parts.items()}
-    means = {key: values[rows] for key, values in solver.means.items()}
-    shape = parts[one.part].shape
-    columns = one.elements[entry]
-    varying = np.array(means[one.part]).reshape(len(rows), -1)
-    fixed = one.values[rows]
-    fixed[:, columns] = varying[:, columns]
-    varying[:, columns] = one.values[np.ix_(rows, columns)]
-    alone = solver.shares_of({**means, one.part: varying.reshape(shape)})
-    left = solver.shares_of({**parts, one.part: fixed.reshape(shape)})
-    return dict(zip(_VERIFIED, (*alone, *left), strict=True))
 
 
 def _table(
