@@ -66,8 +66,8 @@ from ._compositions.log_ratio import (
     LogRatioTransformer,
     get_feature_names_out,
     inverse_transform,
-    learn_geometry,
     log_ratios_of,
+    read_geometry,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
@@ -326,7 +326,8 @@ class CompositionalPCESurrogate(
         parameters.check(names)
         self._amalgamation, given = None, values.shape[1]
         if self.amalgamate is None:
-            geometry = learn_geometry(self, y, values, "y")
+            known = self.steps, self.mask, owner
+            geometry = read_geometry(y, values, *known, "y", how)
         else:
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
@@ -422,7 +423,8 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, criterion="gcv")
-        transformer_of(self)._check_parameters(owner)
+        how = transformer_of(self)
+        how._check_parameters(owner)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step
@@ -440,7 +442,8 @@ class CompositionalPCESurrogate(
             if before is None:
                 known = members.inputs, members.weights, names
                 basis = parameters.learn(*known, in_blocks=True)
-                geometry = learn_geometry(self, y, values, "y")
+                of_y = self.steps, self.mask, owner
+                geometry = read_geometry(y, values, *of_y, "y", how)
                 unnamed = isinstance(y, ItemTable)
                 self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
                 self._amalgamation = None
@@ -453,7 +456,7 @@ class CompositionalPCESurrogate(
                         f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
                         "members before."
                     )
-            clr = log_ratios_of(values, geometry, transformer_of(self), "y")
+            clr = log_ratios_of(values, geometry, how, "y")
             coordinates = isometric(geometry)
             members = replace(members, targets=coordinates.to_coordinates(clr))
             groups = coordinates.step_of_coordinate

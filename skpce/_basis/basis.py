@@ -442,6 +442,14 @@ class PolynomialBasis(Functions):
         others = np.setdiff1d(np.arange(len(self.laws)), list(features))
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
+    def of_inputs(self, features: Sequence[int]) -> tuple[PolynomialBasis, IndexArray]:
+        """Return the basis on these inputs alone, and its functions in this one."""
+        rows = self.terms_within(features)
+        laws = [self.laws[i] for i in features]
+        reach = None if self.reach is None else self.reach[:, features]
+        terms = self.multi_indices[rows][:, features]
+        return PolynomialBasis(laws, terms, reach), rows
+
     @cached_property
     def _products(self) -> Products:
         """How to make the columns."""

@@ -200,13 +200,9 @@ class FittedCompositions(FittedProblem):
             by_part = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
             by_step = sum_by_step(by_part, fitted_geometry)
             spread = by_step[fitted_geometry.step_of_coordinate]
-        known = state_of_fields(replace(problem, spread=spread))
-        return cls(
-            **known,
-            geometry=geometry,
-            fitted_geometry=fitted_geometry,
-            input_names=input_names,
-        )
+        known = {**state_of_fields(problem), "spread": spread}
+        own: Any = {"geometry": geometry, "fitted_geometry": fitted_geometry}
+        return cls(**known, **own, input_names=input_names)
 
     @cached_property
     def expansion(self) -> Expansion:

@@ -67,20 +67,6 @@ def transformer_of(estimator: Any) -> LogRatioTransformer:
     return given
 
 
-def learn_geometry(
-    estimator: Any,
-    y: Any,  # may have names of columns
-    values: FloatArray,  # shape: (n_members, n_parts)
-    name: str,
-) -> LogRatioGeometry:
-    """Return the coordinates that an estimator takes of a table of compositions."""
-    owner, how = type(estimator).__name__, transformer_of(estimator)
-    given = y, values, estimator.steps, estimator.mask, owner, name
-    geometry = read_geometry(*given, how.log_ratio, how.reference)
-    how._check_parameters(owner, geometry.layout)
-    return geometry
-
-
 def read_geometry(
     y: Any,  # may have names of columns
     values: FloatArray,  # shape: (n_members, n_parts)
@@ -88,14 +74,16 @@ def read_geometry(
     mask: Mask,
     owner: str,
     name: str,
-    log_ratio: str = "clr",
-    reference: int = -1,
+    how: LogRatioTransformer | None = None,  # whose coordinates; None: centred ones
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of numbers."""
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
     refuse_lost_steps(values, layout, name)
     flags = resolve_mask(mask, values, layout, owner, name)
-    return LogRatioGeometry(layout, flags, log_ratio, int(reference))
+    if how is None:
+        return LogRatioGeometry(layout, flags, "clr", -1)
+    how._check_parameters(owner, layout)
+    return LogRatioGeometry(layout, flags, how.log_ratio, int(how.reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
@@ -287,10 +275,11 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        self._check_parameters(type(self).__name__)
+        owner = type(self).__name__
+        self._check_parameters(owner)
         X = one_table(X, "X")
         values = validated(self, X)
-        geometry = learn_geometry(self, X, values, "X")
+        geometry = read_geometry(X, values, self.steps, self.mask, owner, "X", self)
         log_ratios_of(values, geometry, self, "X", zero_rows_to=geometry.mask)
         self.geometry_: LogRatioGeometry = geometry
         self._n_features_out = geometry.n_coordinates

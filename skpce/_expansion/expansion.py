@@ -65,7 +65,7 @@ from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown, with_number
 from .._solvers.problem import q2_from_sums, sum_rows
-from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
+from .moments import ExpansionMoments, expansion_moments
 
 # Targets of an expansion: their names and groups, constant ones and missing ones.
 
@@ -887,7 +887,7 @@ class Expansion:
         array([4.])
         """
         chosen = checked_features(features, self.input_names)
-        basis, rows = basis_of_inputs(self.basis, chosen)
+        basis, rows = self.basis.of_inputs(chosen)
         names = self.input_names
         return self._with(
             basis=basis,
@@ -1002,7 +1002,7 @@ class Expansion:
         """
         chosen = checked_features(features, self.input_names)
         inputs = self.checked_inputs(X, chosen)
-        basis, rows = basis_of_inputs(self.basis, chosen)
+        basis, rows = self.basis.of_inputs(chosen)
         values = basis.combine(inputs, self.coefficients[:, rows])
         return values[..., 0] if self.scalar else values
 
@@ -1044,7 +1044,7 @@ class Expansion:
         column: FloatArray,  # shape: (n_samples, 1)
     ) -> FloatArray:  # shape: (n_samples, n_outputs)
         """Evaluate the effect of one input alone, checked before."""
-        basis, rows = basis_of_inputs(self.basis, [feature])
+        basis, rows = self.basis.of_inputs([feature])
         return basis.combine(column, self.coefficients[:, rows]) - self.mean
 
     def moments(self) -> ExpansionMoments:

@@ -19,17 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws.families import InputLaw
-from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown
 
 # Pairs of terms, and targets, in one block of work.
@@ -172,24 +169,6 @@ def expansion_moments(
             third, fourth = _third_and_fourth(unit, multi_indices[1:], tables)
             skewness[some], kurtosis[some] = third, fourth - 3.0
     return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
-
-
-def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
-    """Return the basis on these inputs alone, and its functions in the whole basis."""
-    if isinstance(basis, KernelBasis):
-        return basis.of_inputs(features), np.arange(basis.n_functions)
-    return marginal_basis(basis, features)
-
-
-def marginal_basis(
-    basis: PolynomialBasis, features: Sequence[int]
-) -> tuple[PolynomialBasis, IndexArray]:
-    """Return the basis on these inputs alone, and its rows in the whole basis."""
-    rows: Any = basis.terms_within(features)
-    laws = [basis.laws[i] for i in features]
-    reach = None if basis.reach is None else basis.reach[:, features]
-    terms = basis.multi_indices[np.ix_(rows, features)]
-    return PolynomialBasis(laws, terms, reach), rows
 
 
 def variance_along(
