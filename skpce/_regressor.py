@@ -304,7 +304,7 @@ class PolynomialChaosRegressor(
         """
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
+            samples = self._validated(X, y, sample_weight, reset=True)
             samples = replace(samples, weights=at_least_one_copy(samples.weights))
             parameters, names = BasisParameters.of(self), input_names(self)
             groups = None
@@ -380,6 +380,9 @@ class PolynomialChaosRegressor(
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
+            if samples.lacks_targets:
+                message = "Input y contains NaN; partial_fit needs every target."
+                raise ValueError(message)
             if at_least_one_copy(samples.weights) is not samples.weights:
                 raise ValueError(
                     "sample_weight of partial_fit must add up to at least the number "
@@ -447,7 +450,6 @@ class PolynomialChaosRegressor(
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         reset: bool,
-        may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
         refuse_swapped(X, y)
@@ -460,9 +462,6 @@ class PolynomialChaosRegressor(
         if np.isinf(samples.targets).any():
             raise ValueError("Input y contains infinity; expected finite numbers.")
         if samples.lacks_targets:
-            if not may_lack:
-                message = "Input y contains NaN; partial_fit needs every target."
-                raise ValueError(message)
             count = (~np.isnan(samples.targets)).sum(axis=0)
             if count.min() < 2:
                 raise ValueError(

@@ -248,9 +248,21 @@ def _indices_of(
 ) -> Result:
     """Estimate indices of a model; means of an expansion are control variates."""
     generator = make_generator(random_state)
-    given = owner, estimator, X, distribution, n_samples, generator
-    design = IndependentColumns.of(*given)
-    varying, expansion = design.varying, design.expansion(int(n_samples))
+    check_draws(owner, "n_samples", n_samples, low=10)
+    model = fitted_model(owner, estimator, X)
+    inputs = model.inputs
+    labels = [inputs.names[i] for i in inputs.labels]
+    specified = check_distribution(owner, distribution, inputs.names, labels)
+    given = BasisParameters(owner, 1, specified, interaction_order=None)
+    members = inputs.values, np.ones(len(inputs.values)), inputs.names
+    laws = given.learn(*members).laws
+    # One value alone has no distribution: such a column is held fixed.
+    stated = np.array([not law.learned for law in laws])
+    varying = np.flatnonzero((np.ptp(inputs.values, axis=0) > 0) | stated)
+    if varying.size == 0:
+        raise ValueError("X has no column that varies; expected at least one.")
+    design = IndependentColumns(model, laws, varying, generator)
+    expansion = design.expansion(int(n_samples))
     n_rows = _PREDICTIONS // (len(varying) + 2)
     n_rows = int(np.clip(n_rows, _FEWEST_ROWS, _MOST_ROWS))
 
@@ -262,7 +274,12 @@ def _indices_of(
     exact, whole = expansion.sobol_indices(), expansion.total_variance
     every = np.hstack([at_one, at_other])
     middle = every.mean(axis=1, keepdims=True)
-    fidelity, standard_error = fidelity_of(every[1], every[0])
+    # Q² of the expansion on rows that it has not seen, and its error.
+    values, missed = every[0], np.square(every[0] - every[1])
+    spread = weighted_spread(values, np.ones(len(values)))
+    _, error = ratio_of_means(missed, np.square(values - values.mean(axis=0)))
+    fidelity = q2_from_sums(missed.sum(axis=0), spread)
+    standard_error = np.where(spread > 0, error, np.nan)
     helps = fidelity > 0
     squares = np.square(at_one - middle) + np.square(at_other - middle)
     variance = _corrected(squares * n_rows / (2 * n_rows - 1), whole, helps)
@@ -285,7 +302,6 @@ def _indices_of(
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
     shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
-    inputs = design.model.inputs
     seen, input_of = inputs.with_indicators(inputs.values)
     drawn, _ = inputs.with_indicators(design.rows(_OUTSIDE_POINTS))
     outside = outside_share(seen, drawn)
@@ -374,31 +390,6 @@ class IndependentColumns:
     varying: IndexArray
     generator: np.random.Generator
 
-    @classmethod
-    def of(
-        cls,
-        owner: str,
-        estimator: Any,
-        X: Any,
-        distribution: Any,
-        n_samples: Any,
-        generator: np.random.Generator,
-    ) -> IndependentColumns:
-        """Check all arguments, before the model is called."""
-        check_draws(owner, "n_samples", n_samples, low=10)
-        model = fitted_model(owner, estimator, X)
-        names, data = model.inputs.names, model.inputs.values
-        labels = [names[i] for i in model.inputs.labels]
-        laws = check_distribution(owner, distribution, names, labels)
-        given = BasisParameters(owner, 1, laws, interaction_order=None)
-        learned = given.learn(data, np.ones(len(data)), names).laws
-        # One value alone has no distribution: such a column is held fixed.
-        stated = np.array([not law.learned for law in learned])
-        varying = np.flatnonzero((np.ptp(data, axis=0) > 0) | stated)
-        if varying.size == 0:
-            raise ValueError("X has no column that varies; expected at least one.")
-        return cls(model, learned, varying, generator)
-
     def rows(self, size: int) -> FloatArray:
         """Draw rows."""
         drawn = np.tile(self.model.inputs.values[0], (size, 1))
@@ -423,15 +414,3 @@ class IndependentColumns:
             target_variance=problem.target_variance,
             loo_error=problem.loo_error,
         )
-
-
-def fidelity_of(
-    predicted: FloatArray,  # shape: (n_rows, n_targets)
-    values: FloatArray,  # shape: (n_rows, n_targets)
-) -> tuple[FloatArray, FloatArray]:  # shape of each: (n_targets,)
-    """Return Q² of an expansion on rows that it has not seen, and its error."""
-    squares = np.square(values - predicted)
-    spread = weighted_spread(values, np.ones(len(values)))
-    _, error = ratio_of_means(squares, np.square(values - values.mean(axis=0)))
-    q2 = q2_from_sums(squares.sum(axis=0), spread)
-    return q2, np.where(spread > 0, error, np.nan)
