@@ -526,7 +526,17 @@ class PolynomialChaosRegressor(
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
             return values[:, 0] if expansion.scalar else values
-        values, deviation = self._problem.predict_with_std(inputs)
+        problem = self._problem
+        if np.isnan(problem.fit.residual_variance).any():
+            raise ValueError(
+                "predict(return_std=True) has no residuals to measure: with as many "
+                "terms as samples a least-squares fit passes through all of them. "
+                "Expected fewer terms (a lower degree) or solver='ridge'."
+            )
+        design = expansion.basis.evaluate(inputs)
+        scale = np.sqrt(1.0 + problem.fit.leverage.at(design))
+        values = problem.predicted(inputs, design)
+        deviation = scale * problem.score_deviation()
         if expansion.scalar:
             return values[:, 0], deviation[:, 0]
         return values, deviation

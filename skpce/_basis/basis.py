@@ -137,8 +137,9 @@ class Truncation(NamedTuple):
         cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
     ) -> Truncation:
         """Return the set of the functions that the inputs have."""
-        largest = tuple(float(law.largest_degree) for law in laws)
-        return cls(degree, q, order, largest, tuple(categorical_inputs(laws).tolist()))
+        pairs = [(float(law.largest_degree), not law.is_polynomial) for law in laws]
+        largest, categorical = zip(*pairs, strict=True)
+        return cls(degree, q, order, largest, categorical)
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
@@ -634,11 +635,12 @@ class BasisParameters:
             n_rows = min(n_rows, most)
         multi_indices = self._index_set(laws, n_rows)
         needed = multi_indices.max(axis=0).tolist()
+        held, reach = [], None
         for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
             laws[i].check_degree(self.owner, name, degree)
             laws[i] = laws[i].for_degree(degree)
-        held, reach = np.array([law.held for law in laws]), None
-        if held.any():  # their functions keep the values of the outermost samples
+            held.append(laws[i].held)
+        if any(held):  # their functions keep the values of the outermost samples
             reach = np.where(held, ends_of(X[weights > 0]), [[-np.inf], [np.inf]])
         return PolynomialBasis(laws, multi_indices, reach)
 

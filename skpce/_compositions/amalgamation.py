@@ -21,9 +21,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     Steps,
-    as_floats,
     check_real,
-    one_table,
 )
 from .._solvers.problem import sum_rows
 from .log_ratio import (
@@ -99,21 +97,6 @@ def learn_amalgamation(
     mask = np.bincount(place, flags) > 0
     geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
     return found, found.of(closed), geometry
-
-
-def amalgamated_once(
-    surrogate: Any,
-    y: Any,
-    steps: Steps,
-) -> tuple[FloatArray, dict[str, int], BoolArray]:
-    """Return amalgamated members, and the steps and mask for fits to some of them."""
-    y = one_table(y)
-    values = as_floats(y, "y")
-    if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    found, values, geometry = learn_amalgamation(surrogate, y, values, steps)
-    widths = zip(found.layout.step_names, found.layout.widths, strict=True)
-    return values, dict(widths), geometry.mask
 
 
 def _places(

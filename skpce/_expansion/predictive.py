@@ -595,19 +595,6 @@ def _check_draws(
         )
 
 
-def _warn_of_few(weights: FloatArray, confidence_level: float, owner: str) -> None:
-    """Warn where no score is large enough for a bound."""
-    total = float(weights.sum())
-    if _rank(weights, confidence_level) > total:
-        needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
-        warn_outside_folds(
-            f"{owner}: {total:g} members are too few for a conformal interval of level "
-            f"{confidence_level:g}, which needs {needed}: the interval holds every "
-            "value.",
-            UserWarning,
-        )
-
-
 class PredictionInterval(NamedTuple):
     """Lower and upper bounds of y.
 
@@ -930,7 +917,15 @@ def predict_interval(
         generator, problem = make_generator(random_state), part.problem
         if method == "conformal":
             held_out = part.members_held_out(calibration, cv, noise, owner, generator)
-            _warn_of_few(held_out.weights, confidence_level, owner)
+            total = float(held_out.weights.sum())
+            if _rank(held_out.weights, confidence_level) > total:
+                needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
+                warn_outside_folds(
+                    f"{owner}: {total:g} members are too few for a conformal interval "
+                    f"of level {confidence_level:g}, which needs {needed}: the "
+                    "interval holds every value.",
+                    UserWarning,
+                )
             like = problem.values(problem.predicted(at))
             lower, upper = held_out.bounds(at, *wanted)
             found[..., part.columns] = problem.bounds(lower, upper, like)

@@ -202,18 +202,6 @@ class FittedProblem:
             error[targets] = part.fit.loo_error(part.samples.weights)
         return np.where(np.isnan(error), np.inf, error)
 
-    def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return predictions and their standard deviations, each (n, n_targets)."""
-        if np.isnan(self.fit.residual_variance).any():
-            raise ValueError(
-                "predict(return_std=True) has no residuals to measure: with as many "
-                "terms as samples a least-squares fit passes through all of them. "
-                "Expected fewer terms (a lower degree) or solver='ridge'."
-            )
-        design = self.basis.evaluate(X)
-        scale = np.sqrt(1.0 + self.fit.leverage.at(design))
-        return self.predicted(X, design), scale * self.score_deviation()
-
     @property
     def linear(self) -> LinearProblem:
         """What the solver was given.
@@ -631,7 +619,17 @@ def change_of_basis(
         return evaluate_within(law, at, degree, reach, held_from=3)
 
     if not _moves_as_one(law):
-        return _change_of_measure(functions_at(column), weights)
+        # Functions stay; those that are orthonormal with other weights follow from how
+        # much the Gram matrix differs between the weights and these in the mean.
+        functions = functions_at(column)
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        products = (functions[:, np.newaxis] * functions).reshape((degree + 1) ** 2, -1)
+        gram = (shares - shares.mean(axis=0)) @ products.T
+        gram = np.eye(degree + 1) + gram.reshape(-1, degree + 1, degree + 1)
+        values, vectors = np.linalg.eigh(gram)
+        values = np.maximum(values, _LEAST_GRAM)[:, np.newaxis]
+        root = np.linalg.cholesky((vectors * values) @ np.swapaxes(vectors, 1, 2))
+        return np.asarray(np.swapaxes(root, 1, 2))
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
@@ -667,25 +665,6 @@ def change_of_basis(
 def _moves_as_one(law: InputLaw) -> bool:
     """Whether functions learned from other rows are polynomials of these."""
     return law.is_polynomial and law.same_function and not law.waves
-
-
-def _change_of_measure(
-    functions: FloatArray,  # shape: (degree + 1, n_samples)
-    weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
-    """Return the change to functions that are orthonormal with other weights.
-
-    Functions stay; their Gram matrix differs from one by as much as it differs between
-    the weights and these in the mean.
-    """
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    size = len(functions)
-    products = (functions[:, np.newaxis] * functions).reshape(size**2, -1)
-    gram = (shares - shares.mean(axis=0)) @ products.T
-    values, vectors = np.linalg.eigh(np.eye(size) + gram.reshape(-1, size, size))
-    values = np.maximum(values, _LEAST_GRAM)[:, np.newaxis]
-    root = np.linalg.cholesky((vectors * values) @ np.swapaxes(vectors, 1, 2))
-    return np.asarray(np.swapaxes(root, 1, 2))
 
 
 def dirichlet_shares(

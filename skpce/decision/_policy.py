@@ -177,29 +177,24 @@ class ThompsonPolicy(BaseEstimator):
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
-        belief = self._first_belief(fitted, names, generator)
-        self._fitted, self._generator = fitted, generator
-        self.belief_: InputBelief = belief
-        self.n_updates_: int = 0
-        return self
-
-    def _first_belief(
-        self, fitted: Any, names: list[str], generator: np.random.Generator
-    ) -> InputBelief:
-        laws = tuple(fitted.basis.laws)
-        if isinstance(self.inputs, InputBelief):
-            n_given = self.inputs.particles.shape[1]
+        laws, given = tuple(fitted.basis.laws), self.inputs
+        if isinstance(given, InputBelief):
+            n_given = given.particles.shape[1]
             if n_given != len(laws):
                 raise ValueError(
                     f"The belief has {n_given} inputs; expected {len(laws)}, as the "
                     "surrogate has."
                 )
-            refuse_other_names("The belief", self.inputs.names, names)
-            return replace(self.inputs, names=names, distributions=laws)
-        owner = type(self).__name__
-        draw = Predictive(fitted, names, owner).input_sampler(owner, self.inputs)
-        particles = draw(self.n_particles, generator)
-        return InputBelief(particles, names=names, distributions=laws)
+            refuse_other_names("The belief", given.names, names)
+            belief = replace(given, names=names, distributions=laws)
+        else:
+            draw = Predictive(fitted, names, owner).input_sampler(owner, given)
+            particles = draw(self.n_particles, generator)
+            belief = InputBelief(particles, names=names, distributions=laws)
+        self._fitted, self._generator = fitted, generator
+        self.belief_: InputBelief = belief
+        self.n_updates_: int = 0
+        return self
 
     @property
     def effective_sample_size_(self) -> float:

@@ -21,7 +21,7 @@ from .._checks import (
     refuse_not_finite,
 )
 from .._compositions.fitted import FittedCompositions
-from .._expansion.expansion import Expansion, checked_features
+from .._expansion.expansion import checked_features
 from .._fonts import label, labels, log_axis, name_levels
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
@@ -480,7 +480,17 @@ class InteractionDisplay:
             values += np.diag(np.nan_to_num(table.first[step, chosen]))
             errors = (table.first_high - table.first_low)[step, chosen] / 2.0
         else:
-            expansion, part = _with_pairs(expansion, step)
+            # Pairs need terms that are listed: of the leading inputs of many.
+            is_listed, part = not isinstance(expansion.basis, KernelBasis), 1.0
+            if not is_listed or expansion.n_inputs > _MOST_DRAWN:
+                whole = expansion.sobol_indices()
+                order = np.argsort(-whole.total_order[step], kind="stable")
+                leading = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
+                expansion = expansion.marginal(leading.tolist())
+                expansion = expansion if is_listed else expansion.explicit()
+                if whole.total_variance[step] > 0:
+                    part = float(expansion.total_variance[step])
+                    part = min(part / float(whole.total_variance[step]), 1.0)
             inputs = list(expansion.input_names)
             indices = expansion.interaction_indices(2)
             values = np.zeros((len(inputs),) * 2)
@@ -541,21 +551,3 @@ _MOST_INPUTS_OF_PAIRS = 12
 _MOST_DRAWN = 60
 # Smaller shares are rounding.
 _NO_SHARE = 1e-12
-
-
-def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
-    """Return an expansion with its terms, of the leading inputs where they are many.
-
-    And its share of the variance of the group.
-    """
-    is_listed = not isinstance(expansion.basis, KernelBasis)
-    if is_listed and expansion.n_inputs <= _MOST_DRAWN:
-        return expansion, 1.0
-    indices = expansion.sobol_indices()
-    order = np.argsort(-indices.total_order[group], kind="stable")
-    chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
-    listed = expansion.marginal(chosen.tolist())
-    listed = listed if is_listed else listed.explicit()
-    whole = float(indices.total_variance[group])
-    part = float(listed.total_variance[group])
-    return listed, min(part / whole, 1.0) if whole > 0 else 1.0

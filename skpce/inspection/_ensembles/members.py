@@ -29,7 +29,7 @@ from ..._checks import (
     refuse_other_rows,
     refuse_swapped,
 )
-from ..._compositions.amalgamation import amalgamated_once
+from ..._compositions.amalgamation import learn_amalgamation
 from ..._compositions.log_ratio import transformer_of
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
@@ -130,9 +130,14 @@ def with_amalgamated(
     _, last = final_estimator(pipeline)
     if getattr(last, "amalgamate", None) is None or y is None:
         return pipeline, y, steps, "infer"
-    values, steps, mask = amalgamated_once(last, y, steps)
-    fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
-    return fixed, values, steps, mask
+    y = one_table(y)
+    values = as_floats(y, "y")
+    if values.ndim != 2:
+        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
+    found, values, geometry = learn_amalgamation(last, y, values, steps)
+    widths = dict(zip(found.layout.step_names, found.layout.widths, strict=True))
+    fixed: Any = {"steps": widths, "mask": geometry.mask, "amalgamate": None}
+    return with_parameters(pipeline, **fixed), values, widths, geometry.mask
 
 
 # Rows further than this from one are closed before any fold, with one warning.
