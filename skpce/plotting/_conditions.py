@@ -403,17 +403,15 @@ class EmbeddingDisplay:
         hide_spines(ax)
 
     def _plot_retained_variance(self, ax: Any, shares: FloatArray) -> None:
-        rest = max(1.0 - float(shares.sum()), 0.0)
-        places = np.arange(len(shares) + 1)
-        ax.bar(places[:-1], shares, color=color(0))
-        ax.bar(places[-1:], [rest], color=UNEXPLAINED_COLOR)
+        values = [*shares.tolist(), max(1.0 - float(shares.sum()), 0.0)]
+        shades = [*[color(0)] * len(shares), UNEXPLAINED_COLOR]
+        bars = ax.bar(np.arange(len(values)), values, color=shades)
         names = self.input_names
         if len(names) != len(shares):
             names = [str(i) for i in range(len(shares))]
         name_columns(ax, [*names, "not retained"])
-        if len(places) <= _MOST_NUMBERS:
-            for place, value in zip(places, [*shares, rest], strict=True):
-                ax.text(place, value + 0.01, f"{value:z.2f}", ha="center", fontsize=8)
-        ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
+        if len(values) <= _MOST_NUMBERS:
+            ax.bar_label(bars, fmt="{:z.2f}", padding=1, fontsize=8)
+        ax.set_ylim(0.0, min(1.08, max(values) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)

@@ -236,11 +236,12 @@ class StepVarianceDisplay:
         else:
             whole = ax.barh(places, lengths, **style)
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
-        for place, value, length in zip(places, values, lengths, strict=True):
-            text = "–" if np.isnan(value) else f"{value:.3g}"
-            if name in _OF_POLICIES and abs(value) < _ROUNDING:
-                text = "0"
-            ax.text(length + 0.02 * longest, place, text, va="center", fontsize=8)
+        texts = []
+        for value in values:
+            is_zero = name in _OF_POLICIES and abs(value) < _ROUNDING
+            known = "0" if is_zero else f"{value:.3g}"
+            texts.append("–" if np.isnan(value) else known)
+        ax.bar_label(whole, texts, padding=2, fontsize=8)
         if ax is self.axes_[0]:
             marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
             name_rows(ax, places, self.fragility.step_names, marks)

@@ -341,6 +341,17 @@ def _table(
             f"({', '.join(good)})"
         )
     title = f"{head}, with {len(given.inputs)} members. {title}"
+    facts = []
+    for place in range(len(names)):
+        row = {name: values[place] for name, values in columns.items()}
+        worth = f"worth {row['value']:.3g}"
+        if np.isnan(row["value"]):
+            worth = f"the expansion says {row['plug_in']:.3g}"
+        if not np.isnan(row["standard_error"]):
+            worth += f" ± {row['standard_error']:.2g}"
+        known = [name for name in _FACTS if not np.isnan(row[name])]
+        each = [_FACTS[name].format(row[name]) for name in known]
+        facts.append(", ".join([worth, *each]))
     note = "Lower bounds are from held-out members, whatever the fit; p is adjusted "
     note += "over the rows."
     return Result(
@@ -348,7 +359,7 @@ def _table(
         columns,
         supported=tuple(not reason for reason in reasons),
         reasons=tuple(reasons),
-        facts=tuple(_facts(columns, place) for place in range(len(names))),
+        facts=tuple(facts),
         title=title,
         notes=(note, *cautions_in_words(cautions)),
         figures={
@@ -360,15 +371,3 @@ def _table(
         },
         framed=("input", "value", *list(columns)[1:], "supported", "reasons"),
     )
-
-
-def _facts(columns: Mapping[str, FloatArray], place: int) -> str:
-    """Return the figures of a row in words."""
-    row = {name: values[place] for name, values in columns.items()}
-    worth = f"worth {row['value']:.3g}"
-    if np.isnan(row["value"]):
-        worth = f"the expansion says {row['plug_in']:.3g}"
-    if not np.isnan(row["standard_error"]):
-        worth += f" ± {row['standard_error']:.2g}"
-    known = [name for name in _FACTS if not np.isnan(row.get(name, np.nan))]
-    return ", ".join([worth, *(_FACTS[name].format(row[name]) for name in known)])
