@@ -39,6 +39,7 @@ from ._checks import (
     chosen_names,
     input_names,
     make_frame,
+    make_generator,
     method_of,
     one_table,
     refuse_class_labels,
@@ -57,9 +58,9 @@ from ._compositions.amalgamation import (
 )
 from ._compositions.fitted import (
     FittedCompositions,
+    InputModelSolver,
     adds_members,
     isometric,
-    solver_of,
 )
 from ._compositions.log_ratio import (
     LogRatioGeometry,
@@ -343,9 +344,20 @@ class CompositionalPCESurrogate(
             basis, solver = learn_from(parameters, names, samples, groups, None)
         else:
             basis = parameters.learn(inputs, weights, names)
-            if self.regressor is not None:
-                seen = basis, samples, self.random_state
-                solver = solver_of(solver, self.regressor, *seen)
+            if self.regressor is not None and samples.targets.shape[1]:
+                target = samples.targets[:, 0]
+                has = ~np.isnan(target)
+                trial = clone(self.regressor).fit(inputs[has], target[has])
+                if not hasattr(trial, "coef_"):  # it sees the inputs themselves
+                    if samples.lacks_targets:
+                        raise ValueError(
+                            f"y has NaN, and regressor={self.regressor!r} has no "
+                            "coefficients: its models are of members that have every "
+                            "step. Expected a solver or a linear regressor; or leave "
+                            "the members that failed out."
+                        )
+                    generator = make_generator(self.random_state)
+                    solver = InputModelSolver(self.regressor, basis, generator)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         has_choice = samples.targets.shape[1] > 0  # else there is nothing to search

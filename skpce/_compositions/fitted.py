@@ -25,9 +25,7 @@ from .._basis.basis import (
 from .._checks import (
     FloatArray,
     IndexArray,
-    RandomState,
     Samples,
-    make_generator,
     state_of_fields,
 )
 from .._expansion.expansion import Expansion
@@ -42,7 +40,6 @@ from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import (
     LOG_RATIO_FLOOR,
-    CoefficientSolver,
     LinearFit,
     LinearProblem,
     q2_from_sums,
@@ -143,30 +140,6 @@ class InputModelSolver(ExternalSolver):
         if get_tags(self.regressor).target_tags.multi_output:
             return [np.flatnonzero(groups == group) for group in np.unique(groups)]
         return [np.array([column]) for column in range(len(groups))]
-
-
-def solver_of(
-    solver: CoefficientSolver,
-    regressor: Any,
-    basis: PolynomialBasis,
-    samples: Samples,
-    random_state: RandomState,
-) -> CoefficientSolver:
-    """Let a regressor that has no coefficients see the inputs themselves."""
-    if not samples.targets.shape[1]:
-        return solver
-    target = samples.targets[:, 0]
-    has = ~np.isnan(target)
-    trial = clone(regressor).fit(samples.inputs[has], target[has])
-    if hasattr(trial, "coef_"):
-        return solver
-    if not has.all() or samples.lacks_targets:
-        raise ValueError(
-            f"y has NaN, and regressor={regressor!r} has no coefficients: its models "
-            "are of members that have every step. Expected a solver or a linear "
-            "regressor; or leave the members that failed out."
-        )
-    return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

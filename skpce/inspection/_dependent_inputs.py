@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from .._checks import (
     FloatArray,
-    IndexArray,
     RandomState,
     check_draws,
     make_generator,
@@ -452,8 +451,15 @@ class Redraws:
             ]
             effects = subset_shapley(np.array(costs).T, n_players) * variance[:, None]
         else:
-            orders = [generator.permutation(n_players) for _ in range(_ORDERS)]
-            effects = _shapley_of_orders(cost, orders)
+            # Mean gains of each player over orders and their reverses.
+            effects = np.zeros((len(variance), n_players))
+            for order in [generator.permutation(n_players) for _ in range(_ORDERS)]:
+                for direction in (order, order[::-1]):
+                    before = cost(frozenset())
+                    for size, player in enumerate(direction, start=1):
+                        after = cost(frozenset(direction[:size].tolist()))
+                        effects[:, player] += (after - before) / (2 * _ORDERS)
+                        before = after
         whole = np.tile(variance[:, np.newaxis], n_players)
         parts = [np.array(one)[:, k].T for one in (alone, others) for k in (0, 1)]
         return np.array([*parts, effects, whole])
@@ -476,21 +482,6 @@ def subset_shapley(
         effects[:, i] = gains @ weight
     whole = values[:, -1:]
     return effects / np.where(whole > 0, whole, 1.0)
-
-
-def _shapley_of_orders(
-    cost: Callable[[frozenset[int]], FloatArray], orders: Sequence[IndexArray]
-) -> FloatArray:  # shape: (n_targets, n_players)
-    """Return the mean gains of each player over orders and their reverses."""
-    gains = np.zeros((len(cost(frozenset())), len(orders[0])))
-    for order in orders:
-        for direction in (order, order[::-1]):
-            before = cost(frozenset())
-            for size, player in enumerate(direction, start=1):
-                after = cost(frozenset(direction[:size].tolist()))
-                gains[:, player] += after - before
-                before = after
-    return gains / (2 * len(orders))
 
 
 def _shares(sums: FloatArray) -> FloatArray:  # shape: (4, n_targets, n_players)
