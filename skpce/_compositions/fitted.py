@@ -200,16 +200,6 @@ class FittedCompositions(FittedProblem):
         """Inputs, targets and frequencies of the members."""
         return self.require_samples("The surrogate")
 
-    @property
-    def inputs(self) -> FloatArray:
-        """Inputs of the members; shape (n_members, n_features)."""
-        return self.members.inputs
-
-    @property
-    def weights(self) -> FloatArray:
-        """Frequency of each member; shape (n_members,)."""
-        return self.members.weights
-
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
@@ -292,7 +282,7 @@ class FittedCompositions(FittedProblem):
             for one in (targets, targets - self.fit.loo_residuals)
         )
         squares = np.square(observed - predicted)
-        return np.sqrt(np.average(squares, axis=0, weights=self.weights))
+        return np.sqrt(np.average(squares, axis=0, weights=self.members.weights))
 
     def score_groups(self, joint: str) -> IndexArray:
         steps = self.geometry.step_of_active

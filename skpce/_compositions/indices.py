@@ -88,7 +88,7 @@ def index_level(
             spread = fitted.step_spread[steps]
         else:
             values = geometry.to_coordinates(fitted.clr)
-            spread = spread_of_targets(values, fitted.weights, LOG_RATIO_FLOOR)
+            spread = spread_of_targets(values, fitted.members.weights, LOG_RATIO_FLOOR)
     else:
         given = {"coordinates": coordinates, "reference": reference}
         for name, value in given.items():

@@ -251,9 +251,25 @@ def interval_of_parts(
             bounds[:, places] = posterior_bounds(problem, *draws, rows)
             continue
         linear = problem.linear
-        bounds_by = bootstrap_bounds if method == "bootstrap" else residual_bounds
         with one_thread_if_small(linear.design.size):
-            bounds[:, places] = bounds_by(problem, linear, *draws, rows)
+            if method == "residual":
+                bounds[:, places] = residual_bounds(problem, linear, *draws, rows)
+                continue
+            # Percentiles of shares over resamples; 0 where there is no variance.
+            laws, found = problem.learned_laws(), []
+            counts = resample_counts(linear.weights, n_resamples, generator)
+            step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
+            # Of a surrogate distributions end at the resample.
+            ends = generator if rows is EACH_TARGET else None
+            masks = index_masks(laws.multi_indices)[1:]
+            for start in range(0, n_resamples, step):
+                known = linear, problem.fit, counts[start : start + step], ends
+                drawn = laws.resample(problem.solver, *known)
+                squares = rows.squares(drawn, problem.spread)[..., 1:]
+                variance = squares.sum(axis=-1, keepdims=True)
+                found.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+            every = np.concatenate(found)
+            bounds[:, places] = percentile_bounds(every, confidence_level)
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
     low = np.maximum.accumulate([first[0], shapley[0], total[0]])
@@ -279,30 +295,6 @@ def checked_method(
             "solver or regressor); expected 'residual' or 'bootstrap'."
         )
     return str(method)
-
-
-def bootstrap_bounds(
-    problem: FittedProblem,
-    linear: LinearProblem,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    rows: RowSums,
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return percentiles of shares over resamples; 0 where there is no variance."""
-    laws, shares = problem.learned_laws(), []
-    counts = resample_counts(linear.weights, n_resamples, generator)
-    step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
-    # Of a surrogate distributions end at the resample.
-    bounds_of_laws = generator if rows is EACH_TARGET else None
-    masks = index_masks(laws.multi_indices)[1:]
-    for start in range(0, n_resamples, step):
-        some = counts[start : start + step]
-        drawn = laws.resample(problem.solver, linear, problem.fit, some, bounds_of_laws)
-        squares = rows.squares(drawn, problem.spread)[..., 1:]
-        variance = squares.sum(axis=-1, keepdims=True)
-        shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-    return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
 def posterior_bounds(

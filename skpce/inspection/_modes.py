@@ -141,16 +141,16 @@ def modes_test(
     """
     check_real("modes_test", "significance_level", significance_level, low=0, high=1)
     reading, fitted = compositions_of(pipeline)
-    geometry, members = fitted.geometry, fitted.weights > 0
+    geometry, members = fitted.geometry, fitted.members.weights > 0
     steps = np.array(geometry.layout.step_names, dtype=object)
     parts = np.array(geometry.layout.part_names, dtype=object)
     rows = _tested(geometry, action)
     log_odds = _log_odds(fitted.clr[members], geometry)[:, rows]
-    inputs = fitted.inputs[members]
+    inputs = fitted.members.inputs[members]
     dips, p_values = np.full((2, len(rows)), np.nan)
     for k, values in enumerate(log_odds.T):
         has = ~np.isnan(values)  # members that did not fail in the step
-        weights = fitted.weights[members][has]
+        weights = fitted.members.weights[members][has]
         if np.ptp(values[has]) > _ROUNDING:
             n_members = weights.sum() ** 2 / np.square(weights).sum()
             # Members of equal inputs, such as seeds, are no more than one.
@@ -190,13 +190,13 @@ def _described(
     columns["rule"] = np.full(len(rows), "", dtype=object)
     for k in np.flatnonzero(bimodal):
         has = ~np.isnan(log_odds[:, k])
-        members = np.flatnonzero(fitted.weights > 0)[has]
-        weights = fitted.weights[members]
+        members = np.flatnonzero(fitted.members.weights > 0)[has]
+        weights = fitted.members.weights[members]
         lower, upper, above = two_groups(log_odds[has, k], weights)
         columns["lower"][k], columns["upper"][k] = expit([lower, upper])
         columns["upper_share"][k] = weights @ above / weights.sum()
         columns["rule"][k], columns["rule_accuracy"][k] = separating_rule(
-            fitted.inputs[members], above, input_names
+            fitted.members.inputs[members], above, input_names
         )
     if bimodal.any():
         X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))

@@ -91,7 +91,7 @@ class Reading:
             return checked_inputs(self.estimator, self.X)
         if self.X is not None:
             return np.asarray(self.inputs, dtype=np.float64)
-        return None if self.compositions is None else self.compositions.inputs
+        return None if self.compositions is None else self.compositions.members.inputs
 
     # The pipeline as a function of numeric rows of X.
 
