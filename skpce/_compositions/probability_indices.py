@@ -12,9 +12,6 @@ from .._expansion.expansion import SobolIndices
 from .._result import Result, Shown
 from .fitted import FittedCompositions
 
-#: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
-Function = Callable[[FloatArray], FloatArray]
-
 # A variance below this share of the squared mean is rounding.
 _ROUNDING = 1e-24
 

@@ -484,23 +484,6 @@ def interaction_indices(
     )
 
 
-# Of an expansion, which lists its terms or not.
-
-
-def variances_of(
-    expansion: Any,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return first-order, total and Shapley partial variances, and the variance.
-
-    Of each group of outputs; the first three have an axis of inputs.
-    """
-    basis, groups = expansion.basis, expansion.groups
-    if isinstance(basis, KernelBasis):
-        own = np.arange(expansion.n_outputs) if groups is None else groups
-        return basis.partial_variances(expansion.coefficients, own, expansion.n_groups)
-    return partial_variances(expansion.term_norms, expansion.multi_indices)
-
-
 def sensitivity_frame(
     indices: InteractionIndices,
     shapley: FloatArray,  # shape: (n_targets, n_features)
@@ -1310,7 +1293,7 @@ class Expansion:
             in_range = given.min() >= 0 and given.max() <= LARGEST_NUMBER
             if given.shape != (n_groups,) or not in_range:
                 raise fail(owner, "weights", expected, weights)
-        first, total, shapley, variance = (given @ part for part in variances_of(self))
+        first, total, shapley, variance = (given @ part for part in self._variances)
         found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)
 
@@ -1468,9 +1451,18 @@ class Expansion:
 
     # What the methods share
 
+    @property
+    def _variances(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """First-order, total and Shapley partial variances of groups, and the whole."""
+        basis, groups = self.basis, self.groups
+        if not isinstance(basis, KernelBasis):
+            return partial_variances(self.term_norms, self.multi_indices)
+        own = np.arange(self.n_outputs) if groups is None else groups
+        return basis.partial_variances(self.coefficients, own, self.n_groups)
+
     @cached_property
     def _indices(self) -> SobolIndices:
-        found = shares(*variances_of(self))
+        found = shares(*self._variances)
         return found._named(self.group_names, self.input_names)
 
     @cached_property

@@ -210,7 +210,18 @@ def value_of_information(
     worths = [row.worth(int(n_samples), seed) for row in rows]
     value, flip, error = np.transpose(worths)
     columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
-    columns |= _spreads(rows, int(n_resamples), generator)
+    # Standard errors and quantiles over resampled members, the same for all rows.
+    spreads, refits, fit = np.full((3, len(rows)), np.nan), None, None
+    seed_of_members = int(generator.integers(2**31))
+    for place, row in enumerate(rows if n_resamples > 1 else ()):
+        if row.problem is not fit:
+            fit, resampled = row.problem, np.random.default_rng(seed_of_members)
+            refits = row.refitted(int(n_resamples), resampled)
+        if refits is not None:
+            draws, tail = row.values_of(refits), (1.0 - _LEVEL) / 2.0
+            ends = np.quantile(draws, [tail, 1.0 - tail])
+            spreads[:, place] = [draws.std(ddof=1), *ends]
+    columns |= zip(("standard_error", "low", "high"), spreads, strict=True)
     columns["integration_error"] = error
     held_out, reasons = _held_out(given, players)
     columns |= held_out
@@ -244,26 +255,6 @@ def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
             )
         found |= given
     return found | {ALL: list(range(len(inputs)))}
-
-
-def _spreads(
-    rows: Sequence[Row], n_resamples: int, generator: np.random.Generator
-) -> dict[str, FloatArray]:
-    """Return standard errors and quantiles over resampled members."""
-    found = np.full((3, len(rows)), np.nan)
-    seed = int(generator.integers(2**31))
-    fit: Any = None
-    refits: FloatArray | None = None
-    for place, row in enumerate(rows if n_resamples > 1 else ()):
-        if row.problem is not fit:  # the same resamples for all rows
-            fit = row.problem
-            refits = row.refitted(n_resamples, np.random.default_rng(seed))
-        if refits is not None:
-            draws = row.values_of(refits)
-            tail = (1.0 - _LEVEL) / 2.0
-            quantiles = np.quantile(draws, [tail, 1.0 - tail])
-            found[:, place] = [draws.std(ddof=1), *quantiles]
-    return dict(zip(("standard_error", "low", "high"), found, strict=True))
 
 
 def _held_out(
