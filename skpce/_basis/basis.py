@@ -143,8 +143,7 @@ class Truncation(NamedTuple):
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        small = _listed(self)
-        return self._grown(stop_above)[0] if small is None else len(small)
+        return self._grown(stop_above)[0]
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -685,9 +684,13 @@ class BasisParameters:
                 f"The 'degree' parameter of {owner} asks for degree {most:.0f} in one "
                 f"input; expected at most {_MOST_FUNCTIONS}."
             )
+        small = _listed(cut)
+        if small is not None:
+            check_design_fits(owner, n_rows, len(small))
+            return small.copy()
         enough = available_memory() / (_BYTES_PER_ENTRY * n_rows)
         check_design_fits(owner, n_rows, cut.count(enough))
-        return cut.listed()
+        return cut.made()
 
 
 def terms_of_inputs(

@@ -41,7 +41,7 @@ from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     StepLayout,
     close_compositions,
-    refuse_lost_steps,
+    refuse_failed_in_part,
     refuse_masked,
     replace_zeros,
     resolve_layout,
@@ -78,7 +78,15 @@ def read_geometry(
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of numbers."""
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
-    refuse_lost_steps(values, layout, name)
+    if not np.isfinite(values).all():
+        refuse_failed_in_part(values, layout, name)
+        count = (~layout.failed(values)).sum(axis=0)
+        if count.min() < 2:
+            step = layout.step_names[int(count.argmin())]
+            raise ValueError(
+                f"{count.min()} of {len(values)} members have step {step!r} of {name}, "
+                "which is NaN for the others; expected two or more. Leave the step out."
+            )
     flags = resolve_mask(mask, values, layout, owner, name)
     if how is None:
         return LogRatioGeometry(layout, flags, "clr", -1)

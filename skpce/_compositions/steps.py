@@ -122,19 +122,20 @@ def resolve_layout(
             f"columns of {name}."
         )
     refuse_other_items(y, widths, f"{parameter!r} of {owner}", name)
-    noun = parameter.removesuffix("s")
-    names = [f"{noun}{i}" for i in range(len(widths))]
+    names, parts = list[str](), [part for _, part in labels]
     if isinstance(steps, Mapping):
         names = list(map(str, steps))
         if len(set(names)) < len(names):
             raise fail(owner, parameter, "a dict of names that differ as text", steps)
-    elif labels:  # where each step has one name of its own
-        firsts = np.cumsum((0, *widths[:-1])).tolist()
-        found = [labels[first][0] for first in firsts]
-        names = found if all(found) and len(set(found)) == len(found) else names
-    parts = [label[1] for label in labels]
-    numbered = [str(part) for width in widths for part in range(width)]
-    return StepLayout(widths, tuple(names), tuple(parts or numbered))
+    elif labels:
+        names = [labels[i][0] for i in np.cumsum((0, *widths[:-1])).tolist()]
+    each_has_one = all(names) and len(set(names)) == len(widths)
+    if not (each_has_one or isinstance(steps, Mapping)):
+        noun = parameter.removesuffix("s")
+        names = [f"{noun}{i}" for i in range(len(widths))]
+    if not labels:
+        parts = [str(part) for width in widths for part in range(width)]
+    return StepLayout(widths, tuple(names), tuple(parts))
 
 
 def _widths_of(
@@ -360,20 +361,6 @@ def close_compositions(
         )
     closed[missing] = np.nan
     return closed
-
-
-def refuse_lost_steps(values: FloatArray, layout: StepLayout, name: str) -> None:
-    """Raise ``ValueError`` for what no member may have, and steps that too few have."""
-    if np.isfinite(values).all():
-        return
-    refuse_failed_in_part(values, layout, name)
-    count = (~layout.failed(values)).sum(axis=0)
-    if count.min() < 2:
-        step = layout.step_names[int(count.argmin())]
-        raise ValueError(
-            f"{count.min()} of {len(values)} members have step {step!r} of {name}, "
-            "which is NaN for the others; expected two or more. Leave the step out."
-        )
 
 
 def refuse_failed_in_part(values: FloatArray, layout: StepLayout, name: str) -> None:
