@@ -86,6 +86,7 @@ from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
+from ._result import Result
 from ._solvers import make_solver
 from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
@@ -689,31 +690,28 @@ class CompositionalPCESurrogate(
         kind: Any = {"coordinates": coordinates, "reference": reference}
         rows = indices.index_level(fitted, "sobol_frame", level, **kind)
         found = rows.expansion(fitted).sobol_indices()
-        first, total = found.first_order.ravel(), found.total_order.ravel()
         unexplained = indices.unexplained_share(fitted, rows.steps)
-        unexplained = np.repeat(unexplained, len(names))
-        layout = fitted.geometry.layout
-        step_names = np.array([*layout.step_names, "trajectory"], dtype=object)
-        columns = {"step": np.repeat(step_names[rows.steps], len(names))}
-        if level == "coordinate":
-            labels = np.array(rows.names, dtype=object)
-            columns["coordinate"] = np.repeat(labels, len(names))
-        columns |= {
-            "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
-            "first_order": first,
-            "total_order": total,
-            "shapley": found.shapley.ravel(),
-            "first_order_share": first * (1.0 - unexplained),
-            "total_order_share": total * (1.0 - unexplained),
+        explained = 1.0 - unexplained[:, np.newaxis]
+        columns = {
+            "first_order": found.first_order,
+            "total_order": found.total_order,
+            "shapley": found.shapley,
+            "first_order_share": found.first_order * explained,
+            "total_order_share": found.total_order * explained,
             "unexplained_share": unexplained,
         }
         if ci is not None:
             interval = self.sobol_interval(level, ci, random_state=0, **kind)
-            pairs = (("", interval.total_order), ("first_", interval.first_order))
-            for prefix, (low, high) in pairs:
-                columns[f"{prefix}low"] = low.ravel()
-                columns[f"{prefix}high"] = high.ravel()
-        return make_frame(columns, columns.values())
+            columns["low"], columns["high"] = interval.total_order
+            columns["first_low"], columns["first_high"] = interval.first_order
+        keys = {"step": rows.names, "input": names}
+        framed = (*keys, *columns)
+        if level == "coordinate":
+            steps = np.array(fitted.geometry.layout.step_names, dtype=object)
+            columns["step"] = steps[rows.steps]
+            keys = {"coordinate": rows.names, "input": names}
+            framed = ("step", "coordinate", *framed[1:])
+        return Result(keys, columns, framed=framed).to_frame()
 
     # What the fit gives, when it is read or called.
     basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)
