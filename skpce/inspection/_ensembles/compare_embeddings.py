@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -232,26 +232,11 @@ def compare_embeddings(
     return _table([*found, best], grids, table)
 
 
-@dataclass(frozen=True, eq=False)
-class _Grid:
+class _Grid(NamedTuple):
     """One candidate: what a search of it chooses from."""
 
     name: str
     parameters: Mapping[str, Sequence[Any]]  # of the Pipeline
-
-    def setting(self, parameters: Mapping[str, Any]) -> list[Any]:
-        """Return dimension and degree; NaN where taken as they are."""
-        return [
-            next((v for k, v in parameters.items() if k.startswith(step)), np.nan)
-            for step in ("embedding__", "surrogate__")
-        ]
-
-    def in_words(self, parameters: Mapping[str, Any]) -> str:
-        """Return a setting as text."""
-        names = ("dimension", "degree")
-        pairs = zip(names, self.setting(parameters), strict=True)
-        known = [f"{name} {value}" for name, value in pairs if value == value]
-        return ", ".join([self.name, *known])
 
 
 class _InnerFolds:
@@ -356,14 +341,18 @@ def _table(
     """Put the candidates side by side."""
     chosen, answers = zip(*judged, strict=True)
     searches = [answer.model for answer in answers]
-    pairs = list(zip(chosen, [one.best_params_ for one in searches], strict=True))
     pipelines = [one.best_estimator_ for one in searches]
-    settings = zip(*(grid.setting(own) for grid, own in pairs), strict=True)
-    arrays = zip(("dimension", "degree"), map(np.array, settings), strict=True)
-    # NaN where taken as they are
-    columns: dict[str, Any] = {
-        n: a if a.dtype.kind == "i" else a.astype(np.float64) for n, a in arrays
-    }
+    in_words, columns = [grid.name for grid in chosen], dict[str, Any]()
+    for name, step in (("dimension", "embedding__"), ("degree", "surrogate__")):
+        values = []  # NaN where taken as they are
+        for place, search in enumerate(searches):
+            own = search.best_params_.items()
+            known = [value for key, value in own if key.startswith(step)]
+            values += known[:1] or [np.nan]
+            in_words[place] += f", {name} {known[0]}" if known else ""
+        column = np.array(values)
+        is_whole = column.dtype.kind == "i"
+        columns[name] = column if is_whole else column.astype(np.float64)
     columns["n_inputs"] = np.array(
         [np.shape(last_and_inputs(one, X)[1])[1] for one in pipelines]
     )
@@ -375,7 +364,6 @@ def _table(
     columns |= {"verdict": answers, "pipeline": pipelines}
     names, steps = [grid.name for grid in grids], tuple(answers[0].step_names)
     best, n_members = names.index(chosen[-1].name), answers[0].n_members
-    in_words = [grid.in_words(parameters) for grid, parameters in pairs]
     table = Result(
         {"candidate": (*names, BEST_OF_ALL), "step": steps},
         columns,
