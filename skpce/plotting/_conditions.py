@@ -371,36 +371,32 @@ class EmbeddingDisplay:
         style |= {"heads": ["Pearson correlation"]}
         names = self.input_names
         draw_heat_map(self.axes_[0], self.correlation, names, names, **style)
-        self._plot_quantiles(self.axes_[1], kwargs)
-        if shares is not None:
-            self._plot_retained_variance(self.axes_[2], shares)
-        self.ax_, self.figure_ = readable(*self.axes_)
-        return self
-
-    def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
+        panel = self.axes_[1]
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])
         ends = np.array([np.nanmin(both), np.nanmax(both)])
-        ax.plot(ends, ends, color="black", linewidth=1, linestyle=":")
+        panel.plot(ends, ends, color="black", linewidth=1, linestyle=":")
         drawn: list[Any] = []
         for i, name in enumerate(self.input_names):
             style = series_style(i, name) | {"markersize": 3.5, "linestyle": ""}
             pair = self.distribution_quantiles[:, i], self.data_quantiles[:, i]
-            drawn += ax.plot(*pair, **(style | kwargs))
-        ax.set_xlabel("quantile of the distribution\n(standardised)")
-        ax.set_ylabel("quantile of the members")
-        legend_right(ax, self.input_names, drawn, width=18)
-        hide_spines(ax)
-
-    def _plot_retained_variance(self, ax: Any, shares: FloatArray) -> None:
-        values = [*shares.tolist(), max(1.0 - float(shares.sum()), 0.0)]
-        shades = [*[color(0)] * len(shares), UNEXPLAINED_COLOR]
-        bars = ax.bar(np.arange(len(values)), values, color=shades)
-        names = self.input_names
-        if len(names) != len(shares):
-            names = [str(i) for i in range(len(shares))]
-        name_columns(ax, [*names, "not retained"])
-        if len(values) <= _MOST_NUMBERS:
-            ax.bar_label(bars, fmt="{:z.2f}", padding=1, fontsize=8)
-        ax.set_ylim(0.0, min(1.08, max(values) * 1.15 + 0.02))
-        ax.set_ylabel("share of the variance of X")
-        hide_spines(ax)
+            drawn += panel.plot(*pair, **(style | kwargs))
+        panel.set_xlabel("quantile of the distribution\n(standardised)")
+        panel.set_ylabel("quantile of the members")
+        legend_right(panel, self.input_names, drawn, width=18)
+        hide_spines(panel)
+        if shares is not None:
+            panel = self.axes_[2]
+            values = [*shares.tolist(), max(1.0 - float(shares.sum()), 0.0)]
+            shades = [*[color(0)] * len(shares), UNEXPLAINED_COLOR]
+            bars = panel.bar(np.arange(len(values)), values, color=shades)
+            names = self.input_names
+            if len(names) != len(shares):
+                names = [str(i) for i in range(len(shares))]
+            name_columns(panel, [*names, "not retained"])
+            if len(values) <= _MOST_NUMBERS:
+                panel.bar_label(bars, fmt="{:z.2f}", padding=1, fontsize=8)
+            panel.set_ylim(0.0, min(1.08, max(values) * 1.15 + 0.02))
+            panel.set_ylabel("share of the variance of X")
+            hide_spines(panel)
+        self.ax_, self.figure_ = readable(*self.axes_)
+        return self

@@ -129,7 +129,8 @@ class SobolDisplay:
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
-        explained = self._explained
+        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
+        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
         first = np.nan_to_num(self.first_order)
         if self.share_bounds is None:
             first = first * explained[:, np.newaxis]
@@ -141,12 +142,6 @@ class SobolDisplay:
     def column_names(self) -> list[str]:
         """Names of the columns of ``shares``."""
         return [*self.input_names, "interactions", NOT_PREDICTED]
-
-    @property
-    def _explained(self) -> FloatArray:  # shape: (n_steps,)
-        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
-        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
-        return np.asarray(explained)
 
     @classmethod
     def from_estimator(

@@ -180,16 +180,6 @@ class StepVarianceDisplay:
         support = support_of(reading.expansion, verdict)._asdict()
         return cls(found, **support).plot(ax=ax, **kwargs)
 
-    @property
-    def _measures(self) -> dict[str, str]:
-        """Measures of the panels, with their labels."""
-        columns = self.fragility.columns
-        if "variance" not in columns:
-            return _OF_POLICIES
-        several = (columns["columns"] > 1).any()
-        hidden = () if several else ("variance_per_column",)
-        return {name: text for name, text in _OF_OUTPUTS.items() if name not in hidden}
-
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> StepVarianceDisplay:
         """Draw the bars.
 
@@ -200,7 +190,11 @@ class StepVarianceDisplay:
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        measures = self._measures
+        measures, columns = dict(_OF_POLICIES), self.fragility.columns
+        if "variance" in columns:
+            measures = dict(_OF_OUTPUTS)
+            if (columns["columns"] == 1).all():
+                del measures["variance_per_column"]
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
         self.axes_ = make_panels(ax, len(measures), size)
