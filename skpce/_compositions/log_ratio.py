@@ -52,9 +52,7 @@ LOG_RATIOS = ("alr", "clr", "ilr")
 
 
 def transformer_of(estimator: Any) -> LogRatioTransformer:
-    """Return how an estimator takes log-ratios: itself, or its ``log_ratio``."""
-    if isinstance(estimator, LogRatioTransformer):
-        return estimator
+    """Return how an estimator takes log-ratios: by its ``log_ratio``."""
     given = estimator.log_ratio
     if not isinstance(given, LogRatioTransformer):
         return LogRatioTransformer(given)

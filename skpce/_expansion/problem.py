@@ -513,22 +513,37 @@ class LearnedLaws:
     def changes(
         self,
         weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-        generator: np.random.Generator | None = None,  # draws ``outer_bounds``
+        generator: np.random.Generator | None = None,  # draws bounds
         n_copies: int = 0,  # samples of each resample; only with a generator
     ) -> dict[int, FloatArray]:
-        """Return ``change_of_basis`` of each input that was learned."""
-        bounds: dict[int, FloatArray] = {}
-        if generator is not None:
-            bounds = self.outer_bounds(n_copies, len(weights), generator)
+        """Return ``change_of_basis`` of each input that was learned.
+
+        With a generator supports of families with bounds exceed the samples: a learned
+        bound is the outermost sample, which is always inside the true one. The drawn
+        bound is as far outside as that is from ``n_copies`` samples of the distribution
+        itself.
+        """
         degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
-        laws, X = self.basis.laws, self.X
-        return {
-            i: change_of_basis(
-                *(laws[i], X[:, i], weights, degrees[i], bounds.get(i)),
-                reach=None if self.reach is None else self.reach[:, i],
-            )
-            for i in self.features
-        }
+        changes = {}
+        for i in self.features:
+            law, bounds = self.basis.laws[i], None
+            finite = np.isfinite(law.support) & law.learns_bounds
+            has_bounds = finite.any() and not np.isfinite(law.largest_degree)
+            if generator is not None and has_bounds:
+                extremes = sample_extremes(law, n_copies, len(weights), generator)
+                ends = np.array(law.support)
+                if (
+                    self.basis.reach is not None
+                ):  # beyond it values count as at its ends
+                    ends = np.clip(ends, *self.basis.reach[:, i])
+                    extremes = np.clip(extremes, *self.basis.reach[:, i])
+                found = law.standardize(ends[finite])
+                drawn = law.standardize(extremes[:, finite])
+                bounds = law.in_units(2.0 * found - drawn)
+            reach = None if self.reach is None else self.reach[:, i]
+            known = self.X[:, i], weights, degrees[i]
+            changes[i] = change_of_basis(law, *known, bounds, reach)
+        return changes
 
     def resample(
         self,
@@ -548,31 +563,6 @@ class LearnedLaws:
             return coefficients
         changes = self.changes(counts, generator, int(counts[0].sum()))
         return self.relearned(coefficients, changes)
-
-    def outer_bounds(
-        self, n_copies: int, n_resamples: int, generator: np.random.Generator
-    ) -> dict[int, FloatArray]:  # of shape (n_resamples, 1 or 2)
-        """Draw how far the supports of families with bounds may exceed the samples.
-
-        A learned bound is the outermost sample, which is always inside the true one.
-        The drawn bound is as far outside as that is from ``n_copies`` samples of the
-        distribution itself.
-        """
-        bounds = {}
-        for i in self.features:
-            law = self.basis.laws[i]
-            finite = np.isfinite(law.support) & law.learns_bounds
-            if not finite.any() or np.isfinite(law.largest_degree):
-                continue
-            extremes = sample_extremes(law, n_copies, n_resamples, generator)
-            ends = np.array(law.support)
-            if self.basis.reach is not None:  # beyond it values count as at its ends
-                ends = np.clip(ends, *self.basis.reach[:, i])
-                extremes = np.clip(extremes, *self.basis.reach[:, i])
-            found = law.standardize(ends[finite])
-            drawn = law.standardize(extremes[:, finite])
-            bounds[i] = law.in_units(2.0 * found - drawn)
-        return bounds
 
 
 def sample_extremes(
