@@ -252,16 +252,16 @@ def verdict(
         noise = np.where(known, shares, findings.shares.noise)
         both = replace(findings.shares, noise=noise, noise_name="training noise")
         findings = replace(findings, shares=both)
-        left = 1.0 - both.explained
-        excess = np.nan_to_num(np.minimum(shares, 1.0) - left)
+        excess = np.nan_to_num(np.minimum(shares, 1.0) - (1.0 - both.explained))
         each = [
             f"{percent(shares[k])} of the variance of {read.names[k]}, of which inputs "
             f"predict {percent(both.explained[k])}"
             for k in np.flatnonzero(excess > _MUCH_LESS).tolist()
         ]
-        words = f"training noise is given as {'; '.join(each)}: errors of the training "
-        words += "depend on the inputs, and what drives may be these"
-        cautions += (Caution("note", {"words": words}),) if each else ()
+        if each:
+            words = f"training noise is given as {'; '.join(each)}: errors of the "
+            words += "training depend on the inputs, and what drives may be these"
+            cautions = *cautions, Caution("note", {"words": words})
     return make_answer(
         *(findings, names, read, _Fitted(fitted)),
         negligible=_NEGLIGIBLE,
