@@ -66,7 +66,7 @@ from .._result import Result
 from .._solvers.problem import DesignDecomposition
 from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .expansion import checked_outputs
-from .problem import FittedProblem
+from .problem import FittedProblem, sum_coordinates
 
 #: Distributions of the residuals.
 RESIDUAL_LAWS = ("resampled", "gaussian")
@@ -188,8 +188,8 @@ def learn_noise_scale(problem: FittedProblem, owner: str) -> NoiseScale:
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(problem.noise_groups, return_inverse=True)
     # Sums of squares over the targets of a group.
-    member = group_of_target[:, np.newaxis] == np.arange(len(labels))
-    responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
+    squares = sum_coordinates(np.square(residuals), group_of_target, len(labels))
+    responses = np.cbrt(squares)
     # Functions of single inputs, of degree 2; all contrasts of a category.
     laws = problem.basis.laws
     terms = Truncation.of_laws(laws, 2, 1.0, 1).listed()
@@ -205,22 +205,14 @@ def learn_noise_scale(problem: FittedProblem, owner: str) -> NoiseScale:
     # A member whose spread decides its own scale would look too regular.
     left_out = responses - np.where(mean > 0, fit.loo_residuals, responses - safe)
     left_out = np.where(np.isnan(left_out), safe, left_out)
-    bounds = np.stack(
-        [_SMALLEST_RESPONSE * safe, _LARGEST_RESPONSE * left_out.max(axis=0)]
-    )
-    bounds[1] = np.maximum(bounds[1], safe)
+    largest = np.maximum(_LARGEST_RESPONSE * left_out.max(axis=0), safe)
+    bounds = np.stack([_SMALLEST_RESPONSE * safe, largest])
     at_members = np.clip(left_out, *bounds) ** 1.5
     units = np.sqrt(np.average(np.square(at_members), axis=0, weights=weights))
     coefficients = fit.coefficients.copy()
     coefficients[mean == 0, 0] = 1.0
-    return NoiseScale(
-        basis,
-        coefficients,
-        bounds,
-        units,
-        group_of_target,
-        (at_members / units)[:, group_of_target],
-    )
+    of_targets = (at_members / units)[:, group_of_target]
+    return NoiseScale(basis, coefficients, bounds, units, group_of_target, of_targets)
 
 
 @dataclass(frozen=True, eq=False)
