@@ -44,9 +44,8 @@ from ._checks import (
 from ._expansion.expansion import (
     Expansion,
     coefficients_of_terms,
-    groups_of_columns,
-    names_of_columns,
     output_labels,
+    outputs_of_columns,
     sensitivity_frame,
     warn_of_targets,
 )
@@ -305,19 +304,20 @@ class PolynomialChaosRegressor(
         """
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
+            samples = self._validated(X, y, sample_weight, reset=True)
             samples = replace(samples, weights=at_least_one_copy(samples.weights))
+            parameters, names = BasisParameters.of(self), input_names(self)
             groups = None
             basis: Basis
             if solver is None:
-                groups, _ = groups_of_columns(self._labels_of_y)
+                _, groups, _ = outputs_of_columns(self._labels_of_y)
                 if groups is None:
                     groups = np.arange(samples.targets.shape[1])
-                parameters, names = BasisParameters.of(self), input_names(self)
                 penalty = self.alphas, self.criterion
                 basis, solver = learn_from(parameters, names, samples, groups, *penalty)
             else:
-                basis = self._learn_basis(samples)
+                known = samples.inputs, samples.weights, names
+                basis = parameters.learn(*known, in_blocks=self._may_fit_from_sums())
             # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
             n_samples, n_terms = len(samples.inputs), basis.n_terms
             large = n_samples > max(n_terms, LARGEST_WHOLE_DESIGN / n_terms)
@@ -329,11 +329,12 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples, groups)
             self._store(problem)
-        warn_of_targets(self.expansion_, self._problem)
-        warn_of_samples(self._problem, input_names(self))
+        warn_of_targets(self.expansion_, problem)
+        warn_of_samples(problem, names)
         if self.regressor is None:
-            chooses_terms = self._problem.solver.chooses_terms
-            warn_of_terms(chooses_terms, self.basis_.n_terms, self._problem.n_rows)
+            if problem.samples is None:  # whose copies are counted
+                n_samples = int(problem.total_weight)
+            warn_of_terms(solver.chooses_terms, n_terms, n_samples)
         return self
 
     @available_if(_require_exact_addition)
@@ -379,16 +380,27 @@ class PolynomialChaosRegressor(
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
+            if samples.lacks_targets:
+                message = "Input y contains NaN; partial_fit needs every target."
+                raise ValueError(message)
             if at_least_one_copy(samples.weights) is not samples.weights:
                 raise ValueError(
                     "sample_weight of partial_fit must add up to at least the number "
                     f"of samples, {len(samples.weights)}: weights are frequencies. Got "
                     f"a sum of {samples.weights.sum():.3g}."
                 )
-            basis: Any = self._learn_basis(samples) if first else self.basis_.with_terms
-            before = None if first else self._problem.sums
-            if not first:
-                BasisParameters.of(self).refuse_another(basis, input_names(self))
+            basis: Any
+            parameters, names, before = (
+                BasisParameters.of(self),
+                input_names(self),
+                None,
+            )
+            if first:
+                known = samples.inputs, samples.weights, names
+                basis = parameters.learn(*known, in_blocks=True)
+            else:
+                basis, before = self.basis_.with_terms, self._problem.sums
+                parameters.refuse_another(basis, names)
             owner = type(self).__name__
             self._store(solve_sums(owner, solver, basis, samples, before=before))
         return self
@@ -400,12 +412,12 @@ class PolynomialChaosRegressor(
         name = "learned" if self.solver is None else self.solver
         name = name if self.regressor is None else type(self.regressor).__name__
         self.solver_: NDArray[np.str_] = np.array([name] * len(problem.spread))
-        groups, group_names = groups_of_columns(self._labels_of_y)
+        names, groups, group_names = outputs_of_columns(self._labels_of_y)
         self.expansion_: Expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
-            names_of_columns(self._labels_of_y),
+            names,
             groups=groups,
             group_names=group_names,
             scalar=self._is_scalar,
@@ -438,7 +450,6 @@ class PolynomialChaosRegressor(
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         reset: bool,
-        may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
         refuse_swapped(X, y)
@@ -451,9 +462,6 @@ class PolynomialChaosRegressor(
         if np.isinf(samples.targets).any():
             raise ValueError("Input y contains infinity; expected finite numbers.")
         if samples.lacks_targets:
-            if not may_lack:
-                message = "Input y contains NaN; partial_fit needs every target."
-                raise ValueError(message)
             count = (~np.isnan(samples.targets)).sum(axis=0)
             if count.min() < 2:
                 raise ValueError(
@@ -470,15 +478,6 @@ class PolynomialChaosRegressor(
                 f"{self.expansion_.n_outputs}, as in the samples before."
             )
         return samples
-
-    def _learn_basis(self, samples: Samples) -> PolynomialBasis:
-        """Learn the distributions of the inputs and build the index set."""
-        return BasisParameters.of(self).learn(
-            samples.inputs,
-            samples.weights,
-            input_names(self),
-            in_blocks=self._may_fit_from_sums(),
-        )
 
     def _may_fit_from_sums(self) -> bool:
         return (
@@ -527,7 +526,17 @@ class PolynomialChaosRegressor(
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
             return values[:, 0] if expansion.scalar else values
-        values, deviation = self._problem.predict_with_std(inputs)
+        problem = self._problem
+        if np.isnan(problem.fit.residual_variance).any():
+            raise ValueError(
+                "predict(return_std=True) has no residuals to measure: with as many "
+                "terms as samples a least-squares fit passes through all of them. "
+                "Expected fewer terms (a lower degree) or solver='ridge'."
+            )
+        design = expansion.basis.evaluate(inputs)
+        scale = np.sqrt(1.0 + problem.fit.leverage.at(design))
+        values = problem.predicted(inputs, design)
+        deviation = scale * problem.score_deviation()
         if expansion.scalar:
             return values[:, 0], deviation[:, 0]
         return values, deviation

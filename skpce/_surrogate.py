@@ -39,6 +39,7 @@ from ._checks import (
     chosen_names,
     input_names,
     make_frame,
+    make_generator,
     method_of,
     one_table,
     refuse_class_labels,
@@ -57,17 +58,17 @@ from ._compositions.amalgamation import (
 )
 from ._compositions.fitted import (
     FittedCompositions,
+    InputModelSolver,
     adds_members,
     isometric,
-    solver_of,
 )
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
     get_feature_names_out,
     inverse_transform,
-    learn_geometry,
     log_ratios_of,
+    read_geometry,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
@@ -85,6 +86,7 @@ from ._input_laws.scores import SurrogateDiagnostics
 from ._learned.cautions import warn_of_samples
 from ._learned.kernel_basis import Basis
 from ._learned.ridge import learn_from
+from ._result import Result
 from ._solvers import make_solver
 from ._solvers.ridge import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
@@ -314,22 +316,23 @@ class CompositionalPCESurrogate(
         learns = self.solver is None and self.regressor is None
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, regressor=self.regressor)
-        transformer_of(self)._check_parameters(owner)
+        how = transformer_of(self)
+        how._check_parameters(owner)
         refuse_swapped(X, y)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         members, n_dimensions = read_samples(self, X, y, sample_weight)
         refuse_class_labels(members.targets)
         inputs, values, weights = members.inputs, members.targets, members.weights
-        parameters = BasisParameters.of(self)
-        parameters.check(input_names(self))
+        parameters, names = BasisParameters.of(self), input_names(self)
+        parameters.check(names)
         self._amalgamation, given = None, values.shape[1]
         if self.amalgamate is None:
-            geometry = learn_geometry(self, y, values, "y")
+            known = self.steps, self.mask, owner
+            geometry = read_geometry(y, values, *known, "y", how)
         else:
             learned = learn_amalgamation(self, y, values)
             self._amalgamation, values, geometry = learned
-        how = transformer_of(self)
         clr = log_ratios_of(values, geometry, how, "y")
         coordinates = isometric(geometry)
         groups = coordinates.step_of_coordinate
@@ -337,15 +340,25 @@ class CompositionalPCESurrogate(
             coordinates = replace(geometry, log_ratio="alr", reference=-1)
             groups = np.arange(len(coordinates.step_of_coordinate))
         samples = Samples(inputs, coordinates.to_coordinates(clr), weights)
-        names = input_names(self)
         basis: Basis
         if learns:
             basis, solver = learn_from(parameters, names, samples, groups, None)
         else:
             basis = parameters.learn(inputs, weights, names)
-            if self.regressor is not None:
-                seen = basis, samples, self.random_state
-                solver = solver_of(solver, self.regressor, *seen)
+            if self.regressor is not None and samples.targets.shape[1]:
+                target = samples.targets[:, 0]
+                has = ~np.isnan(target)
+                trial = clone(self.regressor).fit(inputs[has], target[has])
+                if not hasattr(trial, "coef_"):  # it sees the inputs themselves
+                    if samples.lacks_targets:
+                        raise ValueError(
+                            f"y has NaN, and regressor={self.regressor!r} has no "
+                            "coefficients: its models are of members that have every "
+                            "step. Expected a solver or a linear regressor; or leave "
+                            "the members that failed out."
+                        )
+                    generator = make_generator(self.random_state)
+                    solver = InputModelSolver(self.regressor, basis, generator)
         unnamed = isinstance(y, ItemTable)
         self._labels_of_y = [] if unnamed else column_labels(y, given)
         has_choice = samples.targets.shape[1] > 0  # else there is nothing to search
@@ -359,13 +372,13 @@ class CompositionalPCESurrogate(
             inputs=inputs,
             basis=basis,
         )._named(geometry.layout.step_names)
-        warn_of_samples(self._fitted, input_names(self))
+        warn_of_samples(self._fitted, names)
         if self.regressor is None:
             warn_of_terms(solver.chooses_terms, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, how.zero_replacement)
-        counts = self._fitted.step_weights, self._fitted.total_weight
-        steps = geometry.layout.step_names
-        warn_of_failed(steps, *counts, "member", "step")
+        if self._fitted.lacks_targets:
+            counts = self._fitted.step_weights, self._fitted.total_weight
+            warn_of_failed(geometry.layout.step_names, *counts, "member", "step")
         return self
 
     @available_if(adds_members)
@@ -423,7 +436,8 @@ class CompositionalPCESurrogate(
         owner = type(self).__name__
         name = "ridge" if self.solver is None else self.solver
         solver = make_solver(owner, name, None, criterion="gcv")
-        transformer_of(self)._check_parameters(owner)
+        how = transformer_of(self)
+        how._check_parameters(owner)
         refuse_other_rows(X=X, y=y, sample_weight=sample_weight)
         y = one_table(y)
         refuse_nan(y)  # the sums of a fit are of the same members in every step
@@ -441,7 +455,8 @@ class CompositionalPCESurrogate(
             if before is None:
                 known = members.inputs, members.weights, names
                 basis = parameters.learn(*known, in_blocks=True)
-                geometry = learn_geometry(self, y, values, "y")
+                of_y = self.steps, self.mask, owner
+                geometry = read_geometry(y, values, *of_y, "y", how)
                 unnamed = isinstance(y, ItemTable)
                 self._labels_of_y = [] if unnamed else column_labels(y, values.shape[1])
                 self._amalgamation = None
@@ -454,7 +469,7 @@ class CompositionalPCESurrogate(
                         f"y has {values.shape[1]} parts; expected {n_parts}, as in the "
                         "members before."
                     )
-            clr = log_ratios_of(values, geometry, transformer_of(self), "y")
+            clr = log_ratios_of(values, geometry, how, "y")
             coordinates = isometric(geometry)
             members = replace(members, targets=coordinates.to_coordinates(clr))
             groups = coordinates.step_of_coordinate
@@ -481,7 +496,7 @@ class CompositionalPCESurrogate(
     @property
     def _predictive(self) -> Predictive:
         """The predictive distribution, which can be fitted again."""
-        owner, how = type(self).__name__, transformer_of(self)
+        owner = type(self).__name__
 
         def refit(fitted: FittedCompositions, rows: IndexArray) -> Predictive:
             # The layout and the mask are those of all members.
@@ -500,7 +515,8 @@ class CompositionalPCESurrogate(
             refuse_other_rows(X=X, y=y)
             inputs = validated(self, X, reset=False)
             closed = checked_policies(y, self, len(inputs), "y of calibration")
-            known = self.mask_, self.geometry_.layout, how.zero_replacement
+            zero_replacement = transformer_of(self).zero_replacement
+            known = self.mask_, self.geometry_.layout, zero_replacement
             return inputs, replace_zeros(closed, *known)
 
         fitted = self._fitted
@@ -674,31 +690,28 @@ class CompositionalPCESurrogate(
         kind: Any = {"coordinates": coordinates, "reference": reference}
         rows = indices.index_level(fitted, "sobol_frame", level, **kind)
         found = rows.expansion(fitted).sobol_indices()
-        first, total = found.first_order.ravel(), found.total_order.ravel()
         unexplained = indices.unexplained_share(fitted, rows.steps)
-        unexplained = np.repeat(unexplained, len(names))
-        layout = fitted.geometry.layout
-        step_names = np.array([*layout.step_names, "trajectory"], dtype=object)
-        columns = {"step": np.repeat(step_names[rows.steps], len(names))}
-        if level == "coordinate":
-            labels = np.array(rows.names, dtype=object)
-            columns["coordinate"] = np.repeat(labels, len(names))
-        columns |= {
-            "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
-            "first_order": first,
-            "total_order": total,
-            "shapley": found.shapley.ravel(),
-            "first_order_share": first * (1.0 - unexplained),
-            "total_order_share": total * (1.0 - unexplained),
+        explained = 1.0 - unexplained[:, np.newaxis]
+        columns = {
+            "first_order": found.first_order,
+            "total_order": found.total_order,
+            "shapley": found.shapley,
+            "first_order_share": found.first_order * explained,
+            "total_order_share": found.total_order * explained,
             "unexplained_share": unexplained,
         }
         if ci is not None:
             interval = self.sobol_interval(level, ci, random_state=0, **kind)
-            pairs = (("", interval.total_order), ("first_", interval.first_order))
-            for prefix, (low, high) in pairs:
-                columns[f"{prefix}low"] = low.ravel()
-                columns[f"{prefix}high"] = high.ravel()
-        return make_frame(columns, columns.values())
+            columns["low"], columns["high"] = interval.total_order
+            columns["first_low"], columns["first_high"] = interval.first_order
+        keys = {"step": rows.names, "input": names}
+        framed = (*keys, *columns)
+        if level == "coordinate":
+            steps = np.array(fitted.geometry.layout.step_names, dtype=object)
+            columns["step"] = steps[rows.steps]
+            keys = {"coordinate": rows.names, "input": names}
+            framed = ("step", "coordinate", *framed[1:])
+        return Result(keys, columns, framed=framed).to_frame()
 
     # What the fit gives, when it is read or called.
     basis_: Fitted[Basis] = Fitted("_fitted", lambda f: f.basis)

@@ -137,13 +137,13 @@ class Truncation(NamedTuple):
         cls, laws: Sequence[InputLaw], degree: int, q: float, order: int | None
     ) -> Truncation:
         """Return the set of the functions that the inputs have."""
-        largest = tuple(float(law.largest_degree) for law in laws)
-        return cls(degree, q, order, largest, tuple(categorical_inputs(laws).tolist()))
+        pairs = [(float(law.largest_degree), not law.is_polynomial) for law in laws]
+        largest, categorical = zip(*pairs, strict=True)
+        return cls(degree, q, order, largest, categorical)
 
     def count(self, stop_above: float = math.inf) -> int:
         """Count the terms, or return a lower bound above ``stop_above``."""
-        small = _listed(self)
-        return self._grown(stop_above)[0] if small is None else len(small)
+        return self._grown(stop_above)[0]
 
     def listed(self) -> IndexArray:  # shape: (n_terms, n_features)
         """Return the terms, sorted; those of a small set are listed once."""
@@ -211,19 +211,14 @@ _MOST_FUNCTIONS = 10_000
 _BYTES_PER_ENTRY = 3 * 8
 
 
-def terms_that_fit(n_samples: int) -> float:
-    """Return the largest number of terms that :func:`check_design_fits` accepts."""
-    return available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
-
-
 def check_design_fits(
     owner: str, n_rows: int, n_terms: int, fit: str | None = None
 ) -> None:
     """Raise ``ValueError``, with advice, when a fit exceeds the memory."""
-    if n_terms <= terms_that_fit(n_rows):
+    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
+    if needed <= available_memory():
         return
     fit = f"with {n_rows} samples the fit" if fit is None else fit
-    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
         f"{needed / 2**30:.3g} GiB, more than the "
@@ -447,6 +442,14 @@ class PolynomialBasis(Functions):
         others = np.setdiff1d(np.arange(len(self.laws)), list(features))
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
+    def of_inputs(self, features: Sequence[int]) -> tuple[PolynomialBasis, IndexArray]:
+        """Return the basis on these inputs alone, and its functions in this one."""
+        rows = self.terms_within(features)
+        laws = [self.laws[i] for i in features]
+        reach = None if self.reach is None else self.reach[:, features]
+        terms = self.multi_indices[rows][:, features]
+        return PolynomialBasis(laws, terms, reach), rows
+
     @cached_property
     def _products(self) -> Products:
         """How to make the columns."""
@@ -630,11 +633,12 @@ class BasisParameters:
             n_rows = min(n_rows, most)
         multi_indices = self._index_set(laws, n_rows)
         needed = multi_indices.max(axis=0).tolist()
+        held, reach = [], None
         for i, (name, degree) in enumerate(zip(names, needed, strict=True)):
             laws[i].check_degree(self.owner, name, degree)
             laws[i] = laws[i].for_degree(degree)
-        held, reach = np.array([law.held for law in laws]), None
-        if held.any():  # their functions keep the values of the outermost samples
+            held.append(laws[i].held)
+        if any(held):  # their functions keep the values of the outermost samples
             reach = np.where(held, ends_of(X[weights > 0]), [[-np.inf], [np.inf]])
         return PolynomialBasis(laws, multi_indices, reach)
 
@@ -679,8 +683,13 @@ class BasisParameters:
                 f"The 'degree' parameter of {owner} asks for degree {most:.0f} in one "
                 f"input; expected at most {_MOST_FUNCTIONS}."
             )
-        check_design_fits(owner, n_rows, cut.count(terms_that_fit(n_rows)))
-        return cut.listed()
+        small = _listed(cut)
+        if small is not None:
+            check_design_fits(owner, n_rows, len(small))
+            return small.copy()
+        enough = available_memory() / (_BYTES_PER_ENTRY * n_rows)
+        check_design_fits(owner, n_rows, cut.count(enough))
+        return cut.made()
 
 
 def terms_of_inputs(

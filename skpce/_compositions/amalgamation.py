@@ -21,9 +21,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     Steps,
-    as_floats,
     check_real,
-    one_table,
 )
 from .._solvers.problem import sum_rows
 from .log_ratio import (
@@ -91,38 +89,8 @@ def learn_amalgamation(
     refuse_masked(values, possible, given)
     how = transformer_of(estimator)
     closed = close_compositions(values, given)
-    place = _places(
-        np.fmax.reduce(closed, axis=0), given, float(estimator.amalgamate), owner
-    )
-    found = Amalgamation(given, possible, place)
-    how._check_parameters(owner, found.layout)
-    mask = np.bincount(place, flags) > 0
-    geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
-    return found, found.of(closed), geometry
-
-
-def amalgamated_once(
-    surrogate: Any,
-    y: Any,
-    steps: Steps,
-) -> tuple[FloatArray, dict[str, int], BoolArray]:
-    """Return amalgamated members, and the steps and mask for fits to some of them."""
-    y = one_table(y)
-    values = as_floats(y, "y")
-    if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    found, values, geometry = learn_amalgamation(surrogate, y, values, steps)
-    widths = zip(found.layout.step_names, found.layout.widths, strict=True)
-    return values, dict(widths), geometry.mask
-
-
-def _places(
-    largest: FloatArray,  # shape: (n_given,), over the members
-    given: StepLayout,
-    threshold: float,
-    owner: str,
-) -> IndexArray:  # shape: (n_given,)
-    """Number the parts that stay, and the rest of a step after them."""
+    # Parts that stay are numbered, and the rest of a step after them.
+    largest, threshold = np.fmax.reduce(closed, axis=0), float(estimator.amalgamate)
     place, n_parts = np.empty(given.n_parts, dtype=np.int64), 0
     for step, columns in enumerate(given.slices):
         rare = largest[columns] < threshold
@@ -133,11 +101,14 @@ def _places(
                 f"expected at most {largest[columns].max():.3g}, the largest one."
             )
         rare &= rare.sum() > 1  # a single one stays what it is
-        own = np.cumsum(~rare) - 1
         n_kept = int((~rare).sum())
-        place[columns] = n_parts + np.where(rare, n_kept, own)
+        place[columns] = n_parts + np.where(rare, n_kept, np.cumsum(~rare) - 1)
         n_parts += n_kept + int(rare.any())
-    return place
+    found = Amalgamation(given, possible, place)
+    how._check_parameters(owner, found.layout)
+    mask = np.bincount(place, flags) > 0
+    geometry = LogRatioGeometry(found.layout, mask, how.log_ratio, int(how.reference))
+    return found, found.of(closed), geometry
 
 
 def members_of_rest(surrogate: Any) -> dict[str, tuple[str, ...]]:

@@ -25,9 +25,7 @@ from .._basis.basis import (
 from .._checks import (
     FloatArray,
     IndexArray,
-    RandomState,
     Samples,
-    make_generator,
     state_of_fields,
 )
 from .._expansion.expansion import Expansion
@@ -42,7 +40,6 @@ from .._solvers import FROM_MOMENTS
 from .._solvers.external import ExternalSolver, cross_validated_fit, require_weights
 from .._solvers.problem import (
     LOG_RATIO_FLOOR,
-    CoefficientSolver,
     LinearFit,
     LinearProblem,
     q2_from_sums,
@@ -145,40 +142,6 @@ class InputModelSolver(ExternalSolver):
         return [np.array([column]) for column in range(len(groups))]
 
 
-def solver_of(
-    solver: CoefficientSolver,
-    regressor: Any,
-    basis: PolynomialBasis,
-    samples: Samples,
-    random_state: RandomState,
-) -> CoefficientSolver:
-    """Let a regressor that has no coefficients see the inputs themselves."""
-    if not samples.targets.shape[1]:
-        return solver
-    target = samples.targets[:, 0]
-    has = ~np.isnan(target)
-    trial = clone(regressor).fit(samples.inputs[has], target[has])
-    if hasattr(trial, "coef_"):
-        return solver
-    if not has.all() or samples.lacks_targets:
-        raise ValueError(
-            f"y has NaN, and regressor={regressor!r} has no coefficients: its models "
-            "are of members that have every step. Expected a solver or a linear "
-            "regressor; or leave the members that failed out."
-        )
-    return InputModelSolver(regressor, basis, make_generator(random_state))
-
-
-def _logit(p: FloatArray) -> FloatArray:
-    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
-    return np.log(inside) - np.log1p(-inside)
-
-
-def _widened(bounds: FloatArray, sign: int) -> FloatArray:
-    """Move by the rounding of logit and back, so that an edge is inside."""
-    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedCompositions(FittedProblem):
     """A fit whose targets are coordinates of log-ratios, and how results are given.
@@ -210,13 +173,9 @@ class FittedCompositions(FittedProblem):
             by_part = spread_of_targets(clr, weights, LOG_RATIO_FLOOR)
             by_step = sum_by_step(by_part, fitted_geometry)
             spread = by_step[fitted_geometry.step_of_coordinate]
-        known = state_of_fields(replace(problem, spread=spread))
-        return cls(
-            **known,
-            geometry=geometry,
-            fitted_geometry=fitted_geometry,
-            input_names=input_names,
-        )
+        known = {**state_of_fields(problem), "spread": spread}
+        own: Any = {"geometry": geometry, "fitted_geometry": fitted_geometry}
+        return cls(**known, **own, input_names=input_names)
 
     @cached_property
     def expansion(self) -> Expansion:
@@ -241,26 +200,18 @@ class FittedCompositions(FittedProblem):
         """Inputs, targets and frequencies of the members."""
         return self.require_samples("The surrogate")
 
-    @property
-    def inputs(self) -> FloatArray:
-        """Inputs of the members; shape (n_members, n_features)."""
-        return self.members.inputs
-
-    @property
-    def weights(self) -> FloatArray:
-        """Frequency of each member; shape (n_members,)."""
-        return self.members.weights
-
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
         return self.fitted_geometry.from_coordinates(self.members.targets)
 
-    def predicted(self, X: FloatArray) -> FloatArray:
+    def predicted(self, X: FloatArray, design: FloatArray | None = None) -> FloatArray:
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        if not isinstance(self.fit, InputModelFit):
+        if isinstance(self.fit, InputModelFit):
+            return self.fitted_geometry.from_coordinates(self.fit.predict(X))
+        if design is None:
             return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(self.fit.predict(X))
+        return design @ self.expansion.coefficients.T
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""
@@ -268,10 +219,11 @@ class FittedCompositions(FittedProblem):
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals of the members that have a step; (n_steps,)."""
+        members = self.require_samples("The surrogate")
         if self.lacks_targets:
-            residuals = np.where(np.isnan(self.members.targets), 0.0, residuals)
+            residuals = np.where(np.isnan(members.targets), 0.0, residuals)
         squares = np.square(self.fitted_geometry.from_coordinates(residuals))
-        return sum_by_step(self.weights @ squares, self.fitted_geometry)
+        return sum_by_step(members.weights @ squares, self.fitted_geometry)
 
     @cached_property
     def step_weights(self) -> FloatArray:
@@ -304,15 +256,18 @@ class FittedCompositions(FittedProblem):
         return self.geometry.compositions(image)
 
     def scores(self, values: FloatArray) -> FloatArray:
-        return _logit(values[..., self.geometry.active_parts])
+        active = values[..., self.geometry.active_parts]
+        inside = np.clip(active, _SMALLEST, 1.0 - np.finfo(float).epsneg)
+        return np.log(inside) - np.log1p(-inside)
 
     def bounds(
         self, lower: FloatArray, upper: FloatArray, like: FloatArray
     ) -> FloatArray:
-        bounds = np.stack([like, like])  # parts that do not vary
-        bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
-        bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
-        return bounds
+        found = np.stack([like, like])  # parts that do not vary
+        # Wider by the rounding of logit and back, so that an edge is inside.
+        wider = expit(lower) * (1.0 - 1e-12), expit(upper) * (1.0 + 1e-12)
+        found[..., self.geometry.active_parts] = np.clip(wider, 0.0, 1.0)
+        return found
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Return the root mean square over the coordinates of the step of each part."""
@@ -327,7 +282,7 @@ class FittedCompositions(FittedProblem):
             for one in (targets, targets - self.fit.loo_residuals)
         )
         squares = np.square(observed - predicted)
-        return np.sqrt(np.average(squares, axis=0, weights=self.weights))
+        return np.sqrt(np.average(squares, axis=0, weights=self.members.weights))
 
     def score_groups(self, joint: str) -> IndexArray:
         steps = self.geometry.step_of_active
@@ -353,16 +308,6 @@ class FittedCompositions(FittedProblem):
             geometry=self.geometry.of_steps(steps),
             fitted_geometry=fitted_geometry,
         )
-
-    def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
-        """Return sums of squares of coordinates; shape (n_coordinates,).
-
-        Where only sums are known, those of their steps: 0 where these do not vary.
-        """
-        if self.samples is None:
-            return self.step_spread[geometry.step_of_coordinate]
-        values = geometry.to_coordinates(self.clr)
-        return spread_of_targets(values, self.weights, LOG_RATIO_FLOOR)
 
     @property
     def press_and_spread(self) -> tuple[FloatArray, FloatArray]:

@@ -30,9 +30,9 @@ from .._expansion.intervals import (
     checked_method,
     interval_of_parts,
 )
-from .._expansion.problem import RowSums, map_rows
+from .._expansion.problem import RowSums, map_rows, spread_of_targets
 from .._learned.kernel_basis import KernelBasis
-from .._solvers.problem import q2_from_sums, without_slopes
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, without_slopes
 from .fitted import FittedCompositions
 from .log_ratio import (
     LOG_RATIOS,
@@ -83,7 +83,12 @@ def index_level(
         how._check_parameters(owner, geometry.layout)
         geometry = replace(geometry, log_ratio=wanted, reference=int(part))
         steps, names = geometry.step_of_coordinate, tuple(geometry.coordinate_names)
-        groups, spread = np.arange(len(steps)), fitted.spread_in(geometry)
+        groups = np.arange(len(steps))
+        if fitted.samples is None:  # 0 where that of the step is
+            spread = fitted.step_spread[steps]
+        else:
+            values = geometry.to_coordinates(fitted.clr)
+            spread = spread_of_targets(values, fitted.members.weights, LOG_RATIO_FLOOR)
     else:
         given = {"coordinates": coordinates, "reference": reference}
         for name, value in given.items():

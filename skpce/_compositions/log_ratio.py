@@ -41,7 +41,7 @@ from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     StepLayout,
     close_compositions,
-    refuse_lost_steps,
+    refuse_failed_in_part,
     refuse_masked,
     replace_zeros,
     resolve_layout,
@@ -52,9 +52,7 @@ LOG_RATIOS = ("alr", "clr", "ilr")
 
 
 def transformer_of(estimator: Any) -> LogRatioTransformer:
-    """Return how an estimator takes log-ratios: itself, or its ``log_ratio``."""
-    if isinstance(estimator, LogRatioTransformer):
-        return estimator
+    """Return how an estimator takes log-ratios: by its ``log_ratio``."""
     given = estimator.log_ratio
     if not isinstance(given, LogRatioTransformer):
         return LogRatioTransformer(given)
@@ -67,20 +65,6 @@ def transformer_of(estimator: Any) -> LogRatioTransformer:
     return given
 
 
-def learn_geometry(
-    estimator: Any,
-    y: Any,  # may have names of columns
-    values: FloatArray,  # shape: (n_members, n_parts)
-    name: str,
-) -> LogRatioGeometry:
-    """Return the coordinates that an estimator takes of a table of compositions."""
-    owner, how = type(estimator).__name__, transformer_of(estimator)
-    given = y, values, estimator.steps, estimator.mask, owner, name
-    geometry = read_geometry(*given, how.log_ratio, how.reference)
-    how._check_parameters(owner, geometry.layout)
-    return geometry
-
-
 def read_geometry(
     y: Any,  # may have names of columns
     values: FloatArray,  # shape: (n_members, n_parts)
@@ -88,14 +72,24 @@ def read_geometry(
     mask: Mask,
     owner: str,
     name: str,
-    log_ratio: str = "clr",
-    reference: int = -1,
+    how: LogRatioTransformer | None = None,  # whose coordinates; None: centred ones
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of numbers."""
     layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
-    refuse_lost_steps(values, layout, name)
+    if not np.isfinite(values).all():
+        refuse_failed_in_part(values, layout, name)
+        count = (~layout.failed(values)).sum(axis=0)
+        if count.min() < 2:
+            step = layout.step_names[int(count.argmin())]
+            raise ValueError(
+                f"{count.min()} of {len(values)} members have step {step!r} of {name}, "
+                "which is NaN for the others; expected two or more. Leave the step out."
+            )
     flags = resolve_mask(mask, values, layout, owner, name)
-    return LogRatioGeometry(layout, flags, log_ratio, int(reference))
+    if how is None:
+        return LogRatioGeometry(layout, flags, "clr", -1)
+    how._check_parameters(owner, layout)
+    return LogRatioGeometry(layout, flags, how.log_ratio, int(how.reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
@@ -287,10 +281,11 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        self._check_parameters(type(self).__name__)
+        owner = type(self).__name__
+        self._check_parameters(owner)
         X = one_table(X, "X")
         values = validated(self, X)
-        geometry = learn_geometry(self, X, values, "X")
+        geometry = read_geometry(X, values, self.steps, self.mask, owner, "X", self)
         log_ratios_of(values, geometry, self, "X", zero_rows_to=geometry.mask)
         self.geometry_: LogRatioGeometry = geometry
         self._n_features_out = geometry.n_coordinates
@@ -393,34 +388,6 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     return np.where(geometry.has_choice, sums, np.nan)
 
 
-def _coordinates(clr: FloatArray, log_ratio: str, place: int) -> FloatArray:
-    """Map the centred log-ratios of a step; ``place`` is that of the reference.
-
-    The isometric coordinates are those of a Helmert matrix: each part against the
-    geometric mean of those before it. Cumulative sums need no matrix of many parts.
-    """
-    if log_ratio == "alr":
-        against = clr - clr[..., place, np.newaxis]
-        return np.delete(against, place, axis=-1)
-    k = np.arange(1.0, clr.shape[-1])
-    before = np.cumsum(clr[..., :-1], axis=-1)
-    return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
-
-
-def _log_ratios(values: FloatArray, log_ratio: str, place: int) -> FloatArray:
-    """Map coordinates of a step to its centred log-ratios, which sum to zero."""
-    if log_ratio == "ilr":
-        k = np.arange(1.0, values.shape[-1] + 1.0)
-        scaled = values / np.sqrt(k * (k + 1.0))
-        found = np.zeros((*values.shape[:-1], len(k) + 1))
-        found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
-        found[..., 1:] -= k * scaled
-        return found
-    if log_ratio == "alr":
-        values = np.insert(values, place, 0.0, axis=-1)
-    return np.asarray(values - values.mean(axis=-1, keepdims=True))
-
-
 _SHOWN = 12  # steps that are printed
 
 
@@ -451,18 +418,15 @@ class LogRatioGeometry:
         return replace(self, layout=self.layout.of_steps(steps), mask=mask)
 
     @cached_property
-    def _step_parts(self) -> list[IndexArray]:
-        """The possible parts of each step that has a choice; else empty."""
-        parts = []
-        for columns in self.layout.slices:
-            possible = columns.start + np.flatnonzero(self.mask[columns])
-            parts.append(possible if possible.size > 1 else possible[:0])
-        return parts
+    def has_choice(self) -> BoolArray:
+        """Whether a step has at least two possible parts; shape (n_steps,)."""
+        steps, n_steps = self.layout.step_of_part, self.layout.n_steps
+        return np.asarray(np.bincount(steps[self.mask], minlength=n_steps) > 1)
 
     @cached_property
     def active_parts(self) -> IndexArray:
         """Columns that enter a log-ratio; shape (n_active,)."""
-        return np.concatenate(self._step_parts).astype(np.int64)
+        return np.flatnonzero(self.mask & self.has_choice[self.layout.step_of_part])
 
     @cached_property
     def step_of_active(self) -> IndexArray:
@@ -470,36 +434,28 @@ class LogRatioGeometry:
         return self.layout.step_of_part[self.active_parts]
 
     @cached_property
-    def has_choice(self) -> BoolArray:
-        """Whether a step has at least two possible parts; shape (n_steps,)."""
-        return np.array([parts.size > 0 for parts in self._step_parts])
-
-    @cached_property
     def step_of_coordinate(self) -> IndexArray:
         """Step of each coordinate; shape (n_coordinates,)."""
-        fewer = 0 if self.log_ratio == "clr" else 1
-        counts = [max(parts.size - fewer, 0) for parts in self._step_parts]
-        return np.repeat(np.arange(self.layout.n_steps), counts)
-
-    def _reference_position(self, step: int) -> int:
-        """Return the place of the reference among the possible parts of a step."""
-        parts, columns = self._step_parts[step], self.layout.slices[step]
-        wanted = columns.start + self.reference
-        if self.reference < 0:
-            wanted = columns.stop + self.reference
-        found = np.flatnonzero(parts == wanted)
-        return int(found[0]) if found.size else len(parts) - 1
+        steps = self.step_of_active
+        if self.log_ratio == "clr":
+            return steps
+        return steps[1:][steps[1:] == steps[:-1]]  # one less than the parts of a step
 
     @cached_property
     def _maps(self) -> list[tuple[slice, slice, int]]:
         """Of each step with a choice its active parts, coordinates, and reference."""
-        maps, n_coordinates = [], 0
-        chosen = [step for step in range(self.layout.n_steps) if self.has_choice[step]]
-        for step, active in zip(chosen, self.active_slices, strict=True):
-            size = active.stop - active.start - (self.log_ratio != "clr")
+        maps, n_active, n_coordinates = [], 0, 0
+        for step in np.flatnonzero(self.has_choice).tolist():
+            size = int(np.sum(self.step_of_active == step))
+            active = slice(n_active, n_active + size)
+            size = int(np.sum(self.step_of_coordinate == step))
             own = slice(n_coordinates, n_coordinates + size)
-            maps.append((active, own, self._reference_position(step)))
-            n_coordinates = own.stop
+            columns = self.layout.slices[step]
+            wanted = columns.stop if self.reference < 0 else columns.start
+            same = self.active_parts[active] == wanted + self.reference
+            place = int(same.argmax()) if same.any() else len(same) - 1
+            maps.append((active, own, place))
+            n_active, n_coordinates = active.stop, own.stop
         return maps
 
     @property
@@ -512,35 +468,50 @@ class LogRatioGeometry:
         are_all = self.active_parts.size == compositions.shape[1]
         some = compositions if are_all else compositions[:, self.active_parts]
         logs = np.log(some, order="C")  # also of a frame: the same sums
-        for columns in self.active_slices:
+        for columns, _, _ in self._maps:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs
 
-    @cached_property
+    @property
     def active_slices(self) -> list[slice]:
         """Columns of the active parts of each step that has a choice."""
-        ends = np.cumsum([parts.size for parts in self._step_parts])
-        return [
-            slice(int(end) - parts.size, int(end))
-            for end, parts in zip(ends, self._step_parts, strict=True)
-            if parts.size
-        ]
+        return [active for active, _, _ in self._maps]
 
     def to_coordinates(self, clr: FloatArray) -> FloatArray:
-        """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
+        """Map clr values (..., n_active) to coordinates (..., n_coordinates).
+
+        The isometric coordinates are those of a Helmert matrix: each part against the
+        geometric mean of those before it. Cumulative sums need no matrix.
+        """
         if self.log_ratio == "clr":
             return clr
         found = np.empty((*clr.shape[:-1], self.n_coordinates))
         for active, own, place in self._maps:
-            found[..., own] = _coordinates(clr[..., active], self.log_ratio, place)
+            values = clr[..., active]
+            if self.log_ratio == "alr":
+                against = values - values[..., place, np.newaxis]
+                found[..., own] = np.delete(against, place, axis=-1)
+                continue
+            k = np.arange(1.0, values.shape[-1])
+            before = np.cumsum(values[..., :-1], axis=-1)
+            found[..., own] = (before - k * values[..., 1:]) / np.sqrt(k * (k + 1.0))
         return found
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        found = np.empty((*coordinates.shape[:-1], self.active_parts.size))
+        shape = self.active_parts.size, *coordinates.shape[:-1]
+        found = np.moveaxis(np.zeros(shape), 0, -1)
         for active, own, place in self._maps:
-            values = coordinates[..., own]
-            found[..., active] = _log_ratios(values, self.log_ratio, place)
+            values, clr = coordinates[..., own], found[..., active]
+            if self.log_ratio == "ilr":
+                k = np.arange(1.0, values.shape[-1] + 1.0)
+                scaled = values / np.sqrt(k * (k + 1.0))
+                np.cumsum(scaled[..., ::-1], axis=-1, out=clr[..., -2::-1])
+                clr[..., 1:] -= k * scaled
+                continue
+            if self.log_ratio == "alr":
+                values = np.insert(values, place, 0.0, axis=-1)
+            np.subtract(values, values.mean(axis=-1, keepdims=True), out=clr)
         return found
 
     def compositions(self, clr: FloatArray) -> FloatArray:
@@ -548,12 +519,13 @@ class LogRatioGeometry:
 
         Masked parts are exactly 0, the only part of a step exactly 1.
         """
-        values = np.zeros((*clr.shape[:-1], self.mask.size))
-        values[..., self.mask] = 1.0
-        for columns in self.active_slices:
+        by_part = np.zeros((self.mask.size, *clr.shape[:-1]))  # a sum over rows is fast
+        by_part[self.mask] = 1.0
+        log_ratios = clr.transpose(-1, *range(clr.ndim - 1))
+        for columns, _, _ in self._maps:
             parts = self.active_parts[columns]
-            values[..., parts] = softmax(clr[..., columns], axis=-1)
-        return values
+            by_part[parts] = softmax(log_ratios[columns], axis=0)
+        return by_part.transpose(*range(1, clr.ndim), 0)
 
     @cached_property
     def active_names(self) -> list[str]:
@@ -566,17 +538,14 @@ class LogRatioGeometry:
     def coordinate_names(self) -> list[str]:
         """Names such as ``catalyst:L1/L4``, ``catalyst:L1`` or ``catalyst:ilr0``."""
         names: list[str] = []
-        for step, parts in enumerate(self._step_parts):
-            prefix = self.layout.step_names[step]
-            labels = [self.layout.part_names[part] for part in parts]
-            names += [f"{prefix}:{tail}" for tail in self._tails(step, labels)]
+        for active, own, place in self._maps:
+            parts = self.active_parts[active]
+            prefix = self.layout.step_names[self.layout.step_of_part[parts[0]]]
+            tails = [self.layout.part_names[part] for part in parts]
+            if self.log_ratio == "ilr":
+                tails = [f"ilr{i}" for i in range(own.stop - own.start)]
+            elif self.log_ratio == "alr":
+                reference = tails.pop(place)
+                tails = [f"{tail}/{reference}" for tail in tails]
+            names += [f"{prefix}:{tail}" for tail in tails]
         return names
-
-    def _tails(self, step: int, labels: list[str]) -> list[str]:
-        if self.log_ratio == "clr":
-            return labels
-        if self.log_ratio == "ilr":
-            return [f"ilr{i}" for i in range(len(labels) - 1)]
-        reference = self._reference_position(step)
-        others = [label for i, label in enumerate(labels) if i != reference]
-        return [f"{label}/{labels[reference]}" for label in others]

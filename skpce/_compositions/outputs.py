@@ -243,7 +243,18 @@ def read_outputs(
     geometry: LogRatioGeometry | None = None
     n_parts, of_real = 0, y
     if steps is not None:
-        n_parts = _split_columns(y, table.shape[1], outputs, owner)
+        groups: Any = outputs.values() if isinstance(outputs, Mapping) else outputs
+        try:
+            sizes = [int(g) if isinstance(g, Integral) else len(g) for g in groups]
+        except TypeError:
+            raise fail(owner, "outputs", _EXPECTED, outputs) from None
+        n_parts = table.shape[1] - sum(sizes)
+        if not 0 < n_parts < table.shape[1]:
+            raise ValueError(
+                f"The 'outputs' parameter of {owner} has {sum(sizes)} of "
+                f"{table.shape[1]} columns of y; expected those after the "
+                "compositions, which steps= names."
+            )
         every, given = np.arange(table.shape[1]), y if is_table(y) else table
         of_real = take_columns(given, every[n_parts:])
         of_steps = take_columns(given, every[:n_parts]), steps, mask, owner
@@ -254,19 +265,13 @@ def read_outputs(
         widths = (*geometry.layout.widths, *real.widths)
         refuse_other_items(y, widths, f"'steps' with 'outputs' of {owner}")
     scales = np.ones(real.n_parts)
-    if standardize:
-        scales = _deviations(table[:, n_parts:], real)
+    if standardize:  # over the members that have the output; 1 for 0
+        for columns in real.slices:
+            own = table[:, n_parts:][:, columns]
+            complete = own[~np.isnan(own).any(axis=1)]
+            scales[columns] = complete.std(axis=0) if len(complete) else 1.0
+        scales = np.where(scales > 0, scales, 1.0)
     return Outputs(geometry, real, scales, zero_replacement, standardize)
-
-
-def _deviations(values: FloatArray, layout: StepLayout) -> FloatArray:
-    """Return standard deviations over the members that have the output; 1 for 0."""
-    found = np.ones(values.shape[1])
-    for columns in layout.slices:
-        complete = values[~np.isnan(values[:, columns]).any(axis=1), columns]
-        if len(complete):
-            found[columns] = complete.std(axis=0)
-    return np.where(found > 0, found, 1.0)
 
 
 def _are_compositions(y: Any, values: FloatArray, owner: str) -> bool:
@@ -278,23 +283,6 @@ def _are_compositions(y: Any, values: FloatArray, owner: str) -> bool:
     return bool(((np.abs(sums - 1.0) < _CLOSED) | layout.failed(values)).all())
 
 
-def _split_columns(y: Any, n_columns: int, outputs: Any, owner: str) -> int:
-    """Return how many columns are before those of the real outputs."""
-    given = outputs.values() if isinstance(outputs, Mapping) else outputs
-    try:
-        n_real = sum(
-            int(size) if isinstance(size, Integral) else len(size) for size in given
-        )
-    except TypeError:
-        raise fail(owner, "outputs", _EXPECTED, outputs) from None
-    if not 0 < n_real < n_columns:
-        raise ValueError(
-            f"The 'outputs' parameter of {owner} has {n_real} of {n_columns} columns "
-            "of y; expected those after the compositions, which steps= names."
-        )
-    return n_columns - n_real
-
-
 _EXPECTED = (
     "a dict of names to numbers of columns, or to columns, or a sequence of these"
 )
@@ -304,14 +292,9 @@ def _real_layout(
     y: Any, outputs: OutputGroups, n_columns: int, owner: str
 ) -> StepLayout:
     """Return the groups of real columns; a column alone where nothing groups them."""
-    labels = output_labels(y, n_columns)
     if outputs is not None:
-        found = resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
-        if not labels and not isinstance(outputs, Mapping):
-            unnamed = tuple(f"output{i}" for i in range(found.n_steps))
-            found = replace(found, step_names=unnamed)
-        return found
-    names = numbered_outputs(n_columns)
+        return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
+    names, labels = numbered_outputs(n_columns), output_labels(y, n_columns)
     if labels:
         names = tuple(column for _, column in labels)
         found = layout_from_labels(labels, "output")

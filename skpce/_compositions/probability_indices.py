@@ -12,9 +12,6 @@ from .._expansion.expansion import SobolIndices
 from .._result import Result, Shown
 from .fitted import FittedCompositions
 
-#: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
-Function = Callable[[FloatArray], FloatArray]
-
 # A variance below this share of the squared mean is rounding.
 _ROUNDING = 1e-24
 
@@ -172,27 +169,7 @@ def probability_sobol_indices(
     by_step = np.arange(layout.n_steps)[:, np.newaxis] == layout.step_of_part
     member = np.vstack([np.eye(layout.n_parts), by_step])
     policies = fitted.policies_at
-    shares, errors, variance = pick_freeze_indices(policies, first, second, member)
-    steps = np.repeat(layout.step_names, layout.widths)
-    parts = [f"{s}: {p}" for s, p in zip(steps, layout.part_names, strict=True)]
-    return ProbabilitySobolIndices(
-        SobolIndices(shares[0], shares[1], variance),
-        SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
-        layout.n_parts,
-        int(n_samples),
-    )._named([*parts, *layout.step_names], fitted.input_names)
-
-
-def pick_freeze_indices(
-    function: Function,
-    first: FloatArray,  # shape: (n_samples, n_features)
-    second: FloatArray,  # shape: (n_samples, n_features)
-    member: FloatArray,  # shape: (n_rows, n_targets), which targets a row adds up
-) -> tuple[
-    FloatArray, FloatArray, FloatArray
-]:  # the first two: (2, n_rows, n_features)
-    """Return first-order and total shares of each row, their errors, the variances."""
-    at_first, at_second = function(first), function(second)
+    at_first, at_second = policies(first), policies(second)
     mean = (at_first.mean(axis=0) + at_second.mean(axis=0)) / 2.0
     at_first, at_second = at_first - mean, at_second - mean
     n_features = first.shape[1]
@@ -203,7 +180,7 @@ def pick_freeze_indices(
     for i in range(n_features):
         mixed_inputs = first.copy()
         mixed_inputs[:, i] = second[:, i]
-        mixed = function(mixed_inputs) - mean
+        mixed = policies(mixed_inputs) - mean
         # The three of a row share input i or all but i; pooling them is efficient.
         pooled = (np.square(at_second) + np.square(mixed)) / 2.0
         products = (at_second * mixed, pooled)
@@ -214,7 +191,15 @@ def pick_freeze_indices(
             for above, below in (products, differences, jansen)
         )
         shares[0, :, i], errors[0, :, i] = np.where(one[1] < two[1], one, two)
-    return shares, errors, spread.mean(axis=0) @ member.T
+    variance = spread.mean(axis=0) @ member.T
+    steps = np.repeat(layout.step_names, layout.widths)
+    parts = [f"{s}: {p}" for s, p in zip(steps, layout.part_names, strict=True)]
+    return ProbabilitySobolIndices(
+        SobolIndices(shares[0], shares[1], variance),
+        SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
+        layout.n_parts,
+        int(n_samples),
+    )._named([*parts, *layout.step_names], fitted.input_names)
 
 
 def ratio_of_means(

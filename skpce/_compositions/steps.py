@@ -46,11 +46,8 @@ class StepLayout:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """The columns of each step."""
-        ends = np.cumsum(self.widths)
-        return tuple(
-            slice(int(end - width), int(end))
-            for end, width in zip(ends, self.widths, strict=True)
-        )
+        ends = np.cumsum((0, *self.widths)).tolist()
+        return tuple(map(slice, ends[:-1], ends[1:]))
 
     @property
     def n_parts(self) -> int:
@@ -125,14 +122,20 @@ def resolve_layout(
             f"columns of {name}."
         )
     refuse_other_items(y, widths, f"{parameter!r} of {owner}", name)
-    names = _names_for(labels, widths, parameter)
+    names, parts = list[str](), [part for _, part in labels]
     if isinstance(steps, Mapping):
-        names = tuple(map(str, steps))
-    if len(set(names)) < len(names):
-        raise fail(owner, parameter, "a dict of names that differ as text", steps)
-    parts = [label[1] for label in labels]
-    numbered = [str(part) for width in widths for part in range(width)]
-    return StepLayout(widths, names, tuple(parts or numbered))
+        names = list(map(str, steps))
+        if len(set(names)) < len(names):
+            raise fail(owner, parameter, "a dict of names that differ as text", steps)
+    elif labels:
+        names = [labels[i][0] for i in np.cumsum((0, *widths[:-1])).tolist()]
+    each_has_one = all(names) and len(set(names)) == len(widths)
+    if not (each_has_one or isinstance(steps, Mapping)):
+        noun = parameter.removesuffix("s")
+        names = [f"{noun}{i}" for i in range(len(widths))]
+    if not labels:
+        parts = [str(part) for width in widths for part in range(width)]
+    return StepLayout(widths, tuple(names), tuple(parts))
 
 
 def _widths_of(
@@ -147,7 +150,7 @@ def _widths_of(
         entries = list(given.values() if isinstance(given, Mapping) else given)
     except TypeError:
         entries = []
-    noun = _noun(parameter)
+    noun = parameter.removesuffix("s")
     are_widths = [
         isinstance(entry, Integral) and not isinstance(entry, bool) and int(entry) > 0
         for entry in entries
@@ -182,11 +185,6 @@ def _widths_of(
     return tuple(map(len, entries))
 
 
-def _noun(parameter: str) -> str:
-    """Return what a parameter names: a step, or an output."""
-    return parameter.removesuffix("s")
-
-
 def label_text(label: tuple[str, str]) -> str:
     """Return a label of :func:`column_labels` as one name."""
     return "__".join(label) if label[0] else label[1]
@@ -215,17 +213,6 @@ def layout_from_labels(
         )
     step_names = tuple(name or f"{noun}{i}" for i, name in enumerate(order))
     return StepLayout(widths, step_names, tuple(part for _, part in labels))
-
-
-def _names_for(
-    labels: list[tuple[str, str]], widths: tuple[int, ...], parameter: str
-) -> tuple[str, ...]:
-    """Name given widths after the labels when each has one name of its own."""
-    starts = np.cumsum((0, *widths[:-1]))
-    names = [labels[start][0] if labels else "" for start in starts]
-    if all(names) and len(set(names)) == len(names):
-        return tuple(names)
-    return tuple(f"{_noun(parameter)}{i}" for i in range(len(widths)))
 
 
 def pack_steps(
@@ -330,7 +317,15 @@ def close_compositions(
                 "infinity; expected probabilities."
             )
         if layout.widths[step] == 1:  # the only part: 1, whatever its value
-            _refuse_one_class(block, f"{where}{name}")
+            apart, most = 1.0 - block, block.max()
+            if ((block > 0) & (apart > _WARNING_TOLERANCE)).any() and most <= 1:
+                raise ValueError(
+                    f"The only column of {where}{name} has values between 0 and 1, "
+                    f"such as {float(block[np.argmax(apart), 0]):.3g}; expected ones, "
+                    "as the only part of a composition is. If they are the "
+                    "probabilities of one of two classes, give those of both: "
+                    "np.column_stack([1 - p, p])."
+                )
             block = np.ones_like(block)
         elif zero_rows_to is not None:
             block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
@@ -368,32 +363,6 @@ def close_compositions(
     return closed
 
 
-def _refuse_one_class(values: FloatArray, where: str) -> None:
-    """Raise ``ValueError`` for one column of probabilities, those of one class."""
-    apart = 1.0 - values
-    if ((values > 0) & (apart > _WARNING_TOLERANCE)).any() and values.max() <= 1:
-        raise ValueError(
-            f"The only column of {where} has values between 0 and 1, such as "
-            f"{float(values[np.argmax(apart), 0]):.3g}; expected ones, as the only "
-            "part of a composition is. If they are the probabilities of one of two "
-            "classes, give those of both: np.column_stack([1 - p, p])."
-        )
-
-
-def refuse_lost_steps(values: FloatArray, layout: StepLayout, name: str) -> None:
-    """Raise ``ValueError`` for what no member may have, and steps that too few have."""
-    if np.isfinite(values).all():
-        return
-    refuse_failed_in_part(values, layout, name)
-    count = (~layout.failed(values)).sum(axis=0)
-    if count.min() < 2:
-        step = layout.step_names[int(count.argmin())]
-        raise ValueError(
-            f"{count.min()} of {len(values)} members have step {step!r} of {name}, "
-            "which is NaN for the others; expected two or more. Leave the step out."
-        )
-
-
 def refuse_failed_in_part(values: FloatArray, layout: StepLayout, name: str) -> None:
     """Raise ``ValueError`` for infinity, and a step that is NaN in some of its parts.
 
@@ -419,23 +388,17 @@ def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
     """Raise ``ValueError`` for a negative entry, naming it."""
     if np.fmin.reduce(values, axis=None, initial=0.0) < 0:
         row, column = np.unravel_index(int(np.nanargmin(values)), values.shape)
-        lowest = float(values[row, column])
+        lowest, advice = float(values[row, column]), ""
+        sums = np.stack([values[:, own].sum(axis=1) for own in layout.slices])
+        if not np.fmax.reduce(np.abs(sums - 1.0), axis=None) <= _WARNING_TOLERANCE:
+            advice = " If these are logits, take the softmax of each step; if "
+            advice += "log-ratio coordinates, LogRatioTransformer.inverse_transform "
+            advice += "gives probabilities."
         raise ValueError(
             f"Negative values in data: {name} has {lowest!r} in row "
             f"{row}, {layout.describe_column(int(column))}; probabilities must be "
-            f"non-negative.{_advice_on_logits(values, layout)}"
+            f"non-negative.{advice}"
         )
-
-
-def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
-    """Return how to make probabilities where the rows do not sum to one."""
-    sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
-    if np.fmax.reduce(np.abs(sums - 1.0), axis=None) <= _WARNING_TOLERANCE:
-        return ""
-    return (
-        " If these are logits, take the softmax of each step; if log-ratio "
-        "coordinates, LogRatioTransformer.inverse_transform gives probabilities."
-    )
 
 
 def resolve_mask(
@@ -450,7 +413,26 @@ def resolve_mask(
         refuse_negative(values, layout, name)
         flags = np.asarray(np.any(values > 0, axis=0))
     else:
-        flags = _checked_flags(mask, layout, owner)
+        expected = f"'infer' or {layout.n_parts} bools, True where a part is possible"
+        try:
+            flags = np.asarray(mask)
+        except ValueError:  # rows of different length
+            raise fail(owner, "mask", expected, mask) from None
+        if flags.dtype != bool or flags.ndim not in (1, 2):
+            raise fail(owner, "mask", expected, mask)
+        if flags.ndim == 2:
+            if np.any(flags != flags[:1]):
+                raise ValueError(
+                    f"The 'mask' parameter of {owner} differs between members; "
+                    "expected the same for all. Members with other possible parts are "
+                    "on other simplices. Fit them separately."
+                )
+            flags = flags[0]
+        if flags.shape != (layout.n_parts,):
+            raise ValueError(
+                f"The 'mask' parameter of {owner} has {flags.size} entries; expected "
+                f"{layout.n_parts}, one for each column of y."
+            )
     for step, columns in enumerate(layout.slices):
         if not flags[columns].any():
             raise ValueError(
@@ -458,30 +440,6 @@ def resolve_mask(
                 f"is False for each, or every row of {name} is zero there; expected at "
                 "least one part that is possible."
             )
-    return flags
-
-
-def _checked_flags(mask: Mask, layout: StepLayout, owner: str) -> BoolArray:
-    expected = f"'infer' or {layout.n_parts} bools, True where a part is possible"
-    try:
-        flags = np.asarray(mask)
-    except ValueError:  # rows of different length
-        raise fail(owner, "mask", expected, mask) from None
-    if flags.dtype != bool or flags.ndim not in (1, 2):
-        raise fail(owner, "mask", expected, mask)
-    if flags.ndim == 2:
-        if np.any(flags != flags[:1]):
-            raise ValueError(
-                f"The 'mask' parameter of {owner} differs between members; expected "
-                "the same for all. Members with other possible parts are on other "
-                "simplices. Fit them separately."
-            )
-        flags = flags[0]
-    if flags.shape != (layout.n_parts,):
-        raise ValueError(
-            f"The 'mask' parameter of {owner} has {flags.size} entries; expected "
-            f"{layout.n_parts}, one for each column of y."
-        )
     return flags
 
 

@@ -65,7 +65,7 @@ from .._input_laws.tabulated import CategoricalLaw
 from .._learned.kernel_basis import Basis, KernelBasis
 from .._result import Result, Shown, with_number
 from .._solvers.problem import q2_from_sums, sum_rows
-from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
+from .moments import ExpansionMoments, expansion_moments
 
 # Targets of an expansion: their names and groups, constant ones and missing ones.
 
@@ -89,8 +89,9 @@ def warn_of_targets(expansion: Any, problem: Any) -> None:
             f"{which} no variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
         )
-    counts = problem.weight_of_targets, problem.total_weight
-    warn_of_failed(expansion.output_names, *counts, "sample", "target")
+    if problem.lacks_targets:
+        counts = problem.weight_of_targets, problem.total_weight
+        warn_of_failed(expansion.output_names, *counts, "sample", "target")
 
 
 def warn_of_failed(
@@ -106,13 +107,12 @@ def warn_of_failed(
         for name, weight in zip(names, weights, strict=True)
         if weight < total
     ]
-    if lacking:
-        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warn_outside_folds(
-            f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
-            f"{target} counts in the others.",
-            FailedSamplesWarning,
-        )
+    listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+    warn_outside_folds(
+        f"y has NaN: of {total:g} {sample}s {listed}. A {sample} that lacks a "
+        f"{target} counts in the others.",
+        FailedSamplesWarning,
+    )
 
 
 def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
@@ -137,27 +137,23 @@ def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     return labels
 
 
-def names_of_columns(
+def outputs_of_columns(
     labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> list[str] | None:
-    """Return names of outputs, such as ``logits:3`` where one has several columns."""
+) -> tuple[list[str] | None, IndexArray | None, list[str] | None]:
+    """Return names of columns, the outputs they belong to, and names of these.
+
+    A column of an output of several is named such as ``logits:3``. None of all where
+    columns have no names, and of the last two where each is an output of its own.
+    """
     if not labels:
-        return None
-    return [
-        output if output == column else f"{output}:{column}"
-        for output, column in labels
-    ]
-
-
-def groups_of_columns(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> tuple[IndexArray | None, list[str] | None]:
-    """Return the outputs that columns belong to, and their names; None for one each."""
-    if all(output == column for output, column in labels):
-        return None, None
-    numbers: dict[str, int] = {}
-    groups = [numbers.setdefault(output, len(numbers)) for output, _ in labels]
-    return np.array(groups), list(numbers)
+        return None, None, None
+    names, numbers, groups = [], dict[str, int](), []
+    for output, column in labels:
+        names.append(output if output == column else f"{output}:{column}")
+        groups.append(numbers.setdefault(output, len(numbers)))
+    if [column for _, column in labels] == names:
+        return names, None, None
+    return names, np.array(groups), list(numbers)
 
 
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
@@ -208,7 +204,8 @@ def checked_outputs(
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
-    found, expected = names_of_columns(output_labels(y, n_columns)), list(names)
+    found, _, _ = outputs_of_columns(output_labels(y, n_columns))
+    expected = list(names)
     are_named = expected != list(numbered_outputs(n_columns))
     if are_named and found not in (None, expected):
         raise ValueError(
@@ -254,43 +251,6 @@ def one_for_each(
 
 # Of larger coefficients the variance, a sum of squares, is infinite.
 _LARGEST_COEFFICIENT = 1e140
-
-
-def checked_coefficients(
-    coefficients: Any, n_terms: int
-) -> FloatArray:  # shape: (n_outputs, n_terms)
-    """Return finite coefficients, one for each output and term."""
-    values = as_floats(coefficients, "coefficients")
-    if values.ndim != 2 or values.shape[1] != n_terms:
-        raise ValueError(
-            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
-            "one column for each term of the basis."
-        )
-    if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
-        refuse_not_finite(values, "coefficients")
-        raise ValueError(
-            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
-            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
-        )
-    return values
-
-
-def checked_groups(
-    groups: Any, names: Sequence[str] | None, n_outputs: int
-) -> IndexArray:
-    """Return the group of each output; refuse another number of them."""
-    try:
-        values = np.asarray(groups)
-    except ValueError:  # rows of different length
-        values = np.zeros(0)  # refused with the others
-    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
-    n_groups = np.inf if names is None else len(names)
-    if not whole or (values < 0).any() or (values >= n_groups).any():
-        raise ValueError(
-            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
-            f"{n_groups - 1}. Got {groups!r}."
-        )
-    return values.astype(np.int64)
 
 
 def groups_of_outputs(
@@ -342,22 +302,6 @@ def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list
     if len(set(columns)) < len(columns):
         raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
-
-
-def q2_of_groups(
-    loo_error: FloatArray | None,  # shape: (n_outputs,)
-    target_variance: FloatArray | None,  # shape: (n_outputs,)
-    groups: IndexArray | None,
-    n_groups: int,
-) -> FloatArray:  # shape: (n_groups,); NaN where it is not known
-    """Return Q² of groups, whose errors and variances are added up."""
-    if loo_error is None or target_variance is None:
-        return np.full(n_groups, np.nan)
-    error = np.where(target_variance > 0, loo_error, 0.0)
-    places = np.arange(n_groups) if groups is None else groups
-    press: Any = np.bincount(places, error, n_groups)
-    spread: Any = np.bincount(places, target_variance, n_groups)
-    return q2_from_sums(press, spread)
 
 
 # Sensitivity indices from the coefficients: Sobol and Shapley.
@@ -540,23 +484,6 @@ def interaction_indices(
     )
 
 
-# Of an expansion, which lists its terms or not.
-
-
-def variances_of(
-    expansion: Any,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return first-order, total and Shapley partial variances, and the variance.
-
-    Of each group of outputs; the first three have an axis of inputs.
-    """
-    basis, groups = expansion.basis, expansion.groups
-    if isinstance(basis, KernelBasis):
-        own = np.arange(expansion.n_outputs) if groups is None else groups
-        return basis.partial_variances(expansion.coefficients, own, expansion.n_groups)
-    return partial_variances(expansion.term_norms, expansion.multi_indices)
-
-
 def sensitivity_frame(
     indices: InteractionIndices,
     shapley: FloatArray,  # shape: (n_targets, n_features)
@@ -732,20 +659,48 @@ class Expansion:
             )
         check_boolean("Expansion", "scalar", scalar)
         n_inputs = len(basis.laws)
-        values = checked_coefficients(coefficients, basis.n_functions)
+        values = as_floats(coefficients, "coefficients")
+        if values.ndim != 2 or values.shape[1] != basis.n_functions:
+            raise ValueError(
+                f"coefficients has shape {values.shape}; expected (n_outputs, "
+                f"{basis.n_functions}), one column for each term of the basis."
+            )
+        if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
+            refuse_not_finite(values, "coefficients")
+            raise ValueError(
+                f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+                f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
+            )
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
             group_names = outputs if group_names is None else group_names
             n_groups = len(values)
         else:
-            positions = checked_groups(groups, group_names, len(values))
+            try:
+                given = np.asarray(groups)
+            except ValueError:  # rows of different length, which are refused below
+                given = np.zeros(0)
+            whole = given.dtype.kind in "iu" and given.shape == (len(values),)
+            most = np.inf if group_names is None else len(group_names)
+            if not whole or (given < 0).any() or (given >= most).any():
+                raise ValueError(
+                    f"groups must be {len(values)} ints, the group of each output, "
+                    f"from 0 to {most - 1}. Got {groups!r}."
+                )
+            positions = given.astype(np.int64)
             n_groups = int(positions.max(initial=-1)) + 1
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_for_each("target_variance", target_variance, len(values))
         error = one_for_each("loo_error", loo_error, len(values))
         if q2 is None:
-            q2 = q2_of_groups(error, variance, positions, n_groups)
+            q2 = np.full(n_groups, np.nan)
+            if error is not None and variance is not None:  # of a group they add up
+                places = np.arange(n_groups) if positions is None else positions
+                error_of_varying = np.where(variance > 0, error, 0.0)
+                press: Any = np.bincount(places, error_of_varying, n_groups)
+                spread: Any = np.bincount(places, variance, n_groups)
+                q2 = q2_from_sums(press, spread)
         vars(self).update(
             basis=basis,
             coefficients=values,
@@ -912,7 +867,7 @@ class Expansion:
         array([4.])
         """
         chosen = checked_features(features, self.input_names)
-        basis, rows = basis_of_inputs(self.basis, chosen)
+        basis, rows = self.basis.of_inputs(chosen)
         names = self.input_names
         return self._with(
             basis=basis,
@@ -1027,7 +982,7 @@ class Expansion:
         """
         chosen = checked_features(features, self.input_names)
         inputs = self.checked_inputs(X, chosen)
-        basis, rows = basis_of_inputs(self.basis, chosen)
+        basis, rows = self.basis.of_inputs(chosen)
         values = basis.combine(inputs, self.coefficients[:, rows])
         return values[..., 0] if self.scalar else values
 
@@ -1069,7 +1024,7 @@ class Expansion:
         column: FloatArray,  # shape: (n_samples, 1)
     ) -> FloatArray:  # shape: (n_samples, n_outputs)
         """Evaluate the effect of one input alone, checked before."""
-        basis, rows = basis_of_inputs(self.basis, [feature])
+        basis, rows = self.basis.of_inputs([feature])
         return basis.combine(column, self.coefficients[:, rows]) - self.mean
 
     def moments(self) -> ExpansionMoments:
@@ -1336,7 +1291,7 @@ class Expansion:
             in_range = given.min() >= 0 and given.max() <= LARGEST_NUMBER
             if given.shape != (n_groups,) or not in_range:
                 raise fail(owner, "weights", expected, weights)
-        first, total, shapley, variance = (given @ part for part in variances_of(self))
+        first, total, shapley, variance = (given @ part for part in self._variances)
         found = shares(first, total, shapley, variance)
         return found._named(inputs=self.input_names)
 
@@ -1471,26 +1426,20 @@ class Expansion:
             f"{self.basis.total_degree}."
         ]
         shown = min(self.n_groups, _PRINTED_GROUPS)
-        lines += [f"- {self._line(group)}" for group in range(shown)]
+        indices, names = self._indices, self.input_names
+        for group, total in enumerate(indices.total_order[:shown]):
+            leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
+            shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
+            more = ", ..." if len(total) > len(leading) else ""
+            text = f"- {self.group_names[group]}: variance "
+            text += f"{indices.total_variance[group]:.3g}, {shares}{more} "
+            text += "(total indices)"
+            if np.isfinite(self.q2[group]):
+                text += f", unexplained {self.unexplained_share[group]:z.0%}"
+            lines.append(text)
         if shown < self.n_groups:
             lines.append(f"- ({self.n_groups - shown} more)")
         return "\n".join(lines)
-
-    def _line(self, group: int) -> str:
-        """Say the variance of a group and its leading inputs."""
-        indices = self._indices
-        names = self.input_names
-        total = indices.total_order[group]
-        leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
-        shares = ", ".join(f"{names[i]} {total[i]:z.2f}" for i in leading)
-        more = ", ..." if len(total) > len(leading) else ""
-        text = (
-            f"{self.group_names[group]}: variance "
-            f"{indices.total_variance[group]:.3g}, {shares}{more} (total indices)"
-        )
-        if np.isfinite(self.q2[group]):
-            return f"{text}, unexplained {self.unexplained_share[group]:z.0%}"
-        return text
 
     def _repr_html_(self) -> str:
         head, *lines = str(self).split("\n- ")
@@ -1499,9 +1448,18 @@ class Expansion:
 
     # What the methods share
 
+    @property
+    def _variances(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """First-order, total and Shapley partial variances of groups, and the whole."""
+        basis, groups = self.basis, self.groups
+        if not isinstance(basis, KernelBasis):
+            return partial_variances(self.term_norms, self.multi_indices)
+        own = np.arange(self.n_outputs) if groups is None else groups
+        return basis.partial_variances(self.coefficients, own, self.n_groups)
+
     @cached_property
     def _indices(self) -> SobolIndices:
-        found = shares(*variances_of(self))
+        found = shares(*self._variances)
         return found._named(self.group_names, self.input_names)
 
     @cached_property

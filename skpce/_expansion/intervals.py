@@ -251,9 +251,25 @@ def interval_of_parts(
             bounds[:, places] = posterior_bounds(problem, *draws, rows)
             continue
         linear = problem.linear
-        bounds_by = bootstrap_bounds if method == "bootstrap" else residual_bounds
         with one_thread_if_small(linear.design.size):
-            bounds[:, places] = bounds_by(problem, linear, *draws, rows)
+            if method == "residual":
+                bounds[:, places] = residual_bounds(problem, linear, *draws, rows)
+                continue
+            # Percentiles of shares over resamples; 0 where there is no variance.
+            laws, found = problem.learned_laws(), []
+            counts = resample_counts(linear.weights, n_resamples, generator)
+            step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
+            # Of a surrogate distributions end at the resample.
+            ends = generator if rows is EACH_TARGET else None
+            masks = index_masks(laws.multi_indices)[1:]
+            for start in range(0, n_resamples, step):
+                known = linear, problem.fit, counts[start : start + step], ends
+                drawn = laws.resample(problem.solver, *known)
+                squares = rows.squares(drawn, problem.spread)[..., 1:]
+                variance = squares.sum(axis=-1, keepdims=True)
+                found.append(squares @ masks / np.where(variance > 0, variance, 1.0))
+            every = np.concatenate(found)
+            bounds[:, places] = percentile_bounds(every, confidence_level)
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
     low = np.maximum.accumulate([first[0], shapley[0], total[0]])
@@ -279,30 +295,6 @@ def checked_method(
             "solver or regressor); expected 'residual' or 'bootstrap'."
         )
     return str(method)
-
-
-def bootstrap_bounds(
-    problem: FittedProblem,
-    linear: LinearProblem,
-    n_resamples: int,
-    confidence_level: float,
-    generator: np.random.Generator,
-    rows: RowSums,
-) -> FloatArray:  # shape: (2, n_rows, 3 * n_features)
-    """Return percentiles of shares over resamples; 0 where there is no variance."""
-    laws, shares = problem.learned_laws(), []
-    counts = resample_counts(linear.weights, n_resamples, generator)
-    step = max(1, LARGEST_BLOCK // max(problem.fit.coefficients.size, 1))
-    # Of a surrogate distributions end at the resample.
-    bounds_of_laws = generator if rows is EACH_TARGET else None
-    masks = index_masks(laws.multi_indices)[1:]
-    for start in range(0, n_resamples, step):
-        some = counts[start : start + step]
-        drawn = laws.resample(problem.solver, linear, problem.fit, some, bounds_of_laws)
-        squares = rows.squares(drawn, problem.spread)[..., 1:]
-        variance = squares.sum(axis=-1, keepdims=True)
-        shares.append(squares @ masks / np.where(variance > 0, variance, 1.0))
-    return percentile_bounds(np.concatenate(shares), confidence_level)
 
 
 def posterior_bounds(
@@ -358,13 +350,29 @@ def residual_bounds(
     if isinstance(fitted.solver, GeneralizedRidgeSolver):
         components = _left_out(problem, fit, coefficients, every)
     else:
-        components = _of_folds(fitted.solver, problem, fit, every)
+        # A regressor that is not known is fitted again, without each fold.
+        left_out = np.zeros((len(every), *problem.targets.shape))
+        for training, held_out in folds_of(problem):
+            again = fitted.solver.refit(problem.of_rows(training), fit)
+            for number, mask in enumerate(every):
+                left_out[number, held_out] = problem.design[held_out] * mask @ again.T
+        components = zip(every, left_out, strict=True)
     residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
-    price, factor = _errors_of_variance(problem, fit, n_resamples, generator)
-    price, factor = rows.largest(price), rows.largest(factor)
+    # Factors on squared residuals: of terms or penalties that were chosen, and, drawn,
+    # of their own error. These are degrees of freedom over chi-squared, of which least
+    # squares leaves as many as samples exceed terms, a penalty all of them.
+    n_copies = max(float(weights.sum()), float(len(weights)))
+    n_terms = fit.scales.shape[1] - 1
+    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
+    price = np.array([correction(size, n_terms, n_copies) for size in choices])
+    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
+    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
+    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
+    price, factor = rows.largest(price), rows.largest((freedom / drawn)[:, which])
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
@@ -402,29 +410,6 @@ def residual_bounds(
     spread_of_targets = weighted_spread(problem.targets, weights)
     bounds[:, rows.largest(spread_of_targets) == 0] = 0.0
     return bounds
-
-
-def _errors_of_variance(
-    problem: LinearProblem,
-    fit: LinearFit,
-    n_resamples: int,
-    generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:  # (n_targets,) and (n_resamples, n_targets)
-    """Return factors on squared residuals, for a search and for their own error.
-
-    The first is for terms or penalties that were chosen. The second is drawn: degrees
-    of freedom over chi-squared, of which least squares leaves as many as samples exceed
-    terms, a penalty all of them.
-    """
-    n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
-    n_terms = fit.scales.shape[1] - 1
-    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
-    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
-    price = np.array([correction(size, n_terms, n_copies) for size in choices])
-    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
-    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
-    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
-    return price, (freedom / drawn)[:, which]
 
 
 def regression_variance(
@@ -474,19 +459,3 @@ def _left_out(
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
-
-
-def _of_folds(
-    solver: CoefficientSolver,
-    problem: LinearProblem,
-    fit: LinearFit,
-    masks: list[FloatArray],
-) -> Components:
-    """Refit without the folds of the residuals, for a regressor that is not known."""
-    components = np.zeros((len(masks), *problem.targets.shape))
-    for training, held_out in folds_of(problem):
-        coefficients = solver.refit(problem.of_rows(training), fit)
-        for number, mask in enumerate(masks):
-            design = problem.design[held_out] * mask
-            components[number, held_out] = design @ coefficients.T
-    return zip(masks, components, strict=True)

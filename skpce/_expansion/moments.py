@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ from scipy.special import gammaln
 from scipy.stats import kurtosis as kurtosis_of
 from scipy.stats import skew
 
-from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws.families import InputLaw
 from .._learned.kernel_basis import Basis, KernelBasis
@@ -194,24 +192,6 @@ def _has_few_polynomials(basis: Basis) -> bool:
     ends = np.transpose([law.support for law in basis.laws])
     cut = (np.isinf(ends) & np.isfinite(basis.reach)).any(axis=0)
     return not (basis.multi_indices.max(axis=0)[cut] > _TAME_DEGREE).any()
-
-
-def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
-    """Return the basis on these inputs alone, and its functions in the whole basis."""
-    if isinstance(basis, KernelBasis):
-        return basis.of_inputs(features), np.arange(basis.n_functions)
-    return marginal_basis(basis, features)
-
-
-def marginal_basis(
-    basis: PolynomialBasis, features: Sequence[int]
-) -> tuple[PolynomialBasis, IndexArray]:
-    """Return the basis on these inputs alone, and its rows in the whole basis."""
-    rows: Any = basis.terms_within(features)
-    laws = [basis.laws[i] for i in features]
-    reach = None if basis.reach is None else basis.reach[:, features]
-    terms = basis.multi_indices[np.ix_(rows, features)]
-    return PolynomialBasis(laws, terms, reach), rows
 
 
 def variance_along(

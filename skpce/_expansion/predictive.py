@@ -3,6 +3,23 @@ r"""The predictive distribution of a fit: predictions, residuals, and what y can
 A member of an ensemble is the prediction at its inputs plus a residual. What y can be
 (any real value, or probabilities that sum to one) is said by what was fitted: the rest
 is the same for all of them.
+
+The scale of the noise describes how the spread of the residuals changes with the
+inputs. With the scaled leave-one-out residuals :math:`r_{ik}` of the targets :math:`k`
+of a group,
+
+.. math:: v_i = \Bigl(\sum_k r_{ik}^2\Bigr)^{1/3}
+
+is nearly normal where the residuals are (the transformation of Wilson and Hilferty
+[1]_), and a ridge expansion of it, additive in the inputs and of degree 2, has its
+penalty chosen by leave-one-out. The largest penalties return the mean: a constant scale
+where the inputs have no effect on it. The scale is :math:`s(x) = \hat v(x)^{3/2}`, in
+units of its root mean square over the members.
+
+References
+----------
+.. [1] E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", Proceedings
+   of the National Academy of Sciences 17 (1931).
 """
 
 from __future__ import annotations
@@ -21,7 +38,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 
-from .._basis.basis import sample_laws
+from .._basis.basis import PolynomialBasis, Truncation, sample_laws
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -33,6 +50,7 @@ from .._checks import (
     fail,
     finite_floats,
     make_generator,
+    one_thread_if_small,
     refuse_nan,
     refuse_not_finite,
     refuse_other_names,
@@ -45,16 +63,21 @@ from .._input_laws.columns import warn_outside
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import is_of_another_library
 from .._result import Result
+from .._solvers.problem import DesignDecomposition
+from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from .expansion import checked_outputs
-from .problem import FittedProblem
-from .residuals import (
-    NOISES,
-    RESIDUAL_LAWS,
-    NoiseScale,
-    ResidualLaw,
-    learn_noise_scale,
-    refuse_undefined,
-)
+from .problem import FittedProblem, sum_coordinates
+
+#: Distributions of the residuals.
+RESIDUAL_LAWS = ("resampled", "gaussian")
+
+#: How the spread of the residuals is described.
+NOISES = ("constant", "inputs")
+
+# Smallest and largest response of the scale model, in units of its mean over the
+# members, and of the largest of a member: an expansion is not positive by itself.
+_SMALLEST_RESPONSE = 0.2
+_LARGEST_RESPONSE = 1.5
 
 # Quantiles of few residuals. Positions i/(n + 1) ("weibull") cover a new member without
 # a fit, and the factor sqrt(1 + h) widens them once more. "hazen" is too narrow in
@@ -69,6 +92,127 @@ _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
 
 #: Draws inputs: (number, generator) -> (number, n_features).
 InputSampler = Callable[[int, np.random.Generator], FloatArray]
+
+
+@dataclass(frozen=True)
+class ResidualLaw:
+    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
+
+    The predictive distribution is the push-forward of the inputs *plus* that of the
+    residuals: the push-forward alone (as in the paper) is too narrow by the
+    unexplained share of the variance. A residual of member :math:`i`, left out, has the
+    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
+    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all
+    targets of a member, which preserves the dependence between them.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
+       and Hall, 1982, section 2.1.
+    """
+
+    residuals: FloatArray  # shape: (n_members, n_fitted), of equal variance
+    weights: FloatArray  # shape: (n_members,), frequencies
+
+    def draw(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:  # shape: (size, n_fitted)
+        """Draw scaled residuals.
+
+        ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
+        whole rows; None gives zeros, the push-forward alone.
+        """
+        if kind is None:
+            return np.zeros((size, self.residuals.shape[1]))
+        refuse_undefined(self.residuals)
+        share = self.weights / self.weights.sum()
+        if kind == "resampled":
+            return self.residuals[generator.choice(len(share), size=size, p=share)]
+        # R'R are the second moments; R has a row for each coordinate at most.
+        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
+        return generator.standard_normal(size=(size, len(root))) @ root
+
+    def atoms(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return rows for quantiles: each residual as often as its weight says.
+
+        This avoids the noise of drawing. Where weights are no multiples of the smallest
+        one, or copies are more than ``size``, so many rows are evenly spread over them.
+        None has one atom, zero.
+        """
+        if kind != "resampled":
+            return self.draw(1 if kind is None else size, kind, generator)
+        refuse_undefined(self.residuals)
+        copies = self.weights / self.weights[self.weights > 0].min()
+        number = int(copies.sum().round())
+        if np.abs(copies - copies.round()).max() > 1e-9 or number > size:
+            number = size
+        at = (np.arange(number) + 0.5) * (copies.sum() / number)
+        return self.residuals[np.searchsorted(np.cumsum(copies), at)]
+
+
+def refuse_undefined(residuals: FloatArray) -> None:
+    """Raise ``ValueError`` where leaving a member out has no residual."""
+    if np.isnan(residuals).any():
+        raise ValueError(
+            "The residual distribution is not defined: with as many terms as members a "
+            "least-squares fit has no leave-one-out residuals. Use "
+            "solver='ridge', a lower degree, or residual=None (the push-forward "
+            "alone, which is too narrow)."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseScale:
+    """The spread of residuals as a function of the inputs, for groups of targets."""
+
+    basis: PolynomialBasis
+    coefficients: FloatArray  # shape: (n_groups, n_terms), of the response
+    bounds: FloatArray  # shape: (2, n_groups), of the response
+    units: FloatArray  # shape: (n_groups,), root mean square over the members
+    group_of_target: IndexArray  # shape: (n_fitted,)
+    at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
+
+    def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
+        """Return the scale of each fitted target."""
+        response = self.basis.combine(X, self.coefficients)
+        scale = np.clip(response, *self.bounds) ** 1.5 / self.units
+        return scale[:, self.group_of_target]
+
+
+def learn_noise_scale(problem: FittedProblem, owner: str) -> NoiseScale:
+    """Regress the spread of the residuals on the inputs."""
+    samples = problem.require_samples(owner)
+    residuals, weights = problem.fit.scaled_residuals, samples.weights
+    refuse_undefined(residuals)
+    labels, group_of_target = np.unique(problem.noise_groups, return_inverse=True)
+    # Sums of squares over the targets of a group.
+    squares = sum_coordinates(np.square(residuals), group_of_target, len(labels))
+    responses = np.cbrt(squares)
+    # Functions of single inputs, of degree 2; all contrasts of a category.
+    laws = problem.basis.laws
+    terms = Truncation.of_laws(laws, 2, 1.0, 1).listed()
+    basis = PolynomialBasis(laws, terms, problem.basis.reach)
+    design = basis.evaluate(samples.inputs)
+    with one_thread_if_small(design.size):
+        decomposition = DesignDecomposition.from_design(design, weights)
+        fit = solve_path(
+            decomposition, responses, DEFAULT_ALPHAS, np.arange(len(labels))
+        )
+    mean = np.average(responses, axis=0, weights=weights)
+    safe = np.where(mean > 0, mean, 1.0)  # without residuals the scale is one
+    # A member whose spread decides its own scale would look too regular.
+    left_out = responses - np.where(mean > 0, fit.loo_residuals, responses - safe)
+    left_out = np.where(np.isnan(left_out), safe, left_out)
+    largest = np.maximum(_LARGEST_RESPONSE * left_out.max(axis=0), safe)
+    bounds = np.stack([_SMALLEST_RESPONSE * safe, largest])
+    at_members = np.clip(left_out, *bounds) ** 1.5
+    units = np.sqrt(np.average(np.square(at_members), axis=0, weights=weights))
+    coefficients = fit.coefficients.copy()
+    coefficients[mean == 0, 0] = 1.0
+    of_targets = (at_members / units)[:, group_of_target]
+    return NoiseScale(basis, coefficients, bounds, units, group_of_target, of_targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +232,13 @@ class Predictive:
     @property
     def parts(self) -> list[Predictive]:
         """Those of targets that the same samples have."""
-        return [
-            replace(self, problem=part, columns=self.problem.columns_of(targets))
-            for part, targets in self.problem.parts
-        ]
+        found = []
+        for part, targets in self.problem.parts:
+            columns: Any = slice(None)
+            if part is not self.problem:
+                columns = self.problem.columns_of(targets)
+            found.append(replace(self, problem=part, columns=columns))
+        return found
 
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
@@ -115,16 +262,21 @@ class Predictive:
             residuals = residuals / self.noise.at_members
         return ResidualLaw(residuals, weights)
 
-    def scale_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_fitted)
+    def scale_at(
+        self,
+        X: FloatArray,  # shape: (n_inputs, n_features)
+        design: FloatArray,  # shape: (n_inputs, n_terms), the basis at X
+    ) -> FloatArray:  # shape: (n_inputs, n_fitted)
         """Return errors of prediction over residuals of equal variance."""
-        scale = self.problem.fit.prediction_scale(self.problem.basis.evaluate(X))
+        scale = np.sqrt(1.0 + self.problem.fit.leverage.at(design))
         return scale if self.noise is None else scale * self.noise.at(X)
 
     def unit_at(
         self, X: FloatArray, joint: str | None
     ) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the units of distances of scores, which only the fit decides."""
-        unit = self.problem.score_scale(self.scale_at(X))
+        scale = self.scale_at(X, self.problem.basis.evaluate(X))
+        unit = self.problem.score_scale(scale)
         if joint is None:
             return unit
         deviation = self.problem.score_deviation()
@@ -137,8 +289,10 @@ class Predictive:
         X: FloatArray,  # shape: (n_inputs, n_features)
     ) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_image)
         """Add a row of residuals, or each of them, to the prediction at each input."""
-        problem = self.problem
-        return problem.image(rows * self.scale_at(X)) + problem.predicted(X)
+        design = self.problem.basis.evaluate(X)
+        drawn = self.problem.image(rows * self.scale_at(X, design))
+        drawn += self.problem.predicted(X, design)
+        return drawn
 
     def scores_at(self, X: FloatArray) -> FloatArray:  # shape: (n_inputs, n_scores)
         """Return the scores of the predictions."""
@@ -202,7 +356,7 @@ class Predictive:
         values, problem = self.problem.values(draws), self.problem
         if joint is None:
             levels = (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
-            values = np.sort(values, axis=0)  # in which quantiles are found faster
+            values.sort(axis=0)  # in which quantiles are found faster
             options: Any = {"method": QUANTILE, "overwrite_input": True}
             return np.asarray(np.quantile(values, levels, axis=0, **options))
         scores, groups = problem.scores(values), problem.score_groups(joint)
@@ -221,41 +375,54 @@ class Predictive:
 
         In CV+ each member has the fit without its fold.
         """
+        samples = self.problem.samples
         if calibration is not None:
-            inputs, values = self._checked_calibration(calibration, owner)
+            expected = "None or a pair (X, y) of members that are not in the fit"
+            if not isinstance(calibration, (tuple, list)) or len(calibration) != 2:
+                raise fail(owner, "calibration", expected, calibration)
+            assert self.read is not None  # every estimator gives it
+            inputs, values = self.read(*calibration)
+            values = values[:, self.columns]
+            known: set[Any] = set()
+            if samples is not None:
+                fitted = np.hstack([samples.inputs, self.observed(owner)])
+                known = set(map(tuple, fitted.round(9).tolist()))
+            given = np.hstack([inputs, values]).round(9)
+            if known.issuperset(map(tuple, given.tolist())):
+                raise ValueError(
+                    f"All {len(inputs)} members of the 'calibration' parameter of "
+                    f"{owner} are in the fit; expected others. Without calibration= "
+                    "the members of the fit are left out in turn."
+                )
+            basis = self.problem.basis
+            warn_outside(basis.laws, inputs, self.names, basis.reach)
             whole = self.with_noise(noise, owner)
             return HeldOut(inputs, values, np.ones(len(inputs)), [(whole, slice(None))])
-        assert self.refit is not None  # every estimator gives it
         samples = self.problem.require_samples(owner)
-        folds = [
-            (self.refit(self.problem, training).with_noise(noise, owner), test)
-            for training, test in _folds(samples.inputs, cv, owner, generator)
-        ]
-        return HeldOut(samples.inputs, self.observed(owner), samples.weights, folds)
-
-    def _checked_calibration(
-        self, calibration: Any, owner: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return inputs and values of members that are not those of the fit."""
-        expected = "None or a pair (X, y) of members that are not in the fit"
-        if not isinstance(calibration, (tuple, list)) or len(calibration) != 2:
-            raise fail(owner, "calibration", expected, calibration)
-        assert self.read is not None  # every estimator gives it
-        inputs, values = self.read(*calibration)
-        values = values[:, self.columns]
-        samples, known = self.problem.samples, set()
-        if samples is not None:
-            fitted = np.hstack([samples.inputs, self.observed(owner)])
-            known = set(map(tuple, fitted.round(9).tolist()))
-        if known.issuperset(map(tuple, np.hstack([inputs, values]).round(9).tolist())):
+        n_members = len(samples.inputs)
+        if isinstance(cv, Integral) and not isinstance(cv, bool):
+            if not 2 <= int(cv) <= n_members:
+                expected = f"from 2 to {n_members}, the number of members"
+                raise fail(owner, "cv", expected, cv)
+            seed = int(generator.integers(2**31))
+            cv = KFold(int(cv), shuffle=True, random_state=seed)
+        try:
+            splits = list(check_cv(cv).split(samples.inputs))
+        except ValueError:
+            expected = "an int, a splitter, or an iterable of (train, test)"
+            raise fail(owner, "cv", expected, cv) from None
+        held_out = np.concatenate([test for _, test in splits])
+        if not np.array_equal(np.sort(held_out), np.arange(n_members)):
             raise ValueError(
-                f"All {len(inputs)} members of the 'calibration' parameter of {owner} "
-                "are in the fit; expected others. Without calibration= the members of "
-                "the fit are left out in turn."
+                f"The 'cv' parameter of {owner} must hold out each of the {n_members} "
+                f"members once. Got {cv!r} instead."
             )
-        basis = self.problem.basis
-        warn_outside(basis.laws, inputs, self.names, basis.reach)
-        return inputs, values
+        folds = []
+        for training, test in splits:
+            assert self.refit is not None  # every estimator gives it
+            left = self.refit(self.problem, training).with_noise(noise, owner)
+            folds.append((left, test))
+        return HeldOut(samples.inputs, self.observed(owner), samples.weights, folds)
 
 
 def _are_laws(inputs: Any) -> bool:
@@ -399,34 +566,6 @@ def _rank(weights: FloatArray, confidence_level: float) -> float:
     return confidence_level * (float(weights.sum()) + 1.0) - 1e-9
 
 
-def _folds(
-    X: FloatArray,  # shape: (n_members, n_features)
-    cv: Any,
-    owner: str,
-    generator: np.random.Generator,
-) -> list[tuple[IndexArray, IndexArray]]:
-    """Return folds of which each member is held out once."""
-    n_members = len(X)
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        if not 2 <= int(cv) <= n_members:
-            raise fail(owner, "cv", f"from 2 to {n_members}, the number of members", cv)
-        seed = int(generator.integers(2**31))
-        cv = KFold(int(cv), shuffle=True, random_state=seed)
-    try:
-        splitter = check_cv(cv)
-    except ValueError:
-        expected = "an int, a splitter, or an iterable of (train, test)"
-        raise fail(owner, "cv", expected, cv) from None
-    splits = list(splitter.split(X))
-    held_out = np.concatenate([test for _, test in splits])
-    if not np.array_equal(np.sort(held_out), np.arange(n_members)):
-        raise ValueError(
-            f"The 'cv' parameter of {owner} must hold out each of the {n_members} "
-            f"members once. Got {cv!r} instead."
-        )
-    return splits
-
-
 # Draws and intervals of y at new inputs, of real targets and for any output space.
 
 
@@ -445,19 +584,6 @@ def _check_draws(
         raise ValueError(
             f"{owner} expects X, inputs of members that are known, or inputs=, a "
             "distribution of unknown ones. Got both."
-        )
-
-
-def _warn_of_few(weights: FloatArray, confidence_level: float, owner: str) -> None:
-    """Warn where no score is large enough for a bound."""
-    total = float(weights.sum())
-    if _rank(weights, confidence_level) > total:
-        needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
-        warn_outside_folds(
-            f"{owner}: {total:g} members are too few for a conformal interval of level "
-            f"{confidence_level:g}, which needs {needed}: the interval holds every "
-            "value.",
-            UserWarning,
         )
 
 
@@ -767,8 +893,7 @@ def predict_interval(
             "samples have (NaN in y); expected joint=None"
             f"{' or step' if 'step' in whole.joint else ''}. Got joint={joint!r}."
         )
-    given = None if X is None else as_floats(X, "X")
-    if given is None:
+    if X is None:
         check_draws(owner, "n_samples", n_samples, each=whole.n_values)
         if method == "conformal":
             raise ValueError(f"{owner} needs X with method='conformal'.")
@@ -778,34 +903,38 @@ def predict_interval(
             "residuals of method='residual' are those of the fit."
         )
     wanted = confidence_level, joint
-
-    def bounds_of(part: Predictive) -> FloatArray:  # shape: (2, n_inputs, n_values)
-        generator = make_generator(random_state)
+    at = np.zeros((1, 0)) if X is None else predictive.checked(X)
+    found = np.empty((2, len(at), whole.n_values))
+    for part in predictive.parts:
+        generator, problem = make_generator(random_state), part.problem
         if method == "conformal":
-            assert given is not None  # see above
-            at = part.checked(given)
             held_out = part.members_held_out(calibration, cv, noise, owner, generator)
-            _warn_of_few(held_out.weights, confidence_level, owner)
-            like = part.problem.values(part.problem.predicted(at))
+            total = float(held_out.weights.sum())
+            if _rank(held_out.weights, confidence_level) > total:
+                needed = math.ceil(confidence_level / (1.0 - confidence_level) - 1e-9)
+                warn_outside_folds(
+                    f"{owner}: {total:g} members are too few for a conformal interval "
+                    f"of level {confidence_level:g}, which needs {needed}: the "
+                    "interval holds every value.",
+                    UserWarning,
+                )
+            like = problem.values(problem.predicted(at))
             lower, upper = held_out.bounds(at, *wanted)
-            return part.problem.bounds(lower, upper, like)
-        sampler = part.input_sampler(owner, inputs)
+            found[..., part.columns] = problem.bounds(lower, upper, like)
+            continue
+        if X is None:
+            sampler = part.input_sampler(owner, inputs)
         part = part.with_noise(noise, owner)
         law = part.residual_law(owner)
-        if given is None:
+        if X is None:
             rows = law.draw(n_samples, residual, generator)
-            drawn = part.draw_around(rows, sampler(n_samples, generator))
-            return part.sampled_bounds(drawn[:, np.newaxis], *wanted)
-        at = part.checked(given)
+            drawn = part.draw_around(rows, sampler(n_samples, generator))[:, np.newaxis]
+            found[..., part.columns] = part.sampled_bounds(drawn, *wanted)
+            continue
         rows = law.atoms(n_samples, residual, generator)[:, np.newaxis]
-        size = max(1, CHUNK_ENTRIES // (len(rows) * part.problem.n_values))
-        blocks = [at[start : start + size] for start in range(0, len(at), size)]
-        found = [
-            part.sampled_bounds(part.draw_around(rows, x), *wanted) for x in blocks
-        ]
-        return np.concatenate(found, axis=1)
-
-    found = np.empty((2, 1 if given is None else len(given), whole.n_values))
-    for part in predictive.parts:
-        found[..., part.columns] = bounds_of(part)
+        size = max(1, CHUNK_ENTRIES // (len(rows) * problem.n_values))
+        for start in range(0, len(at), size):
+            block = slice(start, start + size)
+            drawn = part.draw_around(rows, at[block])
+            found[:, block, part.columns] = part.sampled_bounds(drawn, *wanted)
     return PredictionInterval(*(found[..., 0] if predictive.scalar else found))

@@ -111,13 +111,6 @@ class FittedProblem:
         return float(self.sums.total_weight)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows; of a fit from sums the number of samples."""
-        if self.samples is None:
-            return int(self.total_weight)
-        return len(self.samples.inputs)
-
-    @property
     def target_variance(self) -> FloatArray:
         """Variance of each target; shape (n_targets,)."""
         return self.spread / self.weight_of_targets
@@ -209,17 +202,6 @@ class FittedProblem:
             error[targets] = part.fit.loo_error(part.samples.weights)
         return np.where(np.isnan(error), np.inf, error)
 
-    def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return predictions and their standard deviations, each (n, n_targets)."""
-        if np.isnan(self.fit.residual_variance).any():
-            raise ValueError(
-                "predict(return_std=True) has no residuals to measure: with as many "
-                "terms as samples a least-squares fit passes through all of them. "
-                "Expected fewer terms (a lower degree) or solver='ridge'."
-            )
-        scale = self.fit.prediction_scale(self.basis.evaluate(X))
-        return self.predicted(X), scale * self.score_deviation()
-
     @property
     def linear(self) -> LinearProblem:
         """What the solver was given.
@@ -263,9 +245,14 @@ class FittedProblem:
         """Return the columns of y that some targets give."""
         return targets
 
-    def predicted(self, X: FloatArray) -> FloatArray:
-        """Evaluate the image of the predictions; shape (n_inputs, n_image)."""
-        return self.basis.combine(X, self.coefficients)
+    def predicted(self, X: FloatArray, design: FloatArray | None = None) -> FloatArray:
+        """Evaluate the image of the predictions; shape (n_inputs, n_image).
+
+        The design, the basis at X, is made block by block where it is not at hand.
+        """
+        if design is None:
+            return self.basis.combine(X, self.coefficients)
+        return design @ self.coefficients.T
 
     def image(self, targets: FloatArray) -> FloatArray:
         """Map (..., n_targets) -> (..., n_image)."""
@@ -526,22 +513,37 @@ class LearnedLaws:
     def changes(
         self,
         weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-        generator: np.random.Generator | None = None,  # draws ``outer_bounds``
+        generator: np.random.Generator | None = None,  # draws bounds
         n_copies: int = 0,  # samples of each resample; only with a generator
     ) -> dict[int, FloatArray]:
-        """Return ``change_of_basis`` of each input that was learned."""
-        bounds: dict[int, FloatArray] = {}
-        if generator is not None:
-            bounds = self.outer_bounds(n_copies, len(weights), generator)
+        """Return ``change_of_basis`` of each input that was learned.
+
+        With a generator supports of families with bounds exceed the samples: a learned
+        bound is the outermost sample, which is always inside the true one. The drawn
+        bound is as far outside as that is from ``n_copies`` samples of the distribution
+        itself.
+        """
         degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
-        laws, X = self.basis.laws, self.X
-        return {
-            i: change_of_basis(
-                *(laws[i], X[:, i], weights, degrees[i], bounds.get(i)),
-                reach=None if self.reach is None else self.reach[:, i],
-            )
-            for i in self.features
-        }
+        changes = {}
+        for i in self.features:
+            law, bounds = self.basis.laws[i], None
+            finite = np.isfinite(law.support) & law.learns_bounds
+            has_bounds = finite.any() and not np.isfinite(law.largest_degree)
+            if generator is not None and has_bounds:
+                extremes = sample_extremes(law, n_copies, len(weights), generator)
+                ends = np.array(law.support)
+                if (
+                    self.basis.reach is not None
+                ):  # beyond it values count as at its ends
+                    ends = np.clip(ends, *self.basis.reach[:, i])
+                    extremes = np.clip(extremes, *self.basis.reach[:, i])
+                found = law.standardize(ends[finite])
+                drawn = law.standardize(extremes[:, finite])
+                bounds = law.in_units(2.0 * found - drawn)
+            reach = None if self.reach is None else self.reach[:, i]
+            known = self.X[:, i], weights, degrees[i]
+            changes[i] = change_of_basis(law, *known, bounds, reach)
+        return changes
 
     def resample(
         self,
@@ -561,31 +563,6 @@ class LearnedLaws:
             return coefficients
         changes = self.changes(counts, generator, int(counts[0].sum()))
         return self.relearned(coefficients, changes)
-
-    def outer_bounds(
-        self, n_copies: int, n_resamples: int, generator: np.random.Generator
-    ) -> dict[int, FloatArray]:  # of shape (n_resamples, 1 or 2)
-        """Draw how far the supports of families with bounds may exceed the samples.
-
-        A learned bound is the outermost sample, which is always inside the true one.
-        The drawn bound is as far outside as that is from ``n_copies`` samples of the
-        distribution itself.
-        """
-        bounds = {}
-        for i in self.features:
-            law = self.basis.laws[i]
-            finite = np.isfinite(law.support) & law.learns_bounds
-            if not finite.any() or np.isfinite(law.largest_degree):
-                continue
-            extremes = sample_extremes(law, n_copies, n_resamples, generator)
-            ends = np.array(law.support)
-            if self.basis.reach is not None:  # beyond it values count as at its ends
-                ends = np.clip(ends, *self.basis.reach[:, i])
-                extremes = np.clip(extremes, *self.basis.reach[:, i])
-            found = law.standardize(ends[finite])
-            drawn = law.standardize(extremes[:, finite])
-            bounds[i] = law.in_units(2.0 * found - drawn)
-        return bounds
 
 
 def sample_extremes(
@@ -632,7 +609,17 @@ def change_of_basis(
         return evaluate_within(law, at, degree, reach, held_from=3)
 
     if not _moves_as_one(law):
-        return _change_of_measure(functions_at(column), weights)
+        # Functions stay; those that are orthonormal with other weights follow from how
+        # much the Gram matrix differs between the weights and these in the mean.
+        functions = functions_at(column)
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        products = (functions[:, np.newaxis] * functions).reshape((degree + 1) ** 2, -1)
+        gram = (shares - shares.mean(axis=0)) @ products.T
+        gram = np.eye(degree + 1) + gram.reshape(-1, degree + 1, degree + 1)
+        values, vectors = np.linalg.eigh(gram)
+        values = np.maximum(values, _LEAST_GRAM)[:, np.newaxis]
+        root = np.linalg.cholesky((vectors * values) @ np.swapaxes(vectors, 1, 2))
+        return np.asarray(np.swapaxes(root, 1, 2))
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
@@ -668,25 +655,6 @@ def change_of_basis(
 def _moves_as_one(law: InputLaw) -> bool:
     """Whether functions learned from other rows are polynomials of these."""
     return law.is_polynomial and law.same_function and not law.waves
-
-
-def _change_of_measure(
-    functions: FloatArray,  # shape: (degree + 1, n_samples)
-    weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
-    """Return the change to functions that are orthonormal with other weights.
-
-    Functions stay; their Gram matrix differs from one by as much as it differs between
-    the weights and these in the mean.
-    """
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    size = len(functions)
-    products = (functions[:, np.newaxis] * functions).reshape(size**2, -1)
-    gram = (shares - shares.mean(axis=0)) @ products.T
-    values, vectors = np.linalg.eigh(np.eye(size) + gram.reshape(-1, size, size))
-    values = np.maximum(values, _LEAST_GRAM)[:, np.newaxis]
-    root = np.linalg.cholesky((vectors * values) @ np.swapaxes(vectors, 1, 2))
-    return np.asarray(np.swapaxes(root, 1, 2))
 
 
 def dirichlet_shares(

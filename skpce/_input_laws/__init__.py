@@ -214,7 +214,12 @@ def learn_input_laws(
         if auto[i]:
             laws.append(next(chosen))
         elif isinstance(given, str):
-            _refuse_no_logarithm(given, i, column[weights > 0])
+            least = column[weights > 0].min()
+            if given in ("lognormal", "loguniform") and least <= 0:
+                raise ValueError(
+                    f"distribution is {given!r} for column {i} of X, which has the "
+                    f"value {least:g}; expected positive values."
+                )
             laws.append(NAMED_LAWS[given].learn(column, weights))
         else:
             laws.append(_law_of(given))
@@ -227,12 +232,3 @@ def _law_of(frozen: Any) -> InputLaw:
     is_discrete = isinstance(frozen.dist, stats.rv_discrete)
     other = DiscreteLaw if is_discrete else ContinuousLaw
     return FROZEN_LAWS.get(family_name(frozen), other).from_frozen(frozen)
-
-
-def _refuse_no_logarithm(name: str, i: int, present: FloatArray) -> None:
-    """Refuse values without a logarithm in an input whose logarithm is asked for."""
-    if name in ("lognormal", "loguniform") and present.min() <= 0:
-        raise ValueError(
-            f"distribution is {name!r} for column {i} of X, which has the value "
-            f"{present.min():g}; expected positive values."
-        )

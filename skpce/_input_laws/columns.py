@@ -70,7 +70,8 @@ def warn_outside(
                 )
         if text:
             found.append(text)
-    _warn(found)
+    if found:
+        _warn(found)
 
 
 def warn_of_narrow(
@@ -101,11 +102,10 @@ def warn_of_narrow(
                 )
         if text:
             found.append(text)
-    _warn(
-        found,
-        " The indices hold for the stated distributions. State wider ones, such as "
-        "bounds (low, high) that contain the data, or leave these rows out.",
-    )
+    if found:
+        remedy = " The indices hold for the stated distributions. State wider ones, "
+        remedy += "such as bounds (low, high) that contain the data, or leave these "
+        _warn(found, f"{remedy}rows out.")
 
 
 def _are_far(law: InputLaw, values: FloatArray) -> bool:
@@ -114,8 +114,6 @@ def _are_far(law: InputLaw, values: FloatArray) -> bool:
 
 def _warn(found: Sequence[str], remedy: str = "") -> None:
     """Warn of some inputs by name, and of the number of others."""
-    if not found:
-        return
     text = " ".join(found[:_MOST_NAMED])
     if len(found) > _MOST_NAMED:
         text += f" So it is for {len(found) - _MOST_NAMED} more inputs."

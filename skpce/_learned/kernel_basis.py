@@ -160,16 +160,17 @@ class KernelBasis(Functions):
 
     # Parts
 
-    def of_inputs(self, features: Sequence[int]) -> KernelBasis:
-        """Leave out the terms with any other input."""
+    def of_inputs(self, features: Sequence[int]) -> tuple[KernelBasis, IndexArray]:
+        """Leave out the terms with any other input; functions are those of samples."""
         chosen = list(features)
-        return replace(
+        alone = replace(
             self,
             laws=tuple(self.laws[i] for i in chosen),
             inputs=self.inputs[:, chosen],
             priors=tuple(prior.of_inputs(chosen) for prior in self.priors),
             reach=self.reach[:, chosen],
         )
+        return alone, np.arange(self.n_functions)
 
     def listed(
         self,

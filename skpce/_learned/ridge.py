@@ -36,6 +36,7 @@ from .._solvers.problem import (
     LinearProblem,
     join_fits,
     sum_rows,
+    weighted_mean,
     weighted_squares,
 )
 from .._solvers.ridge import (
@@ -170,14 +171,16 @@ def likely_penalties(
     near: float,
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the most likely penalty of each group, for targets of any variance."""
-    mean, loadings = decomposition.project(targets)
+    weights = decomposition.weights
+    mean = weighted_mean(targets, weights)
+    loadings = decomposition.left.T @ ((targets - mean) * weights[:, np.newaxis])
     squares = np.square(loadings)
-    rest = weighted_squares(targets, decomposition.weights, mean) - squares.sum(axis=0)
+    rest = weighted_squares(targets, weights, mean) - squares.sum(axis=0)
     labels, group_of = np.unique(groups, return_inverse=True)
     squares = sum_rows(squares.T, group_of, len(labels)).T
     rest = sum_rows(np.maximum(rest, 0.0), group_of, len(labels))
     values = np.square(decomposition.factor.singular_values)
-    number = decomposition.weights.sum() - 1.0
+    number = weights.sum() - 1.0
     alphas = near * _FACTORS
     spread = values[:, np.newaxis] + alphas
     form = squares.T @ (1.0 / spread) + np.outer(rest, 1.0 / alphas)

@@ -59,18 +59,13 @@ def factorize(
     # Centred rows have a direction of no length. What is short but has a length has no
     # digits here.
     length = np.sqrt(np.square(vectors[:, ~large].T @ short).sum(axis=1))
-    if large.any() and length.max(initial=0.0) <= _rounding(matrix, values):
+    rounding = max(matrix.shape) * np.finfo(float).eps  # of the largest value
+    if large.any() and length.max(initial=0.0) <= rounding * values.max():
         other = (own / values).T @ short
         return (own, values, other) if short is matrix else (other.T, values, own.T)
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    rank = int(np.sum(values > _rounding(matrix, values)))
+    rank = int(np.sum(values > rounding * values.max(initial=0.0)))
     return left[:, :rank], values[:rank], right[:rank]
-
-
-def _rounding(matrix: FloatArray, values: FloatArray) -> float:
-    """Return up to where singular values are rounding."""
-    largest = values.max(initial=0.0)
-    return float(max(matrix.shape) * np.finfo(float).eps * largest)
 
 
 @dataclass(frozen=True)
@@ -213,10 +208,6 @@ class LinearFit:
         """
         return weighted_squares(self.loo_residuals, weights) / weights.sum()
 
-    def prediction_scale(self, design: FloatArray) -> FloatArray:
-        """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
-        return np.sqrt(1.0 + self.leverage.at(design))
-
 
 # Arrays of a fit with a row for each target, and those with a column for each.
 _ROWS = ("coefficients", "alpha", "scales", "criterion", "residual_variance")
@@ -329,16 +320,6 @@ class LeverageFactor:
         scales[:, self.used] = self.scale
         return scales
 
-    def at(self, design: FloatArray, alpha: FloatArray) -> FloatArray:
-        r"""Return the leverage of new samples, one column per penalty.
-
-        :math:`h(x) = 1/\sum w + (\psi - \bar\psi)^T (A^T A + \lambda I)^{-1}
-        (\psi - \bar\psi)`: ``1 + h`` is the variance of a prediction over that of
-        the noise, and of a sample left out it is ``1 / (1 - leverage)``. Directions
-        in which no sample varies count in full where there is a penalty.
-        """
-        return self.base + self.lengths(self.scaled(design), alpha)
-
     def scaled(self, design: FloatArray) -> FloatArray:  # shape: (n_samples, n_used)
         """Return the columns that take part, about their means."""
         return (design[:, self.used] - self.center[self.used]) * self.scale
@@ -367,10 +348,17 @@ class Leverage:
         return cls((factor,), np.zeros(len(alpha), dtype=np.int64), alpha)
 
     def at(self, design: FloatArray) -> FloatArray:  # shape: (n_new, n_targets)
-        """Return the leverage of new samples."""
+        r"""Return the leverage of new samples.
+
+        :math:`h(x) = 1/\sum w + (\psi - \bar\psi)^T (A^T A + \lambda I)^{-1}
+        (\psi - \bar\psi)`: ``1 + h`` is the variance of a prediction over that of
+        the noise, and of a sample left out it is ``1 / (1 - leverage)``. Directions
+        in which no sample varies count in full where there is a penalty.
+        """
         leverage = np.empty((len(design), len(self.alpha)))
         for factor, mine, penalties, which in self.groups():
-            leverage[:, mine] = factor.at(design, penalties)[:, which]
+            lengths = factor.lengths(factor.scaled(design), penalties)
+            leverage[:, mine] = (factor.base + lengths)[:, which]
         return leverage
 
     def groups(
@@ -474,14 +462,20 @@ class DesignDecomposition:
         factor = LeverageFactor(right, values, center, used, given[used], base)
         return cls(left / root, factor, weights)
 
-    def project(
-        self, targets: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:  # shapes: (n_targets,), (rank, n_targets)
-        """Return means of targets, 0 for a penalised intercept, and loadings."""
+    def project(self, targets: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return means of targets, loadings, and what no penalty changes of residuals.
+
+        Of shape (n_targets,), 0 for a penalised intercept; (rank, n_targets); and
+        (n_samples, n_targets), 0 for saturated samples.
+        """
         mean = np.zeros(targets.shape[1])
         if self.factor.base > 0:
             mean = weighted_mean(targets, self.weights)
-        return mean, self.left.T @ ((targets - mean) * self.weights[:, np.newaxis])
+        centred = targets - mean
+        loadings = self.left.T @ (centred * self.weights[:, np.newaxis])
+        outside = centred - self.left @ loadings
+        outside[self._unpenalized_complement == 0.0] = 0.0
+        return mean, loadings, outside
 
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
@@ -506,16 +500,6 @@ class DesignDecomposition:
         sums = np.square(self.left).T @ copies  # (rank,)
         base = self.weights @ self._unpenalized_complement
         return np.asarray(base + sums @ self.factor.kept(alphas)) / self.weights.sum()
-
-    def outside(
-        self,
-        centred: FloatArray,  # shape: (n_samples, n_targets)
-        loadings: FloatArray,  # shape: (rank, n_targets)
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Return the part of the residuals that no penalty changes."""
-        outside = centred - self.left @ loadings
-        outside[self._unpenalized_complement == 0.0] = 0.0
-        return outside
 
 
 def sum_rows(

@@ -109,8 +109,8 @@ class GeneralizedRidgeSolver(CoefficientSolver):
             decomposition = DesignDecomposition.from_design(
                 design, weights, free_intercept=free, scale=scale
             )
-            known = decomposition.project(targets)
-            return decomposition.factor.coefficients(*known, alpha)
+            mean, loadings, _ = decomposition.project(targets)
+            return decomposition.factor.coefficients(mean, loadings, alpha)
         coefficients = np.zeros((len(alpha), len(scale)))
         coefficients[:, used] = slopes.T * scale[used]
         if self.free_intercept:
@@ -201,14 +201,13 @@ def fit_penalties(
 ) -> LinearFit:
     """Fit targets with given penalties."""
     factor, weights = decomposition.factor, decomposition.weights
-    mean, loadings = decomposition.project(targets)
+    mean, loadings, outside = decomposition.project(targets)
     values, value_of = np.unique(alpha, return_inverse=True)
     root = np.sqrt(decomposition.path_complement(values))
     root[root == 0.0] = np.nan
     own = root.take(value_of, axis=1)
     residuals = decomposition.left @ (factor.kept(alpha) * loadings)
-    residuals += decomposition.outside(targets - mean, loadings)
-    scaled = residuals / own
+    scaled = (residuals + outside) / own
     loo = scaled / own
     if scores is None:
         scores = weighted_squares(loo, weights) / weights.sum()
@@ -232,8 +231,7 @@ def path_scores(
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
     factor, total = decomposition.factor, decomposition.weights.sum()
-    center, loadings = decomposition.project(targets)
-    outside = decomposition.outside(targets - center, loadings)
+    _, loadings, outside = decomposition.project(targets)
     if criterion == "gcv":
         mean = decomposition.mean_complement(alphas)
         freedom = np.where(mean > 0.0, mean, np.nan)

@@ -279,9 +279,18 @@ def reweighted(
                 "makes possible at one or more of them."
             )
         power = left
-        if smallest and stage < _MOST_STAGES - 1:
-            power = _largest_power(belief.weights, logs, left, smallest)
         weights = _tempered(belief.weights, logs, power)
+        is_degenerate = effective_sample_size(weights) < smallest
+        if is_degenerate and stage < _MOST_STAGES - 1:
+            power, high = 0.0, left  # the largest power that leaves enough, or 0
+            for _ in range(_BISECTIONS):
+                middle = 0.5 * (power + high)
+                some = _tempered(belief.weights, logs, middle)
+                if effective_sample_size(some) >= smallest:
+                    power = middle
+                else:
+                    high = middle
+            weights = _tempered(belief.weights, logs, power)
         belief = replace(belief, weights=weights)
         left -= power
         if left <= 0.0:
@@ -309,24 +318,6 @@ def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray
     return found / found.sum()
 
 
-def _largest_power(
-    weights: FloatArray, logs: FloatArray, left: float, smallest: float
-) -> float:
-    """Return the largest power, or 0, that leaves enough effective particles."""
-
-    def enough(power: float) -> bool:
-        tempered = _tempered(weights, logs, power)
-        return effective_sample_size(tempered) >= smallest
-
-    if enough(left):
-        return left
-    low, high = 0.0, left
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return low
-
-
 def liu_west(
     belief: InputBelief, shrinkage: float, generator: np.random.Generator
 ) -> InputBelief:
@@ -336,7 +327,10 @@ def liu_west(
     mean = belief.mean
     values, vectors = np.linalg.eigh(belief.covariance)  # which may be singular
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    chosen = _systematic(belief.weights, generator)
+    # Systematic resampling: one uniform number, and equal steps from it.
+    size, reached = len(belief.weights), np.cumsum(belief.weights)
+    points = (np.arange(size) + generator.uniform()) / size
+    chosen = np.searchsorted(reached, points * reached[-1], side="right")
     drawn = belief.particles[chosen]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
     noise = generator.standard_normal(size=drawn.shape) @ root.T
@@ -351,14 +345,6 @@ def liu_west(
         ancestors=ancestors,
         n_resampled=belief.n_resampled + 1,
     )
-
-
-def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArray:
-    """Return positions drawn by one uniform number and equal steps."""
-    size = len(weights)
-    points = (np.arange(size) + generator.uniform()) / size
-    reached = np.cumsum(weights)
-    return np.searchsorted(reached, points * reached[-1], side="right")
 
 
 #: From inputs (n, n_features) to one log-likelihood each.

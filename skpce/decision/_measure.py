@@ -171,67 +171,54 @@ def value_of_signal(
     deviation = max(deviation, _LEAST_NOISE * float(np.ptp(x)))
     if np.diff(x).min(initial=np.inf) > 2 * _TAIL * deviation:  # it is known which
         return float(worth.max(axis=1).sum())
-    signal = _Signal((x - x[0]) / deviation, worth.T)
-    near = np.floor(signal.points)[:, np.newaxis] + np.arange(-_TAIL, _TAIL + 1)
-    starts, (nodes, weights) = np.unique(near), leggauss(_NODES)
-    total = 0.0
-    for first in range(0, len(starts), _PANELS_AT_ONCE):
-        some = starts[first : first + _PANELS_AT_ONCE]
-        edges = np.union1d(some, some + 1.0)
-        edges = np.union1d(edges, signal.crossings(edges))
-        middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
-        at = middle[:, np.newaxis] + half[:, np.newaxis] * nodes
-        largest = signal.at(at.ravel()).max(axis=0).reshape(at.shape)
-        total += float(half @ largest @ weights)
-    return total
+    x, worth = (x - x[0]) / deviation, worth.T  # noise has the deviation one
 
-
-class _Signal:
-    """Utilities times the density of an observation with noise of deviation one."""
-
-    def __init__(
-        self,
-        points: FloatArray,  # shape: (n_points,), increasing
-        worth: FloatArray,  # shape: (n_actions, n_points), utilities times masses
-    ) -> None:
-        self.points, self.worth = points, worth
-
-    def at(self, signals: FloatArray) -> FloatArray:  # shape: (n_actions, n)
+    def at(signals: FloatArray) -> FloatArray:  # shape: (n_actions, n)
+        """Return utilities times the density of observations."""
         order = np.argsort(signals, kind="stable")
-        found = np.empty((len(self.worth), len(signals)))
+        found = np.empty((len(worth), len(signals)))
         start = 0
         while start < len(order):  # only points near a block of signals matter
             first = signals[order[start]]
             stop = np.searchsorted(signals, first + _BLOCK, sorter=order)
             own = order[start : max(int(stop), start + 1)]
             ends = [first - _TAIL, signals[own[-1]] + _TAIL]
-            near = slice(*np.searchsorted(self.points, ends).tolist())
-            t = self.points[near, np.newaxis] - signals[own]
-            found[:, own] = self.worth[:, near] @ np.exp(-0.5 * t * t)
+            near = slice(*np.searchsorted(x, ends).tolist())
+            t = x[near, np.newaxis] - signals[own]
+            found[:, own] = worth[:, near] @ np.exp(-0.5 * t * t)
             start += len(own)
         return found / np.sqrt(2.0 * np.pi)
 
-    def owners(self, signals: FloatArray) -> FloatArray:
-        return np.asarray(self.at(signals).argmax(axis=0))
-
-    def crossings(self, edges: FloatArray) -> FloatArray:
+    def crossings(edges: FloatArray) -> FloatArray:
         """Return where another action becomes the best one."""
         grid = _cut(edges, 4)
-        values = np.partition(self.at(grid), -2, axis=0)
+        values = np.partition(at(grid), -2, axis=0)
         gap = values[-1] - values[-2]
         # Between two points at which the lead is smallest it may be lost and regained.
         lowest = np.flatnonzero((gap[1:-1] <= gap[:-2]) & (gap[1:-1] <= gap[2:])) + 1
         near = [_cut(grid[i - 1 : i + 2], 16) for i in lowest]
         grid = np.unique(np.concatenate([grid, *near]))
-        owners = self.owners(grid)
+        owners = at(grid).argmax(axis=0)
         changes = np.flatnonzero(np.diff(owners))
-        low, high = grid[changes], grid[changes + 1]
-        first = owners[changes]
+        low, high, first = grid[changes], grid[changes + 1], owners[changes]
         for _ in range(_BISECTIONS if len(changes) else 0):
             middle = (low + high) / 2.0
-            same = self.owners(middle) == first
+            same = at(middle).argmax(axis=0) == first
             low, high = np.where(same, middle, low), np.where(same, high, middle)
         return high
+
+    near = np.floor(x)[:, np.newaxis] + np.arange(-_TAIL, _TAIL + 1)
+    starts, (nodes, weights) = np.unique(near), leggauss(_NODES)
+    total = 0.0
+    for begin in range(0, len(starts), _PANELS_AT_ONCE):
+        some = starts[begin : begin + _PANELS_AT_ONCE]
+        edges = np.union1d(some, some + 1.0)
+        edges = np.union1d(edges, crossings(edges))
+        middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
+        inside = middle[:, np.newaxis] + half[:, np.newaxis] * nodes
+        largest = at(inside.ravel()).max(axis=0).reshape(inside.shape)
+        total += float(half @ largest @ weights)
+    return total
 
 
 def _cut(edges: FloatArray, parts: int) -> FloatArray:

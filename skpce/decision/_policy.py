@@ -42,7 +42,6 @@ from .._checks import (
     position_of,
     refuse_other_names,
 )
-from .._compositions.steps import StepLayout
 from .._expansion.predictive import Predictive
 from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
@@ -178,29 +177,24 @@ class ThompsonPolicy(BaseEstimator):
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
-        belief = self._first_belief(fitted, names, generator)
-        self._fitted, self._generator = fitted, generator
-        self.belief_: InputBelief = belief
-        self.n_updates_: int = 0
-        return self
-
-    def _first_belief(
-        self, fitted: Any, names: list[str], generator: np.random.Generator
-    ) -> InputBelief:
-        laws = tuple(fitted.basis.laws)
-        if isinstance(self.inputs, InputBelief):
-            n_given = self.inputs.particles.shape[1]
+        laws, given = tuple(fitted.basis.laws), self.inputs
+        if isinstance(given, InputBelief):
+            n_given = given.particles.shape[1]
             if n_given != len(laws):
                 raise ValueError(
                     f"The belief has {n_given} inputs; expected {len(laws)}, as the "
                     "surrogate has."
                 )
-            refuse_other_names("The belief", self.inputs.names, names)
-            return replace(self.inputs, names=names, distributions=laws)
-        owner = type(self).__name__
-        draw = Predictive(fitted, names, owner).input_sampler(owner, self.inputs)
-        particles = draw(self.n_particles, generator)
-        return InputBelief(particles, names=names, distributions=laws)
+            refuse_other_names("The belief", given.names, names)
+            belief = replace(given, names=names, distributions=laws)
+        else:
+            draw = Predictive(fitted, names, owner).input_sampler(owner, given)
+            particles = draw(self.n_particles, generator)
+            belief = InputBelief(particles, names=names, distributions=laws)
+        self._fitted, self._generator = fitted, generator
+        self.belief_: InputBelief = belief
+        self.n_updates_: int = 0
+        return self
 
     @property
     def effective_sample_size_(self) -> float:
@@ -240,8 +234,16 @@ class ThompsonPolicy(BaseEstimator):
         check_is_fitted(self)
         owner = f"{type(self).__name__}.choose"
         layout = self._fitted.geometry.layout
-        chosen = read_steps(owner, steps, layout)
-        policy, used = self._policy(self._checked_draw(owner, inputs))
+        names = [str(name) for name in layout.step_names]
+        expected = f"None, or some of {names} or of their positions, each once"
+        is_one = isinstance(steps, (str, int, np.integer))
+        given = range(len(names)) if steps is None else steps
+        given = [given] if is_one else listed(given, "steps", expected)
+        positions = [position_of(step, names) for step in given]
+        chosen = [position for position in positions if position is not None]
+        if not chosen or len(set(chosen)) < len(given):
+            raise fail(owner, "steps", expected, steps)
+        policy, used = self._policy(owner, inputs)
         generator = self._generator
         blocks = tuple(policy[layout.slices[step]] for step in chosen)
         actions = []
@@ -256,37 +258,39 @@ class ThompsonPolicy(BaseEstimator):
             actions.append(int(one))
         starts = [layout.slices[step].start for step in chosen]
         return Decision(
-            tuple(str(layout.step_names[step]) for step in chosen),
+            tuple(names[step] for step in chosen),
             np.array(actions, dtype=np.int64),
             tuple(str(layout.part_names[part]) for part in np.add(starts, actions)),
             blocks,
             used,
         )
 
-    def _checked_draw(self, owner: str, inputs: Any) -> FloatArray | None:
-        if inputs is None:
-            return None
-        if self.rule != "draw":
-            expected = f"None with rule={self.rule!r}, which uses many draws"
-            raise fail(owner, "inputs", expected, inputs)
-        n_features = self.belief_.particles.shape[1]
-        values = np.asarray(inputs, dtype=np.float64)
-        if values.shape != (n_features,) or not np.isfinite(values).all():
-            raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
-        return values
-
-    def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
+    def _policy(self, owner: str, inputs: Any) -> tuple[FloatArray, Any]:
         """Return the policy, (n_parts,), and the one draw of the inputs behind it."""
         belief, policies_at = self.belief_, self._fitted.policies_at
+        if inputs is not None and self.rule != "draw":
+            expected = f"None with rule={self.rule!r}, which uses many draws"
+            raise fail(owner, "inputs", expected, inputs)
         if self.rule == "mean":
             return belief.weights @ policies_at(belief.particles), None
         if self.rule == "vote":
-            voters = belief.sample(self.n_draws, self._generator)
-            layout = self._fitted.geometry.layout
-            return vote_shares(policies_at(voters), layout), None
-        if given is None:
-            given = belief.sample(1, self._generator)[0]
-        return policies_at(given[np.newaxis])[0], given
+            # In each step each policy votes for its likeliest action; equal ones share.
+            policies = policies_at(belief.sample(self.n_draws, self._generator))
+            shares = np.empty(policies.shape[1])
+            for columns in self._fitted.geometry.layout.slices:
+                ballots = policies[:, columns]
+                best = ballots == ballots.max(axis=1, keepdims=True)
+                votes = best / best.sum(axis=1, keepdims=True)
+                shares[columns] = votes.mean(axis=0)
+            return shares, None
+        if inputs is None:
+            drawn = belief.sample(1, self._generator)[0]
+        else:
+            n_features = belief.particles.shape[1]
+            drawn = np.asarray(inputs, dtype=np.float64)
+            if drawn.shape != (n_features,) or not np.isfinite(drawn).all():
+                raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
+        return policies_at(drawn[np.newaxis])[0], drawn
 
     def update(
         self,
@@ -370,32 +374,6 @@ class Decision:
             f"{step}: {label} ({policy[action]:.2f})"
             for step, label, policy, action in rows
         )
-
-
-def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
-    """Return the share of the votes of each part, (n_parts,)."""
-    # In each step each policy votes for its likeliest action; equal ones share it.
-    shares = np.empty(policies.shape[1])
-    for columns in layout.slices:
-        ballots = policies[:, columns]
-        best = ballots == ballots.max(axis=1, keepdims=True)
-        shares[columns] = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
-    return shares
-
-
-def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
-    """Return positions of steps given by name or position; None means all."""
-    if steps is None:
-        return list(range(layout.n_steps))
-    names = [str(name) for name in layout.step_names]
-    expected = f"None, or some of {names} or of their positions, each once"
-    is_one = isinstance(steps, (str, int, np.integer))
-    given = [steps] if is_one else listed(steps, "steps", expected)
-    positions = [position_of(step, names) for step in given]
-    found = [position for position in positions if position is not None]
-    if not found or len(set(found)) < len(given):
-        raise fail(owner, "steps", expected, steps)
-    return found
 
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:

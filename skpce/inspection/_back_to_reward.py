@@ -376,35 +376,24 @@ class MovedColumns:
         if self.slopes is not None and normal and uncorrelated:
             listed = expansion.basis.with_terms
             basis, coefficients = listed.without_waves(expansion.coefficients)
+            X, Z = self.reading.rows.values, self.latent
+            cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)
+            scale = np.outer(self.scale, Z.std(axis=0))
+            correlations = cross / np.where(scale > 0, scale, 1.0)
             terms = coefficients, basis.multi_indices
-            parts = variance_along(*terms, self.correlations)
+            parts = variance_along(*terms, correlations)
             whole = expansion.total_variance * varies
-        else:
-            parts = self.variance_of_cubics()
+        else:  # the variance that a cubic in one column explains, less chance
+            X, values = self.reading.rows.values, self.values
+            parts = np.zeros((values.shape[1], X.shape[1]))
+            for i in np.flatnonzero(self.scale > 0):
+                column = (X[:, i] - self.mean[i]) / self.scale[i]
+                degree = min(_CURVE_DEGREE, len(np.unique(column)) - 1)
+                if len(X) <= degree + 2:
+                    continue
+                frame, _ = np.linalg.qr(column[:, np.newaxis] ** np.arange(degree + 1))
+                left = np.square(values - frame @ (frame.T @ values)).sum(axis=0)
+                noise = left / (len(X) - degree - 1)
+                parts[:, i] = values.var(axis=0, ddof=1) - noise
             whole = group @ self.values.var(axis=0, ddof=1) * varies
         return group @ parts / np.where(whole > 0, whole, np.inf)[:, np.newaxis]
-
-    def variance_of_cubics(self) -> FloatArray:  # shape: (n_rows, n_features)
-        """Return the variance that a cubic in one column explains, less chance."""
-        X, values = self.reading.rows.values, self.values
-        n_samples = len(X)
-        explained = np.zeros((values.shape[1], X.shape[1]))
-        whole = values.var(axis=0, ddof=1)
-        for i in np.flatnonzero(self.scale > 0):
-            column = (X[:, i] - self.mean[i]) / self.scale[i]
-            degree = min(_CURVE_DEGREE, len(np.unique(column)) - 1)
-            if n_samples <= degree + 2:
-                continue
-            frame, _ = np.linalg.qr(column[:, np.newaxis] ** np.arange(degree + 1))
-            left = np.square(values - frame @ (frame.T @ values)).sum(axis=0)
-            explained[:, i] = whole - left / (n_samples - degree - 1)
-        return explained
-
-    @cached_property
-    def correlations(self) -> FloatArray:  # shape: (n_features, n_inputs)
-        """Correlation of each column of X with each embedded input."""
-        X, Z = self.reading.rows.values, self.latent
-        spread = Z.std(axis=0)
-        cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)
-        scale = np.outer(self.scale, spread)
-        return cross / np.where(scale > 0, scale, 1.0)

@@ -137,23 +137,19 @@ def independence_tests(
         },
         framed=tuple(columns),
     )
-    n_varying = int((np.ptp(values, axis=0) > 0).sum())
-    of_inputs = f"of {len(names)} inputs {n_varying} vary, in {n_members} members"
-    return replace(found, title=_in_words(found) or f"too few to test: {of_inputs}")
-
-
-def _in_words(tests: Result) -> str:
     facts = []
     kinds = ("pearson", "Pearson"), ("spearman", "Spearman"), ("distance", "distance")
-    sizes = [(tests.largest(name), word) for name, word in kinds]
+    sizes = [(found.largest(name), word) for name, word in kinds]
     known = [f"{size:z.2f} ({word})" for size, word in sizes if np.isfinite(size)]
     if known:
-        known.append(f"p = {tests.smallest_dependence_p_value:.2g} over all pairs")
+        known.append(f"p = {found.smallest_dependence_p_value:.2g} over all pairs")
         facts.append("largest correlation of two inputs " + ", ".join(known))
-    if np.isfinite(tests.smallest_normality_p_value):
-        normality = tests.smallest_normality_p_value
+    if np.isfinite(found.smallest_normality_p_value):
+        normality = found.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
-    return "; ".join(facts)
+    n_varying = int((np.ptp(values, axis=0) > 0).sum())
+    of_inputs = f"of {len(names)} inputs {n_varying} vary, in {n_members} members"
+    return replace(found, title="; ".join(facts) or f"too few to test: {of_inputs}")
 
 
 def numeric(inputs: Any) -> FloatArray | None:

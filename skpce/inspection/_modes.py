@@ -141,16 +141,16 @@ def modes_test(
     """
     check_real("modes_test", "significance_level", significance_level, low=0, high=1)
     reading, fitted = compositions_of(pipeline)
-    geometry, members = fitted.geometry, fitted.weights > 0
+    geometry, members = fitted.geometry, fitted.members.weights > 0
     steps = np.array(geometry.layout.step_names, dtype=object)
     parts = np.array(geometry.layout.part_names, dtype=object)
     rows = _tested(geometry, action)
     log_odds = _log_odds(fitted.clr[members], geometry)[:, rows]
-    inputs = fitted.inputs[members]
+    inputs = fitted.members.inputs[members]
     dips, p_values = np.full((2, len(rows)), np.nan)
     for k, values in enumerate(log_odds.T):
         has = ~np.isnan(values)  # members that did not fail in the step
-        weights = fitted.weights[members][has]
+        weights = fitted.members.weights[members][has]
         if np.ptp(values[has]) > _ROUNDING:
             n_members = weights.sum() ** 2 / np.square(weights).sum()
             # Members of equal inputs, such as seeds, are no more than one.
@@ -158,7 +158,13 @@ def modes_test(
             n_members = min(n_members, n_settings)
             dips[k] = dip_statistic(without_ties(values[has]), weights)
             p_values[k] = dip_p_values(dips[[k]], n_members)[0]
-    p_values, n_tests = _adjusted(p_values, geometry, rows)
+    # By Holm's method; both probabilities of a step of two are one test.
+    of_active, n_parts = geometry.step_of_active, np.bincount(geometry.step_of_active)
+    first, every = np.searchsorted(of_active, of_active), np.arange(len(of_active))
+    test = np.where(n_parts[of_active] == 2, first, every)[rows]
+    _, one, test = np.unique(test, return_index=True, return_inverse=True)
+    n_tests = int(np.count_nonzero(~np.isnan(p_values[one])))
+    p_values = holm(p_values[one])[test]
     bimodal = p_values <= significance_level
     columns = {
         "step": steps[geometry.step_of_active[rows]],
@@ -184,13 +190,13 @@ def _described(
     columns["rule"] = np.full(len(rows), "", dtype=object)
     for k in np.flatnonzero(bimodal):
         has = ~np.isnan(log_odds[:, k])
-        members = np.flatnonzero(fitted.weights > 0)[has]
-        weights = fitted.weights[members]
+        members = np.flatnonzero(fitted.members.weights > 0)[has]
+        weights = fitted.members.weights[members]
         lower, upper, above = two_groups(log_odds[has, k], weights)
         columns["lower"][k], columns["upper"][k] = expit([lower, upper])
         columns["upper_share"][k] = weights @ above / weights.sum()
         columns["rule"][k], columns["rule_accuracy"][k] = separating_rule(
-            fitted.inputs[members], above, input_names
+            fitted.members.inputs[members], above, input_names
         )
     if bimodal.any():
         X = fitted.basis.sample(_N_DRAWS, np.random.default_rng(0))
@@ -215,7 +221,12 @@ def _in_words(
         fact = f"dip {row['dip']:.3f}, p = {row['p_value']:.2g}"
         reason: tuple[str, ...] = ()
         if is_bimodal:
-            fact += f"; {_modes_in_words(row)}"
+            share, low, high = (row[n] for n in ("upper_share", "lower", "upper"))
+            fact += f"; {1 - share:.0%} near {low:.2g}, {share:.0%} near {high:.2g}"
+            if row["rule"]:
+                fact += f", where {row['rule']} (accuracy {row['rule_accuracy']:.2f})"
+            modes = "two modes" if row["shown"] else "one mode"
+            fact += f"; the expansion has {modes}, dip {row['expansion_dip']:.3f}"
         elif np.isnan(row["p_value"]):
             fact, reason = "", ("the probability does not vary",)
         else:
@@ -251,16 +262,6 @@ def _in_words(
     )
 
 
-def _modes_in_words(row: dict[str, Any]) -> str:
-    """Say where the modes are, what separates them, and whether they are predicted."""
-    share, modes = row["upper_share"], "two modes" if row["shown"] else "one mode"
-    said = f"{1 - share:.0%} near {row['lower']:.2g}, {share:.0%} near "
-    said += f"{row['upper']:.2g}"
-    if row["rule"]:
-        said += f", where {row['rule']} (accuracy {row['rule_accuracy']:.2f})"
-    return f"{said}; the expansion has {modes}, dip {row['expansion_dip']:.3f}"
-
-
 def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
     """Return the positions, among the active parts, of those that are tested."""
     layout, parts = geometry.layout, geometry.active_parts
@@ -278,18 +279,6 @@ def _tested(geometry: LogRatioGeometry, action: str | int | None) -> IndexArray:
             "modes_test", "action", f"None, one of {known} or its position", action
         )
     return rows
-
-
-def _adjusted(
-    p_values: FloatArray, geometry: LogRatioGeometry, rows: IndexArray
-) -> tuple[FloatArray, int]:
-    """Adjust by Holm's method, and count the tests; both of two parts are one test."""
-    steps = geometry.step_of_active
-    first, n_parts = np.searchsorted(steps, steps), np.bincount(steps)[steps]
-    test = np.where(n_parts == 2, first, np.arange(len(steps)))[rows]
-    _, one, test = np.unique(test, return_index=True, return_inverse=True)
-    tested = p_values[one]
-    return holm(tested)[test], int(np.count_nonzero(~np.isnan(tested)))
 
 
 def _log_odds(
@@ -372,27 +361,22 @@ def separating_rule(
         accuracy = balanced_accuracy_score(upper, predicted)
         if best is None or accuracy > best_accuracy + _WORTH_A_LEVEL:
             best, best_accuracy = tree.fit(X, upper), float(accuracy)
-    return _rule_in_words(best.tree_, names, scales), best_accuracy
-
-
-def _rule_in_words(tree: Any, names: Sequence[str], scales: FloatArray) -> str:
-    """Join the conditions of the leaves in which the upper component prevails."""
-    clauses = []
+    rule, clauses = best.tree_, []  # of the leaves where the upper group prevails
 
     def descend(node: int, conditions: list[str]) -> None:
-        if tree.children_left[node] < 0:
-            if np.argmax(tree.value[node, 0]) == 1:
+        if rule.children_left[node] < 0:
+            if np.argmax(rule.value[node, 0]) == 1:
                 clauses.append(" and ".join(conditions))
             return
-        feature = tree.feature[node]
+        feature = rule.feature[node]
         name = names[feature]
-        threshold = f"{tree.threshold[node] * scales[feature]:.3g}"
+        threshold = f"{rule.threshold[node] * scales[feature]:.3g}"
         threshold = "0" if float(threshold) == 0.0 else threshold
-        descend(tree.children_left[node], [*conditions, f"{name} <= {threshold}"])
-        descend(tree.children_right[node], [*conditions, f"{name} > {threshold}"])
+        descend(rule.children_left[node], [*conditions, f"{name} <= {threshold}"])
+        descend(rule.children_right[node], [*conditions, f"{name} > {threshold}"])
 
     descend(0, [])
-    return " or ".join(clauses)
+    return " or ".join(clauses), best_accuracy
 
 
 # Quantiles of sqrt(n) times the dip of n uniform numbers are A - B / sqrt(n) to

@@ -91,7 +91,7 @@ class Reading:
             return checked_inputs(self.estimator, self.X)
         if self.X is not None:
             return np.asarray(self.inputs, dtype=np.float64)
-        return None if self.compositions is None else self.compositions.inputs
+        return None if self.compositions is None else self.compositions.members.inputs
 
     # The pipeline as a function of numeric rows of X.
 
@@ -186,22 +186,19 @@ def _in_groups(expansion: Expansion, outputs: OutputGroups, verdict: Any) -> Exp
     is_same = np.array_equal(groups, judged.group_of_coordinate)
     names = expansion.group_names if is_same else judged.names
     if judged.is_scaled and len(judged.scales) > judged.n_groups:
-        expansion = _in_units(expansion, judged.scales)
+        # Each column in units of its own; Q² of groups follows from grouping.
+        scales, variance = judged.scales, expansion.target_variance
+        error = expansion.loo_error
+        expansion = replace(
+            expansion,
+            coefficients=expansion.coefficients / scales[:, np.newaxis],
+            q2=np.full(expansion.n_groups, np.nan),
+            target_variance=None if variance is None else variance / scales**2,
+            loo_error=None if error is None else error / scales**2,
+        )
     elif is_same:
         return expansion
     return expansion.grouped(judged.group_of_coordinate, names)
-
-
-def _in_units(expansion: Expansion, scales: FloatArray) -> Expansion:
-    """Measure each column in units of its own; Q² of groups follows from grouping."""
-    variance, error = expansion.target_variance, expansion.loo_error
-    return replace(
-        expansion,
-        coefficients=expansion.coefficients / scales[:, np.newaxis],
-        q2=np.full(expansion.n_groups, np.nan),
-        target_variance=None if variance is None else variance / scales**2,
-        loo_error=None if error is None else error / scales**2,
-    )
 
 
 def _kind(last: Any) -> str:

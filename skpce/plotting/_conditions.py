@@ -159,14 +159,40 @@ class ConvergenceDisplay:
                 f"test_size={test_size!r} of {len(inputs)} members leaves {n_test} "
                 f"held out and {n_train} to fit; expected two or more of each."
             )
-        chosen = _checked_sizes(sizes, n_train)
+        if sizes is None:  # up to six of them
+            smallest = min(max(8, n_train // 8), n_train)
+            steps_of_size = np.geomspace(smallest, n_train, 6).round()
+            chosen = np.unique(steps_of_size.astype(np.int64)).tolist()
+        else:
+            given = listed(sizes, "sizes", "None or one or more ints")
+            for size in given:
+                if not is_position(size, n_train + 1) or size < 2:
+                    raise ValueError(
+                        f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
+                        "members that are not held out."
+                    )
+            if not given:
+                raise ValueError("sizes is empty; expected one or more.")
+            chosen = sorted({int(size) for size in given})
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        known = without_draws(pipeline, read, steps), inputs, targets, outputs
-        found = Parallel(n_jobs=n_jobs)(
-            delayed(_q2_of_subsets)(*known, order[:n_test], order[n_test:], chosen)
-            for order in orders
-        )
+        fixed = without_draws(pipeline, read, steps)
+
+        def q2_of_subsets(order: IndexArray) -> tuple[list[FloatArray], Any]:
+            """Return Q² of fits to the first members, and the names of the outputs."""
+            test, train = order[:n_test], order[n_test:]
+            observed, q2 = np.asarray(take(targets, test), dtype=np.float64), []
+            for size in chosen:
+                model = clone(fixed)
+                model.fit(take(inputs, train[:size]), take(targets, train[:size]))
+                with warnings.catch_warnings():  # few members have a part of the range
+                    warnings.simplefilter("ignore", InputOutsideSupportWarning)
+                    predicted = model.predict(take(inputs, test))
+                reading = expansion_of(model, outputs=outputs)
+                q2.append(held_out_q2(reading, observed, predicted))
+            return q2, reading.expansion.group_names
+
+        found = Parallel(n_jobs=n_jobs)(map(delayed(q2_of_subsets), orders))
         values = np.array([rows for rows, _ in found])
         return cls(chosen, values, found[0][1]).plot(ax=ax, **kwargs)
 
@@ -199,47 +225,6 @@ class ConvergenceDisplay:
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
-
-
-def _q2_of_subsets(
-    pipeline: Any,
-    X: Any,
-    y: Any,
-    outputs: OutputGroups,
-    test: IndexArray,
-    train: IndexArray,
-    sizes: Sequence[int],
-) -> tuple[list[FloatArray], tuple[str, ...]]:
-    """Return Q² of fits to the first members of a set, and the names of the outputs."""
-    observed = np.asarray(take(y, test), dtype=np.float64)
-    found = []
-    for size in sizes:
-        model = clone(pipeline)
-        model.fit(take(X, train[:size]), take(y, train[:size]))
-        with warnings.catch_warnings():  # few members have a part of the range
-            warnings.simplefilter("ignore", InputOutsideSupportWarning)
-            predicted = model.predict(take(X, test))
-        reading = expansion_of(model, outputs=outputs)
-        found.append(held_out_q2(reading, observed, predicted))
-    return found, reading.expansion.group_names
-
-
-def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
-    """Return increasing sizes; without a choice up to six of them."""
-    if sizes is None:
-        smallest = min(max(8, n_train // 8), n_train)
-        steps = np.geomspace(smallest, n_train, 6).round().astype(np.int64)
-        return np.unique(steps).tolist()
-    given = listed(sizes, "sizes", "None or one or more ints")
-    for size in given:
-        if not is_position(size, n_train + 1) or size < 2:
-            raise ValueError(
-                f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
-                "members that are not held out."
-            )
-    if not given:
-        raise ValueError("sizes is empty; expected one or more.")
-    return sorted({int(size) for size in given})
 
 
 # Draws that stand for a distribution; its quantiles have no common closed form.
@@ -354,14 +339,21 @@ class EmbeddingDisplay:
             names = tuple(names[i] for i in chosen)
             laws = [laws[i] for i in chosen]
             inputs = inputs[:, chosen]
-        law, data = _quantiles(laws, inputs, random_state)
+        # Quantiles at Hazen's positions, standardised.
+        levels = (np.arange(len(inputs)) + 0.5) / len(inputs)
+        law_quantiles, data = np.empty_like(inputs), np.sort(inputs, axis=0)
+        for i, law in enumerate(laws):
+            draws = law.sample(_LAW_DRAWS, np.random.default_rng(random_state))
+            centre, scale = draws.mean(), draws.std() or 1.0
+            law_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
+            data[:, i] = (data[:, i] - centre) / scale
         retained = [
             shares
             for _, step in reading.steps
             if (shares := getattr(step, "explained_variance_ratio_", None)) is not None
         ]
         last = retained[-1] if retained else None
-        shown = correlations_of(inputs), law, data, names
+        shown = correlations_of(inputs), law_quantiles, data, names
         display = cls(*shown, explained_variance_ratio=last)
         return display.plot(ax=ax, **kwargs)
 
@@ -379,54 +371,32 @@ class EmbeddingDisplay:
         style |= {"heads": ["Pearson correlation"]}
         names = self.input_names
         draw_heat_map(self.axes_[0], self.correlation, names, names, **style)
-        self._plot_quantiles(self.axes_[1], kwargs)
-        if shares is not None:
-            self._plot_retained_variance(self.axes_[2], shares)
-        self.ax_, self.figure_ = readable(*self.axes_)
-        return self
-
-    def _plot_quantiles(self, ax: Any, kwargs: dict[str, Any]) -> None:
+        panel = self.axes_[1]
         both = np.concatenate([self.distribution_quantiles, self.data_quantiles])
         ends = np.array([np.nanmin(both), np.nanmax(both)])
-        ax.plot(ends, ends, color="black", linewidth=1, linestyle=":")
+        panel.plot(ends, ends, color="black", linewidth=1, linestyle=":")
         drawn: list[Any] = []
         for i, name in enumerate(self.input_names):
             style = series_style(i, name) | {"markersize": 3.5, "linestyle": ""}
             pair = self.distribution_quantiles[:, i], self.data_quantiles[:, i]
-            drawn += ax.plot(*pair, **(style | kwargs))
-        ax.set_xlabel("quantile of the distribution\n(standardised)")
-        ax.set_ylabel("quantile of the members")
-        legend_right(ax, self.input_names, drawn, width=18)
-        hide_spines(ax)
-
-    def _plot_retained_variance(self, ax: Any, shares: FloatArray) -> None:
-        rest = max(1.0 - float(shares.sum()), 0.0)
-        places = np.arange(len(shares) + 1)
-        ax.bar(places[:-1], shares, color=color(0))
-        ax.bar(places[-1:], [rest], color=UNEXPLAINED_COLOR)
-        names = self.input_names
-        if len(names) != len(shares):
-            names = [str(i) for i in range(len(shares))]
-        name_columns(ax, [*names, "not retained"])
-        if len(places) <= _MOST_NUMBERS:
-            for place, value in zip(places, [*shares, rest], strict=True):
-                ax.text(place, value + 0.01, f"{value:z.2f}", ha="center", fontsize=8)
-        ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
-        ax.set_ylabel("share of the variance of X")
-        hide_spines(ax)
-
-
-def _quantiles(
-    laws: Sequence[Any], inputs: FloatArray, random_state: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles of distributions and data at Hazen's positions, standardised."""
-    n_members = len(inputs)
-    levels = (np.arange(n_members) + 0.5) / n_members
-    distribution_quantiles = np.empty_like(inputs)
-    data = np.sort(inputs, axis=0)
-    for i, law in enumerate(laws):
-        draws = law.sample(_LAW_DRAWS, np.random.default_rng(random_state))
-        centre, scale = draws.mean(), draws.std() or 1.0
-        distribution_quantiles[:, i] = (np.quantile(draws, levels) - centre) / scale
-        data[:, i] = (data[:, i] - centre) / scale
-    return distribution_quantiles, data
+            drawn += panel.plot(*pair, **(style | kwargs))
+        panel.set_xlabel("quantile of the distribution\n(standardised)")
+        panel.set_ylabel("quantile of the members")
+        legend_right(panel, self.input_names, drawn, width=18)
+        hide_spines(panel)
+        if shares is not None:
+            panel = self.axes_[2]
+            values = [*shares.tolist(), max(1.0 - float(shares.sum()), 0.0)]
+            shades = [*[color(0)] * len(shares), UNEXPLAINED_COLOR]
+            bars = panel.bar(np.arange(len(values)), values, color=shades)
+            names = self.input_names
+            if len(names) != len(shares):
+                names = [str(i) for i in range(len(shares))]
+            name_columns(panel, [*names, "not retained"])
+            if len(values) <= _MOST_NUMBERS:
+                panel.bar_label(bars, fmt="{:z.2f}", padding=1, fontsize=8)
+            panel.set_ylim(0.0, min(1.08, max(values) * 1.15 + 0.02))
+            panel.set_ylabel("share of the variance of X")
+            hide_spines(panel)
+        self.ax_, self.figure_ = readable(*self.axes_)
+        return self

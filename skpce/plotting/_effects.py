@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
-    IndexArray,
     OutputGroups,
     RandomState,
     check_draws,
@@ -22,7 +21,7 @@ from .._checks import (
     refuse_not_finite,
 )
 from .._compositions.fitted import FittedCompositions
-from .._expansion.expansion import Expansion, checked_features
+from .._expansion.expansion import checked_features
 from .._fonts import label, labels, log_axis, name_levels
 from .._learned.kernel_basis import KernelBasis
 from ..drivers import Answer
@@ -191,7 +190,8 @@ class MainEffectsDisplay:
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
         if fitted is None:
-            effects, unit = _expansion_effects(expansion, grids, shown), "y"
+            unit, pairs = "y", zip(shown, grids, strict=True)
+            effects = [expansion._effect_of(i, grid[:, None]) for i, grid in pairs]
             if len(expansion.output_names) == 1:  # else the legend has the names
                 unit = expansion.output_names[0]
         else:
@@ -265,7 +265,13 @@ class MainEffectsDisplay:
         return False if self.categorical is None else self.categorical[panel]
 
     def _is_log(self, panel: int) -> bool:
-        return self._levels_of(panel) is False and _is_geometric(self.grids[panel])
+        """Whether points of an input have equal ratios, and no equal distances."""
+        grid = self.grids[panel]
+        if self._levels_of(panel) is not False or len(grid) < 3 or grid.min() <= 0:
+            return False
+        ratios, gaps = np.diff(np.log(grid)), np.diff(grid)
+        is_even = np.ptp(gaps) <= 1e-6 * np.abs(gaps).max()
+        return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
@@ -303,15 +309,6 @@ def _levels(law: Any, grid: FloatArray) -> bool | Sequence[str]:
     return [str(law.levels[int(code)]) for code in grid]
 
 
-def _is_geometric(grid: FloatArray) -> bool:
-    """Whether points have equal ratios, and no equal distances."""
-    if len(grid) < 3 or grid.min() <= 0:
-        return False
-    ratios, gaps = np.diff(np.log(grid)), np.diff(grid)
-    is_even = np.ptp(gaps) <= 1e-6 * np.abs(gaps).max()
-    return bool(np.ptp(ratios) <= 1e-6 * np.abs(ratios).max()) and not is_even
-
-
 def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
     """Return levels, or points over the range of the data or of 98 % of the draws."""
     if not law.is_polynomial:
@@ -324,16 +321,6 @@ def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> Floa
     return np.linspace(low, high, n_points)
 
 
-def _expansion_effects(
-    expansion: Expansion, grids: Sequence[FloatArray], features: Sequence[int]
-) -> list[FloatArray]:
-    """Return exact main effects, each (n_points, n_outputs)."""
-    return [
-        expansion._effect_of(i, grid[:, np.newaxis])
-        for grid, i in zip(grids, features, strict=True)
-    ]
-
-
 def _probability_effects(
     fitted: FittedCompositions,
     grids: Sequence[FloatArray],
@@ -342,23 +329,21 @@ def _probability_effects(
 ) -> list[FloatArray]:
     """Average over draws of the other inputs, the same draws at every point."""
     shown = fitted.geometry.active_parts
-    values = _probabilities(fitted, draws)
-    mean = values[:, shown].mean(axis=0)
-    effects = []
+
+    def mean_at(inputs: FloatArray) -> FloatArray:
+        """Average the expansion, also where a regressor predicts in its place."""
+        clr = fitted.basis.combine(inputs, fitted.expansion.coefficients)
+        return fitted.geometry.compositions(clr)[:, shown].mean(axis=0)
+
+    mean, effects = mean_at(draws), []
     for grid, i in zip(grids, features, strict=True):
         curve = np.empty((len(grid), len(shown)))
         fixed = draws.copy()
         for point, value in enumerate(grid):
             fixed[:, i] = value
-            curve[point] = _probabilities(fitted, fixed)[:, shown].mean(axis=0)
+            curve[point] = mean_at(fixed)
         effects.append(curve - mean)
     return effects
-
-
-def _probabilities(fitted: FittedCompositions, inputs: FloatArray) -> FloatArray:
-    """Evaluate the expansion, also where a regressor predicts in its place."""
-    clr = fitted.basis.combine(inputs, fitted.expansion.coefficients)
-    return fitted.geometry.compositions(clr)
 
 
 def _chosen_targets(
@@ -483,13 +468,29 @@ class InteractionDisplay:
         inputs, rest = list(expansion.input_names), cls._rest
         errors: FloatArray | None = None
         if verdict is not None and verdict.input_names:
-            inputs = inputs_of(verdict, inputs)
-            values, errors, chosen = _pairs_of_drivers(verdict, step)
-            if len(chosen) < len(inputs):
+            inputs, table = inputs_of(verdict, inputs), verdict.drivers
+            chosen = np.arange(len(inputs))
+            if len(chosen) > _MOST_DRAWN:
+                order = np.argsort(-table.total[step], kind="stable")
+                chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
                 inputs = [inputs[i] for i in chosen.tolist()]
                 rest = "pairs, other inputs, three or more"
+            pairs = verdict.findings.shares.pairs[step][np.ix_(chosen, chosen)]
+            values = np.tril(np.nan_to_num(pairs), k=-1)
+            values += np.diag(np.nan_to_num(table.first[step, chosen]))
+            errors = (table.first_high - table.first_low)[step, chosen] / 2.0
         else:
-            expansion, part = _with_pairs(expansion, step)
+            # Pairs need terms that are listed: of the leading inputs of many.
+            is_listed, part = not isinstance(expansion.basis, KernelBasis), 1.0
+            if not is_listed or expansion.n_inputs > _MOST_DRAWN:
+                whole = expansion.sobol_indices()
+                order = np.argsort(-whole.total_order[step], kind="stable")
+                leading = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
+                expansion = expansion.marginal(leading.tolist())
+                expansion = expansion if is_listed else expansion.explicit()
+                if whole.total_variance[step] > 0:
+                    part = float(expansion.total_variance[step])
+                    part = min(part / float(whole.total_variance[step]), 1.0)
             inputs = list(expansion.input_names)
             indices = expansion.interaction_indices(2)
             values = np.zeros((len(inputs),) * 2)
@@ -550,35 +551,3 @@ _MOST_INPUTS_OF_PAIRS = 12
 _MOST_DRAWN = 60
 # Smaller shares are rounding.
 _NO_SHARE = 1e-12
-
-
-def _pairs_of_drivers(
-    verdict: Answer, step: int
-) -> tuple[FloatArray, FloatArray, IndexArray]:
-    """Return shares and half intervals of a verdict, of the leading of many inputs."""
-    table, pairs = verdict.drivers, verdict.findings.shares.pairs[step]
-    chosen = np.arange(len(verdict.input_names))
-    if len(chosen) > _MOST_DRAWN:
-        order = np.argsort(-table.total[step], kind="stable")
-        chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
-    values = np.tril(np.nan_to_num(pairs[np.ix_(chosen, chosen)]), k=-1)
-    values += np.diag(np.nan_to_num(table.first[step, chosen]))
-    return values, (table.first_high - table.first_low)[step, chosen] / 2.0, chosen
-
-
-def _with_pairs(expansion: Expansion, group: int) -> tuple[Expansion, float]:
-    """Return an expansion with its terms, of the leading inputs where they are many.
-
-    And its share of the variance of the group.
-    """
-    is_listed = not isinstance(expansion.basis, KernelBasis)
-    if is_listed and expansion.n_inputs <= _MOST_DRAWN:
-        return expansion, 1.0
-    indices = expansion.sobol_indices()
-    order = np.argsort(-indices.total_order[group], kind="stable")
-    chosen = np.sort(order[:_MOST_INPUTS_OF_PAIRS])
-    listed = expansion.marginal(chosen.tolist())
-    listed = listed if is_listed else listed.explicit()
-    whole = float(indices.total_variance[group])
-    part = float(listed.total_variance[group])
-    return listed, min(part / whole, 1.0) if whole > 0 else 1.0

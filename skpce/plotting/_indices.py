@@ -13,8 +13,12 @@ from .._checks import FloatArray, IndexArray, OutputGroups, check_option
 from ..drivers import Answer
 from ..inspection._reading import expansion_of
 from ._style import (
+    INTERACTION_COLOR,
     NO_VARIANCE,
+    NOT_PREDICTED,
     NOT_SUPPORTED,
+    UNEXPLAINED_COLOR,
+    color,
     draw_heat_map,
     draw_stacked,
     draw_whisker,
@@ -23,8 +27,6 @@ from ._style import (
     make_axes,
     readable,
     refused,
-    share_colors,
-    share_names,
     support_of,
     write_over,
 )
@@ -127,7 +129,8 @@ class SobolDisplay:
     @property
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
-        explained = self._explained
+        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
+        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
         first = np.nan_to_num(self.first_order)
         if self.share_bounds is None:
             first = first * explained[:, np.newaxis]
@@ -138,13 +141,7 @@ class SobolDisplay:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns of ``shares``."""
-        return share_names(self.input_names)
-
-    @property
-    def _explained(self) -> FloatArray:  # shape: (n_steps,)
-        explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
-        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
-        return np.asarray(explained)
+        return [*self.input_names, "interactions", NOT_PREDICTED]
 
     @classmethod
     def from_estimator(
@@ -309,7 +306,8 @@ class SobolDisplay:
             )
         ax = make_axes(ax, (8.0, max(1.4 + 0.55 * n_steps, 0.9 + 0.24 * len(names))))
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
-        segments = list(zip(names, share_colors(len(names) - 2), strict=True))
+        looks = [*map(color, range(len(names) - 2)), INTERACTION_COLOR]
+        segments = list(zip(names, [*looks, UNEXPLAINED_COLOR], strict=True))
         rows = self.step_names
         drawn, positions = draw_stacked(ax, shares, rows, segments, **kwargs)
         ax.set_xlabel("\n".join([self._axis_label(), *notes]))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._checks import (
     FloatArray,
@@ -38,7 +38,7 @@ from ._style import (
     check_position,
     color,
     hide_spines,
-    legend_below,
+    legend_right,
     make_axes,
     points_beside,
     readable,
@@ -126,7 +126,15 @@ class PolicyDistributionDisplay:
                 )
         if max_parts is not None:
             check_integer(OWNER, "max_parts", max_parts, low=2)
-            arrays, names = _grouped(arrays, names, max_parts)
+        if max_parts is not None and len(names) > max_parts:
+            # The likeliest and most varying parts stay, all others are added up.
+            reach = [one.mean(axis=0) + one.std(axis=0) for one in arrays.values()]
+            order = np.argsort(-np.max(reach, axis=0), kind="stable")
+            kept, rest = np.sort(order[: max_parts - 1]), order[max_parts - 1 :]
+            for name, one in arrays.items():
+                others = one[:, rest].sum(axis=1)
+                arrays[name] = np.column_stack([one[:, kept], others])
+            names = [*(names[part] for part in kept), f"others ({len(rest)})"]
         return cls(
             {name: values.mean(axis=0) for name, values in arrays.items()},
             {name: values.std(axis=0) for name, values in arrays.items()},
@@ -220,38 +228,10 @@ class PolicyDistributionDisplay:
         ax.set_xlabel(f"probability (mean ± 1 s.d.{cut})")
         room = points_beside(ax, names)
         ax.set_title(label(self.step_name, int(room / LETTER / 1.2)))
-        legend_below(ax, drawn, self.mean)
+        legend_right(ax, list(self.mean), drawn)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
-
-
-def _grouped(
-    arrays: Mapping[str, NDArray[Any]], names: list[str], max_parts: int
-) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Leave the likeliest and most varying parts, and add up all others."""
-    n_parts = len(names)
-    if n_parts <= max_parts:
-        return dict(arrays), names
-    reach = [values.mean(axis=0) + values.std(axis=0) for values in arrays.values()]
-    order = np.argsort(-np.max(reach, axis=0), kind="stable")
-    kept, rest = np.sort(order[: max_parts - 1]), order[max_parts - 1 :]
-    grouped = {
-        name: np.column_stack([values[:, kept], values[:, rest].sum(axis=1)])
-        for name, values in arrays.items()
-    }
-    return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
-
-
-def _checked_levels(levels: Any) -> list[float]:
-    """Return nominal levels between 0 and 1."""
-    expected = "one or more numbers between 0 and 1"
-    values = listed(levels, "levels", expected)
-    for level in values:
-        check_real("CoverageDisplay", "levels", level, low=0, high=1)
-    if not values:
-        raise fail("CoverageDisplay", "levels", expected, levels)
-    return [float(level) for level in values]
 
 
 class CoverageDisplay:
@@ -336,7 +316,12 @@ class CoverageDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
-        levels = _checked_levels(levels)
+        expected = "one or more numbers between 0 and 1"
+        nominal = listed(levels, "levels", expected)
+        for level in nominal:
+            check_real("CoverageDisplay", "levels", level, low=0, high=1)
+        if not nominal:
+            raise fail("CoverageDisplay", "levels", expected, levels)
         check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
         refuse_expansion(reading)
@@ -350,15 +335,14 @@ class CoverageDisplay:
         interval = partial(
             reading.estimator.predict_interval, random_state=random_state
         )
-        coverages = {
-            name: [
-                _mean_of(score(*interval(confidence_level=level, **given)))
-                for level in levels
-            ]
-            for name, given in kinds.items()
-        }
+        coverages: dict[str, list[float]] = {name: [] for name in kinds}
+        for name, given in kinds.items():
+            for level in nominal:
+                found = score(*interval(confidence_level=level, **given)).coverage
+                known = found[~np.isnan(found)]  # steps with a choice, or outputs
+                coverages[name].append(known.mean() if known.size else np.nan)
         what = "values" if is_real else "probabilities"
-        display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
+        display = cls(nominal, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> CoverageDisplay:
@@ -382,7 +366,7 @@ class CoverageDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel(f"share of held-out {self.quantity} inside")
-        legend_below(ax, self.lines_, self.coverages)
+        legend_right(ax, list(self.coverages), self.lines_)
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
@@ -399,9 +383,3 @@ def coverage_of(reading: Reading, y: ArrayLike) -> Callable[..., Result]:
     policies = checked_policies(y, reading.estimator, n_members)
     layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
     return partial(coverage_interval, policies, **layout)
-
-
-def _mean_of(found: Result) -> float:
-    """Return the mean coverage of steps with a choice, or outputs; NaN without any."""
-    known = found.coverage[~np.isnan(found.coverage)]
-    return float(known.mean()) if known.size else float("nan")

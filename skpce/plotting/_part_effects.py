@@ -232,7 +232,12 @@ class PartEffectsDisplay:
         self.bars_: list[Any]
         self.bars_, positions = draw_stacked(ax, widths, rows, looks, **style)
         ax.set_xlabel("\n".join(["share of the variance", *notes]))
-        room = self._points_of_the_bar(ax)
+        # Points of a bar of length one, about, beside names, legend, and spaces.
+        legend: Any = ax.get_legend()
+        keys = [text.get_text() for text in legend.get_texts()]
+        shown_rows = [text.get_text() for text in ax.get_yticklabels()]
+        taken = 45.0 + 0.88 * text_width("\n".join(keys).split("\n"), 10.0)
+        room = max(points_beside(ax, "\n".join(shown_rows).split("\n"), taken), 60.0)
         for row, output in enumerate(shown.tolist()):
             self._write(ax, output, positions[row], row, room)
         self.ax_, self.figure_ = readable(ax)
@@ -287,14 +292,6 @@ class PartEffectsDisplay:
             return "too few draws to test independence"
         return f"recombined: {ratio[output]:.2f} × the variance"
 
-    def _points_of_the_bar(self, ax: Any) -> float:
-        """Return the approximate width of a bar of length one, in points."""
-        keys = [text.get_text() for text in ax.get_legend().get_texts()]
-        names = [text.get_text() for text in ax.get_yticklabels()]
-        # Beside the legend, and the spaces between all of these.
-        taken = 45.0 + 0.88 * text_width("\n".join(keys).split("\n"), 10.0)
-        return max(points_beside(ax, "\n".join(names).split("\n"), taken), 60.0)
-
 
 def _table_of(effects: Any, column: str) -> FloatArray:
     """Return a column of shape (n_outputs, n_parts)."""
@@ -331,14 +328,9 @@ def _fitting_text(value: float, error: float, width: float) -> str:
     if np.isnan(error):
         texts = [f"{100 * value:.0f} %"]
     else:
-        texts = [f"{100 * value:.0f} ± {_error_text(error)} %"]
-        texts.append(f"{100 * value:.0f}\n± {_error_text(error)}")
+        shown = "<1" if error < 0.005 else f"{100 * error:.0f}"  # never zero
+        texts = [f"{100 * value:.0f} ± {shown} %", f"{100 * value:.0f}\n± {shown}"]
     for text in texts:
         if text_width(text.split("\n"), _SIZE) + 4.0 < width:
             return text
     return ""
-
-
-def _error_text(error: float) -> str:
-    """Return per cent without decimals; an error that rounds to zero is below one."""
-    return "<1" if error < 0.005 else f"{100 * error:.0f}"

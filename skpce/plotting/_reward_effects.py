@@ -191,30 +191,27 @@ class RewardEffectsDisplay:
             self.bars_: list[Any] = []
             for place, panel in enumerate(self.axes_):
                 shown = self.leading(place, measure, n_shown)
-                bars = self._plot_bars(panel, place, measure, shown, kwargs)
+                values = getattr(effects, measure)[place, shown]
+                errors = getattr(effects, f"{measure}_standard_error", None)
+                style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"}
+                if errors is not None:
+                    style["xerr"] = 2.0 * errors[place, shown]
+                rows = np.arange(len(shown))[::-1]
+                bars = panel.barh(rows, values, **style | kwargs)
+                names, heads = (
+                    [effects.feature_names[i] for i in shown],
+                    self._heads(place),
+                )
+                name_rows(panel, rows, names, foot=LINE * (len(heads) + 4))
+                panel.axvline(0.0, color="black", linewidth=0.8)
+                panel.set_title("\n".join(heads), loc="left", fontsize=10)
+                panel.set_xlabel(self._label(measure))
+                hide_spines(panel)
+                if not self.supported[place]:
+                    hatch(bars)
                 self.bars_.append(bars)
         self.ax_, self.figure_ = readable(*self.axes_)
         return self
-
-    def _plot_bars(
-        self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
-    ) -> Any:
-        values = getattr(self.effects, measure)[target, shown]
-        errors = getattr(self.effects, f"{measure}_standard_error", None)
-        places = np.arange(len(shown))[::-1]
-        style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
-        double = None if errors is None else 2.0 * errors[target, shown]
-        bars = ax.barh(places, values, xerr=double, **style)
-        heads = self._heads(target)
-        names = [self.effects.feature_names[i] for i in shown]
-        name_rows(ax, places, names, foot=LINE * (len(heads) + 4))
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_title("\n".join(heads), loc="left", fontsize=10)
-        ax.set_xlabel(self._label(measure))
-        hide_spines(ax)
-        if not self.supported[target]:
-            hatch(bars)
-        return bars
 
     def _label(self, measure: str) -> str:
         is_real = not getattr(self.effects, "of_compositions", True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import Mask, OutputGroups, Steps
+from .._checks import IndexArray, Mask, OutputGroups, Steps
 from .._compositions.log_ratio import transformer_of
 from .._compositions.outputs import read_outputs
 from .._compositions.scoring import checked_policies
@@ -17,7 +17,6 @@ from .._expansion.expansion import checked_outputs
 from .._fonts import label
 from ..drivers import Answer
 from ..inspection import Result
-from ..inspection._ensembles.spread import output_spread
 from ..inspection._reading import (
     Reading,
     expansion_of,
@@ -181,16 +180,6 @@ class StepVarianceDisplay:
         support = support_of(reading.expansion, verdict)._asdict()
         return cls(found, **support).plot(ax=ax, **kwargs)
 
-    @property
-    def _measures(self) -> dict[str, str]:
-        """Measures of the panels, with their labels."""
-        columns = self.fragility.columns
-        if "variance" not in columns:
-            return _OF_POLICIES
-        several = (columns["columns"] > 1).any()
-        hidden = () if several else ("variance_per_column",)
-        return {name: text for name, text in _OF_OUTPUTS.items() if name not in hidden}
-
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> StepVarianceDisplay:
         """Draw the bars.
 
@@ -201,7 +190,11 @@ class StepVarianceDisplay:
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        measures = self._measures
+        measures, columns = dict(_OF_POLICIES), self.fragility.columns
+        if "variance" in columns:
+            measures = dict(_OF_OUTPUTS)
+            if (columns["columns"] == 1).all():
+                del measures["variance_per_column"]
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
         self.axes_ = make_panels(ax, len(measures), size)
@@ -224,7 +217,9 @@ class StepVarianceDisplay:
         # The colour of "explained" belongs to bars that are split.
         plain = color(0) if unexplained is self.unexplained else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
-        is_refused = refused(self.supported, _can_vary(self.fragility))
+        variance: Any = self.fragility.columns.get("variance")
+        varies = variance > 0 if variance is not None else self.fragility.n_possible > 1
+        is_refused = refused(self.supported, varies)
         if unexplained is not None:
             rest = {"color": UNEXPLAINED_COLOR, "label": NOT_PREDICTED}
             whole = ax.barh(places, lengths, **(style | rest))
@@ -235,11 +230,12 @@ class StepVarianceDisplay:
         else:
             whole = ax.barh(places, lengths, **style)
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
-        for place, value, length in zip(places, values, lengths, strict=True):
-            text = "–" if np.isnan(value) else f"{value:.3g}"
-            if name in _OF_POLICIES and abs(value) < _ROUNDING:
-                text = "0"
-            ax.text(length + 0.02 * longest, place, text, va="center", fontsize=8)
+        texts = []
+        for value in values:
+            is_zero = name in _OF_POLICIES and abs(value) < _ROUNDING
+            known = "0" if is_zero else f"{value:.3g}"
+            texts.append("–" if np.isnan(value) else known)
+        ax.bar_label(whole, texts, padding=2, fontsize=8)
         if ax is self.axes_[0]:
             marks = [f"\n({NOT_SUPPORTED})" if no else "" for no in is_refused]
             name_rows(ax, places, self.fragility.step_names, marks)
@@ -253,10 +249,38 @@ class StepVarianceDisplay:
         return whole
 
 
-def _can_vary(spread: Result) -> Any:  # shape: (n_steps,)
-    if "variance" in spread.columns:
-        return np.asarray(spread.columns["variance"]) > 0
-    return spread.n_possible > 1
+def output_spread(
+    y: Any,  # shape: (n_members,) or (n_members, n_columns); NaN where a member failed
+    groups: IndexArray,  # shape: (n_columns,), the output of each column
+    names: Sequence[str],
+) -> Result:
+    """Return the variance of each output over the members that have it.
+
+    Those of the columns of a group are added up.
+    """
+    values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    rows: list[dict[str, Any]] = []
+    for group in range(len(names)):
+        own = values[:, groups == group]
+        own = own[~np.isnan(own).any(axis=1)]
+        n_members, n_columns = own.shape
+        own = own if n_members else np.full((1, n_columns), np.nan)
+        varies = (np.ptp(own, axis=0) != 0).any()  # else the rest is rounding
+        variance = float(own.var(axis=0).sum()) if varies else 0.0
+        rows.append(
+            {
+                "members": n_members,
+                "columns": n_columns,
+                "variance": variance,
+                "variance_per_column": variance / n_columns,
+                "standard_deviation": float(np.sqrt(variance / n_columns)),
+                "minimum": float(own.min()),
+                "maximum": float(own.max()),
+            }
+        )
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    figures = {"step_names": tuple(names)}
+    return Result({"output": tuple(names)}, columns, figures=figures)
 
 
 def spread_of(reading: Reading, y: ArrayLike) -> Result:

@@ -61,24 +61,6 @@ def readable(*axes: Any) -> tuple[Any, Any]:
     return axes[0], axes[0].figure
 
 
-def legend_below(ax: Any, drawn: Sequence[Any], names: Iterable[Any]) -> None:
-    """Put the legend under the label of the x axis, where no data are."""
-    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
-
-    # Half an inch holds tick labels and axis label, whatever the size of the axes.
-    shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    # Names of rows may leave little of the width to the axes.
-    across = ax.figure.transFigure if ax.figure.axes == [ax] else ax.transAxes
-    below = blended_transform_factory(across, ax.transAxes)
-    place["bbox_transform"] = below + shift
-    column = points_with_labels(ax)[0] / 2.0 - 40.0  # beside the key
-    texts = labels(names, min(max(int(column / LETTER), 8), _WIDTH), 1)
-    for one, text in zip(drawn, texts, strict=True):
-        one.set_label(text)
-    ax.legend(**place, frameon=False, ncols=2)
-
-
 def color(position: int) -> str:
     """Return the colour of an input; after eight come darker and lighter ones."""
     if position < len(COLORS):
@@ -95,16 +77,6 @@ def series_style(position: int, name: Any) -> dict[str, Any]:
     """Return colour, marker and label of the lines or points of one series."""
     marker = MARKERS[position % len(MARKERS)]
     return {"color": color(position), "marker": marker, "label": label(name)}
-
-
-def share_names(input_names: Sequence[str]) -> list[str]:
-    """Name what a step is cut into: inputs alone, together, and the rest."""
-    return [*input_names, "interactions", NOT_PREDICTED]
-
-
-def share_colors(n_inputs: int) -> list[str]:
-    """Return the colours that go with these names."""
-    return [*map(color, range(n_inputs)), INTERACTION_COLOR, UNEXPLAINED_COLOR]
 
 
 def make_panels(
@@ -235,8 +207,21 @@ def draw_heat_map(
     image = ax.imshow(values, aspect="auto", **kwargs)
     foot = name_columns(ax, columns, rows) + LINE * len(heads)
     name_rows(ax, np.arange(len(rows)), rows, marks, foot)
+    texts = {}
+    for place, value in np.ndenumerate(values):
+        if not np.isnan(value):
+            texts[place] = f"{value:z.2f}"
+            if errors is not None and not np.isnan(errors[place]):
+                texts[place] += f"\n± {errors[place]:.2f}"
+    lines = [line for text in texts.values() for line in text.split("\n")]
+    longest = max(map(len, lines), default=1)
     width = _points_per_column(ax, len(columns), rows)
-    _write_cells(ax, image, np.asarray(values), errors, width)
+    size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
+    if size >= 6.0:  # else the cells are too narrow for legible numbers
+        for (row, column), text in texts.items():
+            ink = ink_on(image.cmap(image.norm(values[row, column])))
+            style = {"ha": "center", "va": "center", "fontsize": size, "color": ink}
+            ax.text(column, row, text, **style)
     hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
     ax.figure.colorbar(image, ax=ax, label=scale)
@@ -308,28 +293,6 @@ def points_with_labels(ax: Any) -> tuple[float, float]:
         width /= edges.right - edges.left
         height /= edges.top - edges.bottom
     return float(width), float(height)
-
-
-def _write_cells(ax: Any, image: Any, values: Any, errors: Any, width: float) -> None:
-    """Write the numbers, unless the cells are too narrow for legible ones."""
-    texts = {
-        place: f"{value:z.2f}"
-        for place, value in np.ndenumerate(values)
-        if not np.isnan(value)
-    }
-    if errors is not None:
-        for place in texts:
-            if not np.isnan(errors[place]):
-                texts[place] += f"\n± {errors[place]:.2f}"
-    lines = [line for text in texts.values() for line in text.split("\n")]
-    longest = max(map(len, lines), default=1)
-    size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
-    if size < 6.0:
-        return
-    for (row, column), text in texts.items():
-        shade = image.cmap(image.norm(values[row, column]))
-        style = {"fontsize": size, "color": ink_on(shade)}
-        ax.text(column, row, text, ha="center", va="center", **style)
 
 
 def ink_on(
@@ -435,7 +398,19 @@ def held_out_q2(
 ) -> FloatArray:  # shape: (n_groups,); NaN without choice, or where members agree
     """Return Q² per step in Aitchison geometry, or per output, of these members."""
     if reading.compositions is None:
-        return output_q2(y, predicted, reading.expansion)
+        observed = np.asarray(y, dtype=np.float64)
+        observed = observed.reshape(len(observed), -1)
+        values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
+        q2 = np.full(reading.expansion.n_groups, np.nan)
+        # About the mean of the members that have the output.
+        for group, columns in enumerate(group_matrix(reading.expansion) > 0):
+            rows = ~np.isnan(observed[:, columns]).any(axis=1)
+            some = observed[np.ix_(rows, columns)]
+            if len(some):
+                press = np.square(some - values[np.ix_(rows, columns)]).sum()
+                spread = weighted_spread(some, np.ones(len(some))).sum()
+                q2[group] = q2_from_sums(press, spread)
+        return q2
     geometry = reading.compositions.geometry
     zero = transformer_of(reading.estimator).zero_replacement
     observed = clr_of(y, geometry, zero, "y")
@@ -444,26 +419,3 @@ def held_out_q2(
     spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
     q2 = q2_from_sums(press, sum_by_step(spread, geometry))
     return np.where(geometry.has_choice, q2, np.nan)
-
-
-def output_q2(
-    y: ArrayLike, predicted: ArrayLike, expansion: Expansion
-) -> FloatArray:  # shape: (n_groups,); NaN where the members agree
-    """Return Q² per output of a regressor, about the mean of the members that have it.
-
-    A member counts in an output when it has all of its columns (no NaN).
-    """
-    observed = np.asarray(y, dtype=np.float64)
-    observed = observed.reshape(len(observed), -1)
-    values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
-    member = group_matrix(expansion)
-    failed = np.isnan(observed).astype(np.float64) @ member.T > 0
-    q2 = np.full(expansion.n_groups, np.nan)
-    for group, columns in enumerate(member > 0):
-        rows = ~failed[:, group]
-        some = observed[np.ix_(rows, columns)]
-        if len(some):
-            press = np.square(some - values[np.ix_(rows, columns)]).sum()
-            spread = weighted_spread(some, np.ones(len(some))).sum()
-            q2[group] = q2_from_sums(press, spread)
-    return q2

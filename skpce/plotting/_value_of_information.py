@@ -181,7 +181,12 @@ class ValueOfInformationDisplay:
         lines = max((name.count("\n") + 1 for name in names), default=1)
         apart = 1.08 * top * _LINE * lines / max(inches, 0.3)
         apart = min(apart, 1.08 * top / max(len(chosen), 1))
-        places = spread_apart(self.decision_share[chosen], apart)
+        # The nearest places that far apart: runs of crowded labels stay centred.
+        steps = apart * np.arange(len(chosen))
+        places = self.decision_share[chosen] + steps
+        if len(chosen):
+            places = isotonic_regression(places, increasing=False)
+        places = places - steps
         places = places + max(0.0, -0.04 * top + apart / 2.0 - places.min(initial=top))
         for i, name, place in zip(chosen.tolist(), names, places, strict=True):
             point = (self.variance_share[i], self.decision_share[i])
@@ -192,13 +197,3 @@ class ValueOfInformationDisplay:
             shade = "black" if self.supported[i] else _GREY
             style = {"va": "center", "fontsize": 9, "color": shade, "linespacing": 1.0}
             ax.text(1.05, place, name, **style)
-
-
-def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
-    """Move decreasing positions so that neighbours are at least ``apart``."""
-    # The nearest such positions: each run of crowded labels stays centred on its nodes.
-    if not len(centres):
-        return np.zeros(0)
-    steps = apart * np.arange(len(centres))
-    moved = isotonic_regression(np.add(centres, steps), increasing=False)
-    return np.asarray(moved - steps, dtype=np.float64)

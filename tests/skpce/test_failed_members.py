@@ -149,7 +149,9 @@ def test_the_trajectory_adds_variances_of_a_member(data):
     explained = unexplained = 0.0
     for step in ("first", "second", "third"):
         one = alone(data, step)._fitted
-        press, spread = (sums[0] / one.weights.sum() for sums in one.press_and_spread)
+        press, spread = (
+            sums[0] / one.members.weights.sum() for sums in one.press_and_spread
+        )
         explained, unexplained = explained + spread, unexplained + press
     assert_allclose(frame["unexplained_share"], unexplained / explained)
 

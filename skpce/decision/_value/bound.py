@@ -58,6 +58,9 @@ def bounds_of_rows(
     """
     y, inputs = members.contrasts, members.inputs
     splits = splits_of_folds(deal_folds(sorted_units(y, setting), setting))
+    n_settings = int(setting.max()) + 1
+    quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
+    scale = n_settings / max(n_settings - 1, 1)
     found = []
     for row in rows:
         X, predicted = inputs[:, row], np.empty_like(y)
@@ -66,24 +69,13 @@ def bounds_of_rows(
                 fitted = quiet_fit(members.regressor_of(row), X[train], y[train])
                 predicted[test] = fitted.predict(X[test]).reshape(len(test), -1)
         best = predicted.argmax(axis=1)[:, np.newaxis]
-        found.append(_limits(np.take_along_axis(y, best, axis=1) - y, setting))
+        gained = np.take_along_axis(y, best, axis=1) - y
+        means = gained.mean(axis=0)
+        sums = sum_of(gained - means, setting)
+        errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
+        worst, lower = int(np.argmin(means)), np.min(means - quantile * errors)
+        found.append((means[worst], errors[worst], max(lower, 0.0)))
     return np.transpose(found)
-
-
-def _limits(
-    gained: FloatArray,  # shape: (n_members, n_actions)
-    setting: IndexArray,  # shape: (n_members,)
-) -> tuple[float, float, float]:
-    """Return the smallest mean, its standard error, and the smallest limit."""
-    n_settings = int(setting.max()) + 1
-    means = gained.mean(axis=0)
-    sums = sum_of(gained - means, setting)
-    scale = n_settings / max(n_settings - 1, 1)
-    errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
-    quantile = student.ppf(_CONFIDENCE, max(n_settings - 1, 1))
-    worst = int(np.argmin(means))
-    lower = float(np.min(means - quantile * errors))
-    return float(means[worst]), float(errors[worst]), max(lower, 0.0)
 
 
 # Whether the utilities differ by what is known
@@ -105,37 +97,27 @@ def p_values_of_rows(
     values = values[:, np.ptp(values, axis=0) > 0]
     order = canonical_order(X, values)
     X, values = X[order], values[order]
-    n_tests = sum(len(_sets_of(row)) for row in rows)
-    found = [_p_value(members, X[:, row], values, row, n_tests) for row in rows]
-    return holm(np.array(found))
-
-
-def _sets_of(row: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return positions within a row that are tested: all at once, and each."""
-    every = tuple(range(len(row)))
-    return [every] if len(row) == 1 else [every, *((place,) for place in every)]
-
-
-def _p_value(
-    members: DecisionProblem,
-    X: FloatArray,  # shape: (n_settings, n_known)
-    values: FloatArray,  # shape: (n_settings, n_contrasts)
-    row: Sequence[int],
-    n_tests: int,
-) -> float:
-    """Test whether the contrasts depend on some of the inputs of a row."""
     if not values.shape[1]:
-        return 1.0
-    laws = [members.problem.basis.laws[i] for i in row]
-    inputs = Inputs.of(X, categorical_inputs(laws), laws)
-    sets, one = _sets_of(row), np.zeros(values.shape[1], dtype=np.int64)
-    problem = Problem(inputs, values, one, Design.of(X), tuple(sets), 2 * n_tests)
-    tied = find_constraint(X)
-    p_values = []
-    for place, own in enumerate(sets):
-        (found,) = problem.test(place)
-        told_apart = len(own) == X.shape[1] or not (
-            found.tied_to or np.isin(own, tied).any()
-        )
-        p_values.append(found.location if told_apart else 1.0)
-    return float(holm(np.array(p_values)).min())
+        return np.ones(len(rows))
+    # Of the inputs of a row all at once are tested, and each.
+    sets = [
+        [tuple(range(len(row))), *([(i,) for i in range(len(row))] if row[1:] else [])]
+        for row in rows
+    ]
+    n_tests, one = sum(map(len, sets)), np.zeros(values.shape[1], dtype=np.int64)
+    found = []
+    for row, own_sets in zip(rows, sets, strict=True):
+        laws, known = [members.problem.basis.laws[i] for i in row], X[:, row]
+        inputs = Inputs.of(known, categorical_inputs(laws), laws)
+        design = Design.of(known)
+        problem = Problem(inputs, values, one, design, tuple(own_sets), 2 * n_tests)
+        tied = find_constraint(known)
+        p_values = []
+        for place, own in enumerate(own_sets):
+            (test,) = problem.test(place)
+            told_apart = len(own) == len(row) or not (
+                test.tied_to or np.isin(own, tied).any()
+            )
+            p_values.append(test.location if told_apart else 1.0)
+        found.append(float(holm(np.array(p_values)).min()))
+    return holm(np.array(found))

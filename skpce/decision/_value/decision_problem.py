@@ -27,7 +27,6 @@ from ..._input_laws import check_distribution
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
 from ...inspection._reading import (
-    Reading,
     expansion_of,
     final_estimator,
     looks_at_y,
@@ -84,7 +83,18 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
             "X has one member; expected two or more, of which some are held out."
         )
     values, names = _utilities(surrogate, X, utility)
-    reading, was_fitted = _reading(surrogate, X, values)
+    was_fitted = True
+    try:
+        check_is_fitted(surrogate)
+    except NotFittedError:  # it is fitted to the utilities, not to policies
+        if isinstance(final_estimator(surrogate)[1], CompositionalPCESurrogate):
+            raise
+        was_fitted, surrogate = False, quiet_fit(clone(surrogate), X, values)
+    else:
+        columns = getattr(X, "columns", None)
+        seen = getattr(surrogate, "feature_names_in_", None)
+        refuse_other_names("X", columns, seen)
+    reading = expansion_of(surrogate, X)
     table = as_floats(reading.inputs, "X")
     n_inputs = len(reading.expansion.input_names)
     if table.shape[1] != n_inputs:
@@ -104,10 +114,13 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     size = np.abs(values).max(axis=1, keepdims=True)
     contrasts[np.abs(contrasts) <= 4.0 * np.finfo(float).eps * size] = 0.0
     expansion, problem = reading.expansion, reading.problem
-    weighted = False
+    weighted = is_same = False
     if problem is not None and problem.samples is not None:
         weighted = bool(np.ptp(problem.samples.weights) > 0)
-    if not was_fitted or weighted or not _is_fit_to(reading, values):
+        targets = problem.samples.targets
+        is_same = reading.compositions is None and targets.shape == values.shape
+        is_same = is_same and np.allclose(targets, values, 1e-12, 0.0)
+    if not was_fitted or weighted or not is_same:
         expansion = quiet_fit(clone(regressor), table, values).expansion_
         problem = quiet_fit(clone(regressor), table, contrasts)._problem
     assert problem is not None  # of a fit
@@ -165,33 +178,6 @@ def _utilities(
     if columns is None:
         columns = [f"action{k}" for k in range(values.shape[1])]
     return values, tuple(str(name) for name in columns)
-
-
-def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]:
-    """Read a fitted pipeline, or one that is fitted to the utilities for it.
-
-    Also return whether it was fitted. What all actions share would weigh in the
-    penalties of a fit to the utilities, so that only one that is given is used itself.
-    """
-    _, last = final_estimator(surrogate)
-    try:
-        check_is_fitted(surrogate)
-    except NotFittedError:
-        if isinstance(last, CompositionalPCESurrogate):
-            raise
-        return expansion_of(quiet_fit(clone(surrogate), X, values), X), False
-    names = getattr(X, "columns", None)
-    refuse_other_names("X", names, getattr(surrogate, "feature_names_in_", None))
-    return expansion_of(surrogate, X), True
-
-
-def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
-    """Whether the estimator was fitted to these utilities of these members."""
-    problem = reading.problem
-    if reading.compositions is not None or problem is None or problem.samples is None:
-        return False
-    targets = problem.samples.targets
-    return targets.shape == values.shape and np.allclose(targets, values, 1e-12, 0.0)
 
 
 def quiet_fit(regressor: Any, table: Any, targets: FloatArray) -> Any:

@@ -23,7 +23,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -49,8 +48,7 @@ class Worth(NamedTuple):
     standard_error: float = 0.0  # of the integration
 
 
-@dataclass(frozen=True)
-class Envelope:
+class Envelope(NamedTuple):
     """Which polynomial is largest where."""
 
     edges: FloatArray  # (n_pieces - 1,), standardised, increasing
@@ -116,74 +114,46 @@ def upper_envelope(
 ) -> Envelope:
     """Return the upper envelope over the support of a distribution with a density."""
     order = np.r_[first, np.delete(np.arange(len(coefficients)), first)]
-    polynomials = _Polynomials.of(law, coefficients[order])
-    found = polynomials.envelope(polynomials.survivors())
-    return Envelope(found.edges, order[found.owners])
+    used = np.flatnonzero(np.abs(coefficients).max(axis=0) > 0)
+    table = coefficients[order, : int(used.max(initial=0)) + 1]
+    width = table.shape[1]
+    a, b = law.recurrence(width - 1)
+    root = np.sqrt(b)
+    low, high = law.standardize(np.array(law.support)).tolist()
 
-
-@dataclass(frozen=True)
-class _Polynomials:
-    """Combinations of orthonormal polynomials on an interval."""
-
-    coefficients: FloatArray  # (n, degree + 1)
-    a: FloatArray  # (degree,), of the recurrence
-    root: FloatArray  # (degree,)
-    low: float  # of the support, standardised
-    high: float
-
-    @classmethod
-    def of(cls, law: InputLaw, coefficients: FloatArray) -> _Polynomials:
-        used = np.flatnonzero(np.abs(coefficients).max(axis=0) > 0)
-        degree = int(used.max(initial=0))
-        a, b = law.recurrence(degree)
-        low, high = law.standardize(np.array(law.support)).tolist()
-        return cls(coefficients[:, : degree + 1], a, np.sqrt(b), low, high)
-
-    def survivors(self) -> IndexArray:
-        """Return those that may be on the envelope: on that of a part of them."""
-        chosen = np.arange(len(self.coefficients))
-        while len(chosen) > _CHUNK:
-            parts = np.array_split(chosen, -(-len(chosen) // _CHUNK))
-            left = np.concatenate([np.unique(self.envelope(p).owners) for p in parts])
-            if len(left) > 0.8 * len(chosen):
-                return np.sort(left)
-            chosen = np.sort(left)
-        return chosen
-
-    def envelope(self, chosen: IndexArray) -> Envelope:
-        """Return the envelope of some, by all their crossings."""
-        crossings = self._crossings(chosen)
-        middles = self._between(crossings)
-        values = self.coefficients[chosen] @ evaluate_recurrence(
-            middles, self.a, self.root
-        )
-        owners = chosen[np.argmax(values, axis=0)]
-        changes = np.flatnonzero(np.diff(owners))
-        return Envelope(crossings[changes], owners[np.r_[changes, len(owners) - 1]])
-
-    def _crossings(self, chosen: IndexArray) -> FloatArray:
-        """Return where any two may cross, and some points beside; increasing."""
+    def envelope(chosen: IndexArray) -> Envelope:
+        """Return the envelope of some, by all crossings of two and points beside."""
         i, j = np.triu_indices(len(chosen), k=1)
-        difference = self.coefficients[chosen[i]] - self.coefficients[chosen[j]]
+        difference = table[chosen[i]] - table[chosen[j]]
         size = np.abs(difference).max(axis=1, keepdims=True)
         matters = np.abs(difference) > _NEGLIGIBLE * size
-        width = difference.shape[1]
         degree = np.where(matters, np.arange(width), 0).max(axis=1)
         found = [
-            comrade_roots(difference[degree == m, : m + 1], self.a, self.root)
+            comrade_roots(difference[degree == m, : m + 1], a, root)
             for m in range(1, width)
         ]
-        every = np.unique(np.concatenate([np.empty(0), *found]))
-        return every[(every > self.low) & (every < self.high)]
-
-    def _between(self, points: FloatArray) -> FloatArray:
-        """Return a point in each interval between some points and the ends."""
-        inside = points if len(points) else np.clip([0.0], self.low, self.high)
+        points = np.unique(np.concatenate([np.empty(0), *found]))
+        points = points[(points > low) & (points < high)]
+        # A point in each interval between these and the ends says who is largest.
+        inside = points if len(points) else np.clip([0.0], low, high)
         reach = 2.0 + 2.0 * np.abs(inside[[0, -1]])
-        low = self.low if np.isfinite(self.low) else inside[0] - reach[0]
-        high = self.high if np.isfinite(self.high) else inside[-1] + reach[1]
-        edges = np.concatenate([[low], points, [high]])
-        return np.asarray((edges[1:] + edges[:-1]) / 2.0)
+        start = low if np.isfinite(low) else inside[0] - reach[0]
+        stop = high if np.isfinite(high) else inside[-1] + reach[1]
+        edges = np.concatenate([[start], points, [stop]])
+        values = evaluate_recurrence((edges[1:] + edges[:-1]) / 2.0, a, root)
+        owners = chosen[np.argmax(table[chosen] @ values, axis=0)]
+        changes = np.flatnonzero(np.diff(owners))
+        return Envelope(points[changes], owners[np.r_[changes, len(owners) - 1]])
+
+    chosen = np.arange(len(table))
+    while len(chosen) > _CHUNK:  # only those on the envelope of a part may be on it
+        parts = np.array_split(chosen, -(-len(chosen) // _CHUNK))
+        left = np.concatenate([np.unique(envelope(part).owners) for part in parts])
+        few, chosen = len(left) <= 0.8 * len(chosen), np.sort(left)
+        if not few:
+            break
+    found = envelope(chosen)
+    return Envelope(found.edges, order[found.owners])
 
 
 def comrade_roots(

@@ -20,7 +20,6 @@ import numpy as np
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray
-from ..._expansion.moments import marginal_basis
 from ..._input_laws.pieces import quantiles, rule_of_pieces, sobol_points
 from .envelope import Worth, gained, gains, value_of_input
 
@@ -38,12 +37,12 @@ def value_of_inputs(
 
     Of several that matter it is the mean over batches of scrambled Sobol' points.
     """
-    own, rows = marginal_basis(basis, sorted(features))
+    own, rows = basis.of_inputs(sorted(features))
     gain, _ = gains(coefficients[:, rows])
     matter = np.flatnonzero((own.multi_indices[gain.any(axis=0)] > 0).any(axis=0))
     if not len(matter):
         return Worth(0.0, 0.0)
-    own, kept = marginal_basis(own, matter.tolist())
+    own, kept = own.of_inputs(matter.tolist())
     gain = gain[:, kept]
     if len(matter) == 1:
         own, gain = own.without_waves(gain)

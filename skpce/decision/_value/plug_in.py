@@ -8,7 +8,6 @@ import numpy as np
 
 from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, one_thread_if_small, refuse_memory
-from ..._expansion.moments import marginal_basis
 from ..._expansion.problem import (
     FittedProblem,
     resample_counts,
@@ -86,7 +85,7 @@ class Row:
         else:
             points = self.table
             masses = np.full(len(points), 1.0 / len(points))
-        own, kept = marginal_basis(basis, self.places)
+        own, kept = basis.of_inputs(self.places)
         needed = 16.0 * drawn.shape[0] * drawn.shape[1] * len(points)
         what = f"n_resamples={len(drawn)} and n_samples that make {len(points)} points"
         refuse_memory("value_of_information", needed, what)

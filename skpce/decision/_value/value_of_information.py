@@ -210,7 +210,18 @@ def value_of_information(
     worths = [row.worth(int(n_samples), seed) for row in rows]
     value, flip, error = np.transpose(worths)
     columns: dict[str, FloatArray] = {"value": value, "plug_in": value}
-    columns |= _spreads(rows, int(n_resamples), generator)
+    # Standard errors and quantiles over resampled members, the same for all rows.
+    spreads, refits, fit = np.full((3, len(rows)), np.nan), None, None
+    seed_of_members = int(generator.integers(2**31))
+    for place, row in enumerate(rows if n_resamples > 1 else ()):
+        if row.problem is not fit:
+            fit, resampled = row.problem, np.random.default_rng(seed_of_members)
+            refits = row.refitted(int(n_resamples), resampled)
+        if refits is not None:
+            draws, tail = row.values_of(refits), (1.0 - _LEVEL) / 2.0
+            ends = np.quantile(draws, [tail, 1.0 - tail])
+            spreads[:, place] = [draws.std(ddof=1), *ends]
+    columns |= zip(("standard_error", "low", "high"), spreads, strict=True)
     columns["integration_error"] = error
     held_out, reasons = _held_out(given, players)
     columns |= held_out
@@ -246,26 +257,6 @@ def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
     return found | {ALL: list(range(len(inputs)))}
 
 
-def _spreads(
-    rows: Sequence[Row], n_resamples: int, generator: np.random.Generator
-) -> dict[str, FloatArray]:
-    """Return standard errors and quantiles over resampled members."""
-    found = np.full((3, len(rows)), np.nan)
-    seed = int(generator.integers(2**31))
-    fit: Any = None
-    refits: FloatArray | None = None
-    for place, row in enumerate(rows if n_resamples > 1 else ()):
-        if row.problem is not fit:  # the same resamples for all rows
-            fit = row.problem
-            refits = row.refitted(n_resamples, np.random.default_rng(seed))
-        if refits is not None:
-            draws = row.values_of(refits)
-            tail = (1.0 - _LEVEL) / 2.0
-            quantiles = np.quantile(draws, [tail, 1.0 - tail])
-            found[:, place] = [draws.std(ddof=1), *quantiles]
-    return dict(zip(("standard_error", "low", "high"), found, strict=True))
-
-
 def _held_out(
     given: DecisionProblem, players: Mapping[str, list[int]]
 ) -> tuple[dict[str, FloatArray], list[tuple[str, ...]]]:
@@ -281,19 +272,16 @@ def _held_out(
         rows, setting = list(players.values()), numbers_of(given.inputs)
         found[:3] = bounds_of_rows(given, setting, rows)
         found[3] = p_values_of_rows(given, setting, rows)
-    reasons = [(refused,) if refused else _reason(p) for p in found[3]]
+    reasons: list[tuple[str, ...]] = []
+    for p_value in found[3]:
+        reason = refused
+        if not refused and np.isnan(p_value):
+            reason = f"fewer than {FEWEST_MEMBERS} different members cannot be tested"
+        elif not refused and p_value > _SIGNIFICANCE:
+            reason = "what the actions differ by is not shown to depend on it "
+            reason += f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})"
+        reasons.append((reason,) if reason else ())
     return dict(zip(names, found, strict=True)), reasons
-
-
-def _reason(p_value: float) -> tuple[str, ...]:
-    if p_value <= _SIGNIFICANCE:
-        return ()
-    if np.isnan(p_value):
-        return (f"fewer than {FEWEST_MEMBERS} different members cannot be tested",)
-    return (
-        "what the actions differ by is not shown to depend on it "
-        f"(p = {p_value:.3g}, more than {_SIGNIFICANCE:g})",
-    )
 
 
 def _cautions(given: DecisionProblem, form: str) -> tuple[str, ...]:
@@ -344,6 +332,17 @@ def _table(
             f"({', '.join(good)})"
         )
     title = f"{head}, with {len(given.inputs)} members. {title}"
+    facts = []
+    for place in range(len(names)):
+        row = {name: values[place] for name, values in columns.items()}
+        worth = f"worth {row['value']:.3g}"
+        if np.isnan(row["value"]):
+            worth = f"the expansion says {row['plug_in']:.3g}"
+        if not np.isnan(row["standard_error"]):
+            worth += f" ± {row['standard_error']:.2g}"
+        known = [name for name in _FACTS if not np.isnan(row[name])]
+        each = [_FACTS[name].format(row[name]) for name in known]
+        facts.append(", ".join([worth, *each]))
     note = "Lower bounds are from held-out members, whatever the fit; p is adjusted "
     note += "over the rows."
     return Result(
@@ -351,7 +350,7 @@ def _table(
         columns,
         supported=tuple(not reason for reason in reasons),
         reasons=tuple(reasons),
-        facts=tuple(_facts(columns, place) for place in range(len(names))),
+        facts=tuple(facts),
         title=title,
         notes=(note, *cautions_in_words(cautions)),
         figures={
@@ -363,15 +362,3 @@ def _table(
         },
         framed=("input", "value", *list(columns)[1:], "supported", "reasons"),
     )
-
-
-def _facts(columns: Mapping[str, FloatArray], place: int) -> str:
-    """Return the figures of a row in words."""
-    row = {name: values[place] for name, values in columns.items()}
-    worth = f"worth {row['value']:.3g}"
-    if np.isnan(row["value"]):
-        worth = f"the expansion says {row['plug_in']:.3g}"
-    if not np.isnan(row["standard_error"]):
-        worth += f" ± {row['standard_error']:.2g}"
-    known = [name for name in _FACTS if not np.isnan(row.get(name, np.nan))]
-    return ", ".join([worth, *(_FACTS[name].format(row[name]) for name in known)])

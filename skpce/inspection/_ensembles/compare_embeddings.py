@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -222,7 +222,9 @@ def compare_embeddings(
                 f"{OWNER} of {name!r}: no setting has a finite score; expected "
                 f"scoring that returns one. Got {fitted.best_score_}."
             )
-        return _settings_of(some)[fitted.best_index_][0], answer
+        # Settings are in the order of the candidates.
+        each = [grid for grid in some for _ in ParameterGrid(grid.parameters)]
+        return each[fitted.best_index_], answer
 
     found = [judged(grid.name, [grid]) for grid in grids]
     # On all members the choice among all is that of the candidate with the best score.
@@ -230,31 +232,11 @@ def compare_embeddings(
     return _table([*found, best], grids, table)
 
 
-@dataclass(frozen=True, eq=False)
-class _Grid:
+class _Grid(NamedTuple):
     """One candidate: what a search of it chooses from."""
 
     name: str
     parameters: Mapping[str, Sequence[Any]]  # of the Pipeline
-
-    def setting(self, parameters: Mapping[str, Any]) -> list[Any]:
-        """Return dimension and degree; NaN where taken as they are."""
-        return [
-            next((v for k, v in parameters.items() if k.startswith(step)), np.nan)
-            for step in ("embedding__", "surrogate__")
-        ]
-
-    def in_words(self, parameters: Mapping[str, Any]) -> str:
-        """Return a setting as text."""
-        names = ("dimension", "degree")
-        pairs = zip(names, self.setting(parameters), strict=True)
-        known = [f"{name} {value}" for name, value in pairs if value == value]
-        return ", ".join([self.name, *known])
-
-
-def _settings_of(grids: Sequence[_Grid]) -> list[tuple[_Grid, dict[str, Any]]]:
-    """Return the settings of a search over candidates, in its order."""
-    return [(grid, own) for grid in grids for own in ParameterGrid(grid.parameters)]
 
 
 class _InnerFolds:
@@ -315,7 +297,22 @@ def _grids_of(
         degrees = _integers("degrees", degrees, low=0)
     found = []
     for name, embedding in candidates.items():
-        dimension = _dimension_of(name, embedding)
+        if not isinstance(name, str) or name == BEST_OF_ALL:
+            raise ValueError(
+                f"A candidate is named {name!r}; expected a text other than "
+                f"{BEST_OF_ALL!r}."
+            )
+        dimension = None  # the parameter of the Pipeline that sets it
+        if not (isinstance(embedding, str) and embedding == "passthrough"):
+            if not has_methods(embedding, "fit", "transform", "get_params"):
+                raise ValueError(
+                    f"candidates has {name!r}: {embedding!r}; expected a transformer "
+                    "or 'passthrough'."
+                )
+            own, inner = final_estimator(embedding)
+            known = inner.get_params(deep=False) if hasattr(inner, "get_params") else {}
+            if "n_components" in known:
+                dimension = f"embedding__{own}n_components"
         grid: dict[str, Sequence[Any]] = {"embedding": [seeded(embedding)]}
         if dimension is not None:
             grid[dimension] = dimensions
@@ -335,25 +332,6 @@ def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
     return tuple(int(value) for value in found)
 
 
-def _dimension_of(name: Any, embedding: Any) -> str | None:
-    """Return the parameter of the Pipeline that sets the dimension of a candidate."""
-    if not isinstance(name, str) or name == BEST_OF_ALL:
-        raise ValueError(
-            f"A candidate is named {name!r}; expected a text other than "
-            f"{BEST_OF_ALL!r}."
-        )
-    if isinstance(embedding, str) and embedding == "passthrough":
-        return None
-    if not has_methods(embedding, "fit", "transform", "get_params"):
-        raise ValueError(
-            f"candidates has {name!r}: {embedding!r}; expected a transformer or "
-            "'passthrough'."
-        )
-    prefix, last = final_estimator(embedding)
-    known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
-    return f"embedding__{prefix}n_components" if "n_components" in known else None
-
-
 # The table
 
 
@@ -363,14 +341,18 @@ def _table(
     """Put the candidates side by side."""
     chosen, answers = zip(*judged, strict=True)
     searches = [answer.model for answer in answers]
-    pairs = list(zip(chosen, [one.best_params_ for one in searches], strict=True))
     pipelines = [one.best_estimator_ for one in searches]
-    settings = zip(*(grid.setting(own) for grid, own in pairs), strict=True)
-    arrays = zip(("dimension", "degree"), map(np.array, settings), strict=True)
-    # NaN where taken as they are
-    columns: dict[str, Any] = {
-        n: a if a.dtype.kind == "i" else a.astype(np.float64) for n, a in arrays
-    }
+    in_words, columns = [grid.name for grid in chosen], dict[str, Any]()
+    for name, step in (("dimension", "embedding__"), ("degree", "surrogate__")):
+        values = []  # NaN where taken as they are
+        for place, search in enumerate(searches):
+            own = search.best_params_.items()
+            known = [value for key, value in own if key.startswith(step)]
+            values += known[:1] or [np.nan]
+            in_words[place] += f", {name} {known[0]}" if known else ""
+        column = np.array(values)
+        is_whole = column.dtype.kind == "i"
+        columns[name] = column if is_whole else column.astype(np.float64)
     columns["n_inputs"] = np.array(
         [np.shape(last_and_inputs(one, X)[1])[1] for one in pipelines]
     )
@@ -382,7 +364,6 @@ def _table(
     columns |= {"verdict": answers, "pipeline": pipelines}
     names, steps = [grid.name for grid in grids], tuple(answers[0].step_names)
     best, n_members = names.index(chosen[-1].name), answers[0].n_members
-    in_words = [grid.in_words(parameters) for grid, parameters in pairs]
     table = Result(
         {"candidate": (*names, BEST_OF_ALL), "step": steps},
         columns,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from ..._checks import (
     refuse_other_rows,
     refuse_swapped,
 )
-from ..._compositions.amalgamation import amalgamated_once
+from ..._compositions.amalgamation import learn_amalgamation
 from ..._compositions.log_ratio import transformer_of
 from ..._compositions.outputs import Outputs, read_outputs, warn_of_zeros
 from ..._compositions.steps import close_compositions
@@ -75,7 +74,10 @@ def read_members(
         raise ValueError(
             f"X has {len(X)} members and y has {len(y)}; expected as many."
         )
-    y = _without_nullable_types(y)
+    if hasattr(y, "iloc") and np.asarray(y).dtype.kind == "O":  # NA of pandas is NaN
+        values = floats_with_nan(np.asarray(y))
+        names = {"name": y.name} if values.ndim == 1 else {"columns": y.columns}
+        y = type(y)(values, index=y.index, **names)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     zero_replacement = 1e-12
@@ -128,9 +130,14 @@ def with_amalgamated(
     _, last = final_estimator(pipeline)
     if getattr(last, "amalgamate", None) is None or y is None:
         return pipeline, y, steps, "infer"
-    values, steps, mask = amalgamated_once(last, y, steps)
-    fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
-    return fixed, values, steps, mask
+    y = one_table(y)
+    values = as_floats(y, "y")
+    if values.ndim != 2:
+        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
+    found, values, geometry = learn_amalgamation(last, y, values, steps)
+    widths = dict(zip(found.layout.step_names, found.layout.widths, strict=True))
+    fixed: Any = {"steps": widths, "mask": geometry.mask, "amalgamate": None}
+    return with_parameters(pipeline, **fixed), values, widths, geometry.mask
 
 
 # Rows further than this from one are closed before any fold, with one warning.
@@ -150,16 +157,6 @@ def _closed(y: Any, read: Outputs, zero_replacement: float) -> Any:
     if hasattr(y, "iloc"):
         return type(y)(closed, index=y.index, columns=y.columns)
     return make_frame(list(y.columns), closed.T, like=y) if is_table(y) else closed
-
-
-def _without_nullable_types(y: Any) -> Any:
-    """Return a frame or series of pandas as floats, with NaN for its NA."""
-    if not hasattr(y, "iloc") or np.asarray(y).dtype.kind != "O":
-        return y
-    values = floats_with_nan(np.asarray(y))
-    if values.ndim == 1:
-        return type(y)(values, index=y.index, name=y.name)
-    return type(y)(values, index=y.index, columns=y.columns)
 
 
 def given_shares(noise_share: Any, outputs: Outputs) -> FloatArray:
@@ -202,7 +199,10 @@ def labels_of(name: str, labels: Any, y: Any) -> IndexArray | None:
 
 
 def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
-    """Return the folds of a splitter, or as they are given."""
+    """Return the folds of a splitter, or as they are given.
+
+    Those that divide members of one setting, or group, are refused.
+    """
     expected = (
         "cv must be an int, a splitter that needs no labels, or pairs of the members "
         f"for training and for testing. Got {cv!r} instead."
@@ -220,11 +220,6 @@ def make_splits(cv: Any, X: Any, unit: IndexArray) -> list[Split]:
         raise ValueError(f"{expected} It says: {error}") from error
     if not splits:
         raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
-    return splits
-
-
-def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
-    """Refuse folds that divide members of one setting, or group."""
     for train, test in splits:
         shared = np.intersect1d(unit[train], unit[test])
         if shared.size:
@@ -234,3 +229,4 @@ def refuse_divided(splits: Sequence[Split], unit: IndexArray) -> None:
                 "that respects groups, such as sklearn.model_selection.GroupKFold, or "
                 "an int."
             )
+    return splits

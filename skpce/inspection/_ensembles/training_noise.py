@@ -56,41 +56,35 @@ class Squares:
         means = sizes * outputs.sum_by_group(np.square(sums / sizes))
         return cls(outputs, sizes, sums, members, means)
 
-    def _between(self, leave_out: bool) -> FloatArray:
-        """Squared distances of the group means from the mean, once a member."""
-        size = _total(self.sizes, leave_out)
-        mean = _total(self.sums, leave_out) / size
-        square = self.outputs.sum_by_group(np.square(mean))
-        return _total(self.of_means, leave_out) - size * square
+    def _totals(self, per_group: FloatArray) -> FloatArray:
+        """Sum over all groups, then over all but each; shape (1 + n_groups, ...)."""
+        total = per_group.sum(axis=0)
+        return total - np.vstack([np.zeros_like(total), per_group])
 
-    def components(
-        self, leave_out: bool = False
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _between(self) -> FloatArray:
+        """Squared distances of the group means from the mean, once a member."""
+        size = self._totals(self.sizes)
+        square = np.square(self._totals(self.sums) / size)
+        return self._totals(self.of_means) - size * self.outputs.sum_by_group(square)
+
+    def components(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """One-way random effects by analysis of variance, for unequal group sizes.
 
-        Between groups without what is within them, which may be negative, within
-        groups, and minus the least ratio of the two.
+        Of all groups, then without each: the component between groups, which may be
+        negative, that within, and what an extreme ratio of them cannot be below.
         """
-        size = _total(self.sizes, leave_out)
-        n_groups = len(self.sizes) - int(leave_out)
-        of_means = _total(self.of_means, leave_out)
-        within = (_total(self.of_members, leave_out) - of_means) / (size - n_groups)
+        size, of_means = self._totals(self.sizes), self._totals(self.of_means)
+        n_groups = len(self.sizes) - np.sign(np.arange(len(size)))[:, np.newaxis]
+        within = (self._totals(self.of_members) - of_means) / (size - n_groups)
         within = np.maximum(within, 0.0)
-        square = _total(np.square(self.sizes), leave_out)
+        square = self._totals(np.square(self.sizes))
         typical = (size - square / size) / (n_groups - 1)
-        between = self._between(leave_out) / (n_groups - 1) - within
+        between = self._between() / (n_groups - 1) - within
         return between / typical, within, 1.0 / typical
 
-    def dispersion(self, leave_out: bool = False) -> FloatArray:
+    def dispersion(self) -> FloatArray:  # shape: (1 + n_groups, n_steps)
         """Dispersion of the group means over the number of members less one."""
-        size = _total(self.sizes, leave_out)
-        return np.maximum(self._between(leave_out), 0.0) / (size - 1)
-
-
-def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
-    """Sum over all groups, or over all but each one in turn."""
-    total = per_group.sum(axis=0)
-    return total - per_group if leave_out else total
+        return np.maximum(self._between(), 0.0) / (self._totals(self.sizes) - 1)
 
 
 def jackknife_error(left_out: FloatArray) -> FloatArray:
@@ -99,9 +93,6 @@ def jackknife_error(left_out: FloatArray) -> FloatArray:
     centred = left_out - left_out.mean(axis=0)
     return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
 
-
-#: Measures of disagreement of compositions; real outputs have the first.
-MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 
 SHARES = ("noise_share", "noise_share_low", "noise_share_high")
 
@@ -291,7 +282,18 @@ def variance_decomposition(
         block = values[np.ix_(rows, columns)]
         figures["n_members"] = len(rows)
         if labels is not None:
-            group = _groups_of(labels[rows])
+            group = numbers_of(labels[rows])
+            if group.max() + 1 == len(group):
+                raise ValueError(
+                    "replicate has no repeats; expected at least two members with one "
+                    "label: where every member has its own, the noise of training "
+                    "cannot be separated from the effect of the inputs."
+                )
+            if not group.any():
+                raise ValueError(
+                    "replicate has one label only; the share of training noise needs "
+                    "at least two labels (or control= for members of equal inputs)."
+                )
             figures["n_groups"] = int(group.max()) + 1
             squares = Squares.of(some, block, "y", group)
             found = _from_replicates(squares, confidence_level)
@@ -355,63 +357,38 @@ def _result(
         "exact": "exact outputs",
     }
     of_what = "variance of log-ratios" if outputs.are_compositions else "variance"
+    notes = []
+    for name, share, low, high in zip(outputs.names, *split[2:], strict=True):
+        said = "no choice, or no variance between members"
+        if not np.isnan(share):
+            known = f" [{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else ""
+            said = f"{share:.0%}{known} of the {of_what}"
+        notes.append(f"- {name}: {said}.")
     measure = "aitchison_variance" if outputs.are_compositions else "variance"
     return Result(
         {"measure": (measure,), outputs.noun: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from "
         f"{origins[figures['source']]}:",
-        notes=tuple(
-            f"- {name}: {_share_in_words(split[2:, place], of_what)}."
-            for place, name in enumerate(outputs.names)
-        ),
+        notes=tuple(notes),
         figures=figures | {"noise_share": split[2], "step_names": outputs.names},
     )
-
-
-def _share_in_words(
-    found: FloatArray,  # shape: (3,), the share and its interval
-    of_what: str,
-) -> str:
-    share, low, high = found
-    if np.isnan(share):
-        return "no choice, or no variance between members"
-    known = f" [{low:z.0%}, {high:z.0%}]" if np.isfinite(low) else ""
-    return f"{share:.0%}{known} of the {of_what}"
-
-
-def _groups_of(replicate: IndexArray) -> IndexArray:  # shape: (n_members,)
-    """Number the groups of members; refuse labels without repeats."""
-    group = numbers_of(replicate)
-    if group.max() + 1 == len(replicate):
-        raise ValueError(
-            "replicate has no repeats; expected at least two members with one label: "
-            "where every member has its own, the noise of training cannot be separated "
-            "from the effect of the inputs."
-        )
-    if not group.any():
-        raise ValueError(
-            "replicate has one label only; the share of training noise needs at least "
-            "two labels (or control= for members of equal inputs)."
-        )
-    return group
 
 
 def _from_replicates(squares: Squares, confidence_level: float) -> FloatArray:
     """Return between, within and the three ``SHARES``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         between, within, least = squares.components()
-        some_between, some_within, some_least = squares.components(leave_out=True)
         # By the jackknife of the logarithm of ``between / within``.
-        ratio, n_groups = between / within, len(some_between)
-        pivot = np.maximum(least, some_least.max(axis=0))
-        error = jackknife_error(np.log(pivot + some_between / some_within))
+        ratios, n_groups = between / within, len(squares.sizes)
+        ratio, pivot = ratios[0], least.max(axis=0)
+        error = jackknife_error(np.log(pivot + ratios[1:]))
         half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
         centre = np.log(pivot + ratio)
         ends = np.exp([centre - half, centre + half]) - pivot
     low, high = np.where(np.isfinite(half) & (n_groups > 2), ends, np.nan)
     shares = 1.0 / (1.0 + np.maximum([ratio, high, low], 0.0))
-    return np.stack([np.maximum(between, 0.0), within, *shares])
+    return np.stack([np.maximum(between[0], 0.0), within[0], *shares])
 
 
 def _from_control(
@@ -419,11 +396,12 @@ def _from_control(
 ) -> FloatArray:
     """Compare the dispersion of the control with that of all members."""
     n_members, n_control = len(of_all.sizes), len(of_control.sizes)
-    total, within = of_all.dispersion(), of_control.dispersion()
     with np.errstate(divide="ignore", invalid="ignore"):
+        every, fixed = of_all.dispersion(), of_control.dispersion()
+        total, within = every[0], fixed[0]
         share = within / total
-        one = np.square(jackknife_error(np.log(of_all.dispersion(True))))
-        two = np.square(jackknife_error(np.log(of_control.dispersion(True))))
+        one = np.square(jackknife_error(np.log(every[1:])))
+        two = np.square(jackknife_error(np.log(fixed[1:])))
         freedom = np.square(one + two) / (
             np.square(one) / (n_members - 1) + np.square(two) / (n_control - 1)
         )

@@ -44,7 +44,6 @@ from .members import (
     labels_of,
     make_splits,
     read_members,
-    refuse_divided,
     with_amalgamated,
 )
 
@@ -275,7 +274,7 @@ def _check_folds(fit: CrossFit, design: Design, cv: Any) -> None:
     for rows, own in fit.outputs.blocks(fit.y):
         part, unit = fit.of_block(rows, own), design.of_rows(rows).units
         if not is_integer(cv):
-            refuse_divided(make_splits(cv, part.X, unit), unit)
+            make_splits(cv, part.X, unit)
             continue
         n_units = int(unit.max()) + 1
         if not 2 <= cv <= n_units:

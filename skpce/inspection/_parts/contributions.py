@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from scipy.sparse import csr_array
 from ..._checks import FloatArray, IndexArray
 from ..._compositions.outputs import Outputs
 from .recombination import Solver
-
-Estimate = tuple[FloatArray, FloatArray]  # values, and their standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,27 +93,28 @@ class Contributions:
         """
         return self.whole - self.between(exchanged, self.second)
 
-    def ratios(
-        self,
-        values: Sequence[FloatArray],  # each of shape (n_draws, n_groups)
-    ) -> Estimate:  # each of shape (n_groups, n_values)
-        """Return means as shares of the variance, with their standard errors."""
+    def shares(
+        self, **columns: Iterable[FloatArray]
+    ) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)
+        """Return means of values of draws as shares of the variance, with errors."""
         varies = self.add_up(self.outputs.spread(self.first)) > 0
-        sums = np.where(varies, self.whole.sum(axis=0), np.nan)
-        stacked = np.stack(values, axis=2)
-        shares = stacked.sum(axis=0) / sums[:, np.newaxis]
-        whole = np.broadcast_to(self.whole[:, :, np.newaxis], stacked.shape)
-        residuals = (stacked - shares * whole).reshape(len(stacked), -1)
-        errors = self._standard_error(residuals, whole.reshape(len(stacked), -1))
-        return shares, errors.reshape(shares.shape)
+        sums = np.where(varies, self.whole.sum(axis=0), np.nan)[:, np.newaxis]
+        table: dict[str, FloatArray] = {}
+        for name, values in columns.items():
+            stacked = np.stack(list(values), axis=2)
+            table[name] = stacked.sum(axis=0) / sums
+            whole = np.broadcast_to(self.whole[:, :, np.newaxis], stacked.shape)
+            flat = (len(stacked), -1)
+            residuals = (stacked - table[name] * whole).reshape(flat)
+            errors = self._standard_error(residuals, whole.reshape(flat))
+            table[f"{name}_error"] = errors.reshape(table[name].shape)
+        return table
 
-    def mean_over(
-        self,
-        values: FloatArray,  # shape: (n_draws, n_groups)
-        whole: FloatArray,  # shape: (n_groups,)
-    ) -> Estimate:
-        """Return a mean as a share of a given variance, with its standard error."""
-        scaled = values / np.where(whole > 0, whole, np.nan)
+    def variance_ratio(
+        self, variance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:  # each of shape (n_groups,)
+        """Return the variance of the draws over a given one, with its error."""
+        scaled = self.whole / np.where(variance > 0, variance, np.nan)
         mean = scaled.mean(axis=0)
         return mean, self._standard_error(scaled - mean, np.ones_like(scaled))
 
@@ -125,29 +123,7 @@ class Contributions:
     ) -> dict[str, FloatArray]:
         """Return closed and total effects, with errors; (n_groups, n_exchanged)."""
         closed, total = map(self.closed, exchanged), map(self.total, exchanged)
-        return self._with_errors(**{name: list(closed), "total": list(total)})
-
-    def interactions(self) -> dict[str, FloatArray]:
-        """Return what parts do not do alone, with errors; (n_groups, n_parts)."""
-        shares = [self.total(one) - self.closed(one) for one in self.parts]
-        return self._with_errors(interaction=shares)
-
-    def interactions_of_pairs(self) -> dict[str, FloatArray]:
-        """Return total interactions of two parts with errors; (n_groups, n_pairs)."""
-        shares = [
-            self.total(one) + self.total(two) - self.between(one, two)
-            for one, two in combinations(self.parts, 2)
-        ]
-        return self._with_errors(interaction=shares)
-
-    def _with_errors(
-        self, **columns: Sequence[FloatArray]
-    ) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)
-        """Return the shares of several things, with a column of errors for each."""
-        table: dict[str, FloatArray] = {}
-        for name, values in columns.items():
-            table[name], table[f"{name}_error"] = self.ratios(values)
-        return table
+        return self.shares(**{name: closed, "total": total})
 
     def _standard_error(
         self,

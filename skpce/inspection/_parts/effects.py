@@ -188,21 +188,38 @@ def part_effects(
     read = solver.outputs
     members = draw_pairs(n_members, len(names), n_draws, generator)
     found = Contributions.solve(solver, members, together.values())
-    columns = found.closed_and_total(found.parts, "first") | found.interactions()
-    if dependent:
-        columns |= _without_independence(solver)
-    ratio, error = found.mean_over(found.whole, solver.variance)
+    columns = found.closed_and_total(found.parts, "first") | found.shares(
+        interaction=[found.total(one) - found.closed(one) for one in found.parts]
+    )
+    if dependent:  # variances with one part varying, and with one fixed at its mean
+        own, means = solver.parts, solver.means
+        alone = [solver.shares_of({**means, name: own[name]})[0] for name in names]
+        left = [solver.shares_of({**own, name: means[name]})[0] for name in names]
+        columns |= {"alone": np.array(alone).T, "left": np.array(left).T}
+    ratio, error = found.variance_ratio(solver.variance)
     columns |= {"variance_ratio": ratio, "variance_ratio_error": error}
-    pairs = tuple(f"{one} and {two}" for one, two in combinations(names, 2))
+    of_pairs = found.shares(
+        interaction=[
+            found.total(one) + found.total(two) - found.between(one, two)
+            for one, two in combinations(found.parts, 2)
+        ]
+    )
+    pairs = {"pair": tuple(f"{one} and {two}" for one, two in combinations(names, 2))}
+    tables = [
+        np.reshape(values, (len(values), -1)).astype(np.float64)
+        for values in solver.parts.values()
+    ]
+    above = np.triu_indices(len(tables), k=1)
+    distance, p_values = (own[above] for own in distance_correlations(tables))
     figures = {
         "n_members": n_members,
         "n_draws": n_draws,
         "n_solutions": solver.n_solutions,
-        "pairs": Result(
-            {read.noun: read.names, "pair": pairs}, found.interactions_of_pairs()
-        ),
+        "pairs": Result({read.noun: read.names} | pairs, of_pairs),
         "actions": _table_of_actions(replace(found, by_group=False), names),
-        "dependence": _table_of_dependence(solver.parts, pairs),
+        "dependence": Result(
+            pairs, {"distance_correlation": distance, "p_value": p_values}
+        ),
     }
     if sets is not None:
         keys = {read.noun: read.names, "set": tuple(together)}
@@ -229,16 +246,6 @@ def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
     return found
 
 
-def _without_independence(solver: Solver) -> dict[str, FloatArray]:
-    """Return variances with one part varying, and with one part fixed at its mean."""
-    parts, means = solver.parts, solver.means
-    alone, left = [], []
-    for name in solver.names:
-        alone.append(solver.shares_of({**means, name: parts[name]})[0])
-        left.append(solver.shares_of({**parts, name: means[name]})[0])
-    return {"alone": np.array(alone).T, "left": np.array(left).T}
-
-
 def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
     """Return the effects on each column of y, and its share of its output."""
     outputs = found.outputs
@@ -258,20 +265,6 @@ def _table_of_actions(found: Contributions, names: Sequence[str]) -> Result:
         {outputs.noun: np.array(own, dtype=object), "share": share, **columns},
         printed=("total", "first"),
     )
-
-
-def _table_of_dependence(
-    parts: Mapping[str, NDArray[Any]], pairs: tuple[str, ...]
-) -> Result:
-    """Return distance correlations of every two parts; NaN for one that is constant."""
-    tables = [
-        np.reshape(values, (len(values), -1)).astype(np.float64)
-        for values in parts.values()
-    ]
-    above = np.triu_indices(len(tables), k=1)
-    distance, p_values = (found[above] for found in distance_correlations(tables))
-    columns = {"distance_correlation": distance, "p_value": p_values}
-    return Result({"pair": pairs}, columns)
 
 
 # Recombined members may have this much more or less variance than the members; up to
@@ -310,6 +303,11 @@ def _table(
         facts.append(_leading(names, columns, group) if known else "")
     dependent = figures["dependence"]
     smallest = smallest_p_value(dependent.p_value)
+    distances = np.nan_to_num(dependent.distance_correlation, nan=-1.0)
+    largest, most = int(np.argmax(distances)), ""
+    if distances[largest] >= 0:
+        pair = dependent.keys["pair"][largest]
+        most = f"largest distance correlation {distances[largest]:.2f} ({pair}), "
     return Result(
         {outputs.noun: outputs.names, "part": tuple(names)},
         columns,
@@ -319,22 +317,12 @@ def _table(
         notes=(
             f"From {figures['n_draws']} draws of {figures['n_members']} members, "
             f"{figures['n_solutions']} solutions; ± is a standard error.",
-            f"Independence: {_most_dependent(dependent)}smallest p-value of two parts "
-            f"{smallest:.2g} over all pairs.",
+            f"Independence: {most}smallest p-value of two parts {smallest:.2g} over "
+            "all pairs.",
         ),
         figures=figures,
         printed=("total", "first"),
     )
-
-
-def _most_dependent(dependence: Result) -> str:
-    """Name the two parts that depend most on each other; nothing where none vary."""
-    values = np.nan_to_num(dependence.distance_correlation, nan=-1.0)
-    largest = int(np.argmax(values))
-    if values[largest] < 0:
-        return ""
-    pair = dependence.keys["pair"][largest]
-    return f"largest distance correlation {values[largest]:.2f} ({pair}), "
 
 
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:

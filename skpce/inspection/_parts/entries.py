@@ -151,21 +151,33 @@ def part_entries(
     if n_verifying is not None:
         check_integer(OWNER, "n_verifying", n_verifying, low=3)
     solver = Solver(OWNER, model, parts, combine, batch_size, progress)
-    entries = {
-        name: _Entries.read(
-            name,
-            solver.parts[name],
-            labels.get(name) if isinstance(labels, Mapping) else labels,
-        )
-        for name in _parts_of(part, solver.names)
-    }
+    looked_into = list(part.values()) if isinstance(part, Mapping) else [part]
+    is_text = all(isinstance(name, str) for name in looked_into)
+    if not looked_into or not is_text or not set(looked_into) <= set(solver.names):
+        known = ", ".join(map(repr, solver.names))
+        expected = f"one of {known}, or a dict of outputs to these"
+        raise fail(OWNER, "part", expected, part)
+    entries = {}
+    for name in dict.fromkeys(looked_into):
+        own = labels.get(name) if isinstance(labels, Mapping) else labels
+        entries[name] = _Entries.read(name, solver.parts[name], own)
     size = min(n_verifying or solver.n_members, solver.n_members)
     rows = np.arange(size) * solver.n_members // size  # in even steps
     n_candidates = sum(len(one.names) for one in entries.values())
     n_screened = len(rows) + 1 + n_candidates
     solver.n_solutions = n_screened + 2 * len(rows) * n_candidates  # at most
     solver.read_members(rows, steps=steps, outputs=outputs, mask=mask)
-    part_of = _part_of_outputs(part, solver.outputs.names)
+    known_outputs = solver.outputs.names
+    part_of: dict[int, Any] = dict.fromkeys(range(len(known_outputs)), part)
+    if isinstance(part, Mapping):
+        unknown = [name for name in part if name not in known_outputs]
+        if unknown:
+            known = ", ".join(map(repr, known_outputs))
+            raise ValueError(
+                f"part has the outputs {unknown}; expected some of {known}."
+            )
+        pairs = enumerate(known_outputs)
+        part_of = {i: part[name] for i, name in pairs if name in part}
     screened = _screened(solver, entries)
     leading = []
     for group, name in part_of.items():
@@ -174,11 +186,20 @@ def part_entries(
         leading.append([(name, i) for i in best if not np.isnan(shares[i])])
     verified = list(dict.fromkeys(pair for row in leading for pair in row))
     solver.n_solutions = n_screened + 2 * len(rows) * len(verified)
-    figures = {
-        (name, i): {"screened": screened[name][i]}
-        | _verified(solver, entries[name], i, rows)
-        for name, i in verified
-    }
+    figures = {}
+    own = {key: values[rows] for key, values in solver.parts.items()}
+    at_mean = {key: values[rows] for key, values in solver.means.items()}
+    for name, i in verified:  # with one entry varying, and with it fixed at its mean
+        one, columns = entries[name], entries[name].elements[i]
+        varying = np.array(at_mean[name]).reshape(len(rows), -1)
+        fixed = one.values[rows]
+        fixed[:, columns] = varying[:, columns]
+        varying[:, columns] = one.values[np.ix_(rows, columns)]
+        shape = own[name].shape
+        alone = solver.shares_of({**at_mean, name: varying.reshape(shape)})
+        left = solver.shares_of({**own, name: fixed.reshape(shape)})
+        found = dict(zip(_VERIFIED, (*alone, *left), strict=True))
+        figures[name, i] = {"screened": screened[name][i]} | found
     ranked = [
         sorted(pairs, key=lambda pair: -figures[pair]["alone"][group])
         for group, pairs in zip(part_of, leading, strict=True)
@@ -198,9 +219,22 @@ class _Entries:
     @classmethod
     def read(cls, part: str, values: NDArray[Any], labels: Any) -> _Entries:
         """Check the labels and names of a part."""
-        shape = values.shape[1:]
+        shape, size = values.shape[1:], int(np.prod(values.shape[1:]))
         flat = values.reshape(len(values), -1).astype(np.float64)
-        label, found = _labels(part, labels, shape)
+        label = np.arange(size)  # the entry of each element, -1 for none
+        found = list(map(str, np.ndindex(*shape) if len(shape) > 1 else range(size)))
+        if labels is not None:
+            given = np.asarray(labels)
+            if given.shape != shape or given.dtype.kind not in "UO":
+                raise ValueError(
+                    f"labels of the part {part!r} have shape {given.shape} and type "
+                    f"{given.dtype}; expected names of shape {shape}, one for each "
+                    "element."
+                )
+            texts = list(map(str, given.ravel()))
+            found = [name for name in dict.fromkeys(texts) if name]
+            number = {name: i for i, name in enumerate(found)} | {"": -1}
+            label = np.array([number[text] for text in texts], dtype=np.int64)
         order = np.argsort(label, kind="stable")
         n_entries = int(label.max()) + 1
         bounds = np.searchsorted(label[order], np.arange(n_entries + 1))
@@ -223,48 +257,6 @@ class _Entries:
         sign = 1.0 if directions[0].sum() >= 0 else -1.0
         found: FloatArray = sign * scale * sizes[0] * directions[0]
         return found
-
-
-def _parts_of(part: Any, named: Sequence[str]) -> list[str]:
-    """Return the names of the parts whose entries are compared."""
-    given = list(part.values()) if isinstance(part, Mapping) else [part]
-    is_text = all(isinstance(name, str) for name in given)
-    if not given or not is_text or any(name not in named for name in given):
-        known = ", ".join(map(repr, named))
-        expected = f"one of {known}, or a dict of outputs to these"
-        raise fail(OWNER, "part", expected, part)
-    return list(dict.fromkeys(given))
-
-
-def _part_of_outputs(part: Any, outputs: Sequence[str]) -> dict[int, str]:
-    """Return the part that is looked into for each output, by its position."""
-    if not isinstance(part, Mapping):
-        return dict.fromkeys(range(len(outputs)), part)
-    unknown = [name for name in part if name not in outputs]
-    if unknown:
-        known = ", ".join(map(repr, outputs))
-        raise ValueError(f"part has the outputs {unknown}; expected some of {known}.")
-    return {i: part[name] for i, name in enumerate(outputs) if name in part}
-
-
-def _labels(
-    part: str, labels: Any, shape: tuple[int, ...]
-) -> tuple[IndexArray, tuple[str, ...]]:
-    """Return the entry of each element, -1 for none, and the names of the entries."""
-    size = int(np.prod(shape))
-    if labels is None:
-        places = map(str, np.ndindex(*shape) if len(shape) > 1 else range(size))
-        return np.arange(size), tuple(places)
-    given = np.asarray(labels)
-    if given.shape != shape or given.dtype.kind not in "UO":
-        raise ValueError(
-            f"labels of the part {part!r} have shape {given.shape} and type "
-            f"{given.dtype}; expected names of shape {shape}, one for each element."
-        )
-    names = [name for name in dict.fromkeys(map(str, given.ravel())) if name]
-    number = {name: i for i, name in enumerate(names)} | {"": -1}
-    found = np.array([number[str(name)] for name in given.ravel()], dtype=np.int64)
-    return found, tuple(names)
 
 
 def _screened(
@@ -292,26 +284,6 @@ def _screened(
     return found
 
 
-def _verified(
-    solver: Solver,
-    one: _Entries,
-    entry: int,
-    rows: IndexArray,  # of the verifying members
-) -> dict[str, FloatArray]:  # each of shape (n_groups,)
-    """Return the variance with one entry varying, and with it fixed at its mean."""
-    parts = {key: values[rows] for key, values in solver.parts.items()}
-    means = {key: values[rows] for key, values in solver.means.items()}
-    shape = parts[one.part].shape
-    columns = one.elements[entry]
-    varying = np.array(means[one.part]).reshape(len(rows), -1)
-    fixed = one.values[rows]
-    fixed[:, columns] = varying[:, columns]
-    varying[:, columns] = one.values[np.ix_(rows, columns)]
-    alone = solver.shares_of({**means, one.part: varying.reshape(shape)})
-    left = solver.shares_of({**parts, one.part: fixed.reshape(shape)})
-    return dict(zip(_VERIFIED, (*alone, *left), strict=True))
-
-
 def _table(
     solver: Solver,
     entries: Mapping[str, _Entries],
@@ -336,12 +308,25 @@ def _table(
                 columns[key][row, rank] = values[group]
     few = f", {n_verifying} of them verifying" if n_verifying < n_members else ""
     nothing = ("no choice, or no variance between members",)
+    facts = []
+    for leading in zip(
+        *(columns[n][:, :3] for n in ("entry", *_VERIFIED)), strict=True
+    ):
+        own = [
+            f"{entry}: alone {alone:z.1%} ± {alone_error:.1%}, without {1 - left:z.1%} "
+            f"± {left_error:.1%}"
+            for entry, alone, alone_error, left, left_error in zip(
+                *leading, strict=True
+            )
+            if entry
+        ]
+        facts.append("; ".join(own))
     return Result(
         {outputs.noun: names, "rank": tuple(range(1, shape[1] + 1))},
         columns,
         supported=tuple(len(found) > 0 for found in ranked),
         reasons=tuple(() if found else nothing for found in ranked),
-        facts=tuple(_in_words(columns, row) for row in range(len(names))),
+        facts=tuple(facts),
         notes=(
             f"Of {n_members} members{few}, {solver.n_done} solutions. Alone: only the "
             "entry varies; without: fall of the variance with the entry fixed at its "
@@ -353,17 +338,4 @@ def _table(
             "n_solutions": solver.n_done,
         },
         framed=(outputs.noun, "rank", *columns),
-    )
-
-
-def _in_words(columns: Mapping[str, NDArray[Any]], row: int) -> str:
-    """Name the leading entries, with what they explain."""
-    return "; ".join(
-        f"{entry}: alone {alone:z.1%} ± {alone_error:.1%}, without {1 - left:z.1%} "
-        f"± {left_error:.1%}"
-        for entry, alone, alone_error, left, left_error in zip(
-            *(columns[name][row, :3] for name in ("entry", *_VERIFIED)),
-            strict=True,
-        )
-        if entry
     )

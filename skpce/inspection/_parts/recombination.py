@@ -31,35 +31,10 @@ def sum_of_parts(chosen: Mapping[str, NDArray[Any]]) -> Any:
     return reduce(np.add, (values.astype(np.float64) for values in chosen.values()))
 
 
-def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
-    """Return the parts as arrays of one number of members."""
-    if not isinstance(parts, Mapping) or len(parts) < 2:
-        raise fail(owner, "parts", "a dict of two or more names to arrays", parts)
-    found = {}
-    for name, values in parts.items():
-        if not isinstance(name, str):
-            raise fail(owner, "parts", "a dict with names that are str", name)
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
-            raise ValueError(
-                f"The part {name!r} of parts has values that are no finite numbers; "
-                "expected finite ones."
-            )
-        refuse_extremes(array.reshape(-1), f"The part {name!r} of parts")
-        found[name] = array
-    sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
-    if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:
-        raise ValueError(
-            "All parts must be of the same four or more members. Got "
-            + ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
-            + "."
-        )
-    return found
-
-
 class Solver:
     """Solves a model for members put together from parts, and reads its outputs."""
 
+    parts: dict[str, NDArray[Any]]
     outputs: Outputs
     n_solutions: int  # of all, as far as they are known
     squares: FloatArray  # of the members as they are, shape: (n_rows, n_groups)
@@ -80,10 +55,29 @@ class Solver:
             raise fail(owner, "combine", "callable or None", combine)
         check_progress(owner, progress)
         self.owner, self.model, self.combine = owner, model, combine or sum_of_parts
-        self.parts = read_parts(owner, parts)
+        if not isinstance(parts, Mapping) or len(parts) < 2:
+            raise fail(owner, "parts", "a dict of two or more names to arrays", parts)
+        self.parts = {}
+        for name, values in parts.items():
+            if not isinstance(name, str):
+                raise fail(owner, "parts", "a dict with names that are str", name)
+            array = np.asarray(values)
+            if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+                raise ValueError(
+                    f"The part {name!r} of parts has values that are no finite "
+                    "numbers; expected finite ones."
+                )
+            refuse_extremes(array.reshape(-1), f"The part {name!r} of parts")
+            self.parts[name] = array
+        sizes = {name: len(a) if a.ndim else 0 for name, a in self.parts.items()}
+        if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:
+            shown = ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
+            raise ValueError(
+                f"All parts must be of the same four or more members. Got {shown}."
+            )
         self.batch_size, self.progress = batch_size, progress
         self.names = tuple(self.parts)
-        self.n_members = len(self.parts[self.names[0]])
+        self.n_members = sizes[self.names[0]]
         self.n_done = 0
 
     @cached_property
@@ -153,29 +147,28 @@ class Solver:
     def _solve(
         self, size: int, chosen: Callable[[slice], Mapping[str, NDArray[Any]]]
     ) -> FloatArray:
-        starts = range(0, size, self.batch_size)
-        batches = [slice(one, min(one + self.batch_size, size)) for one in starts]
-        return np.concatenate(
-            [self._solved(chosen(some), some.stop - some.start) for some in batches]
-        )
-
-    def _solved(self, chosen: Mapping[str, NDArray[Any]], size: int) -> FloatArray:
-        y = np.asarray(self.model(self.combine(chosen)), dtype=np.float64)
-        if y.ndim not in (1, 2) or len(y) != size:
-            raise ValueError(
-                f"model returned shape {y.shape} for {size} inputs; expected ({size},) "
-                f"or ({size}, n_columns)."
-            )
-        if self.n_done and np.isnan(y).any():
-            row = int(np.argwhere(np.isnan(y))[0, 0])
-            raise ValueError(
-                f"model returned NaN for input {row} of {size} that were put together "
-                "from parts of several members; expected numbers for any combination."
-            )
-        self.n_done += size
-        if self.progress is not None:
-            self.progress(self.n_done, self.n_solutions)
-        return y
+        found = []
+        for start in range(0, size, self.batch_size):
+            some = slice(start, min(start + self.batch_size, size))
+            n_inputs, combined = some.stop - start, self.combine(chosen(some))
+            y = np.asarray(self.model(combined), dtype=np.float64)
+            if y.ndim not in (1, 2) or len(y) != n_inputs:
+                raise ValueError(
+                    f"model returned shape {y.shape} for {n_inputs} inputs; expected "
+                    f"({n_inputs},) or ({n_inputs}, n_columns)."
+                )
+            if self.n_done and np.isnan(y).any():
+                row = int(np.argwhere(np.isnan(y))[0, 0])
+                raise ValueError(
+                    f"model returned NaN for input {row} of {n_inputs} that were put "
+                    "together from parts of several members; expected numbers for any "
+                    "combination."
+                )
+            self.n_done += n_inputs
+            if self.progress is not None:
+                self.progress(self.n_done, self.n_solutions)
+            found.append(y)
+        return np.concatenate(found)
 
 
 def _of_rows(parts: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
