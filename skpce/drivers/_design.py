@@ -54,6 +54,9 @@ _MOSTLY_DIFFERENT = 0.5
 #: rare enough.
 FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
 
+#: Fewest blocks of a series that change signs: of fewer it remembers for too long.
+FEWEST_OF_SERIES = 10
+
 # Members before one that it is compared with, for the memory of a series; runs of a
 # block from which on its mean may be taken out of one.
 _LAGS, _MANY_RUNS = 3, 10

@@ -54,10 +54,11 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize, special, stats
@@ -77,6 +78,7 @@ from .._learned.prior import (
 )
 from .._learned.ridge import equally_large, functions_of
 from ._design import (
+    FEWEST_OF_SERIES,
     Design,
     Exchange,
     first_of,
@@ -550,8 +552,8 @@ OF_PAIRS = 0.003
 
 
 def smaller_rank(
-    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
-    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
+    observed: Sequence[FloatArray],  # one or two of shape (1, n_outputs)
+    drawn: Sequence[FloatArray],  # as many of shape (n_draws, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
     """Rank the smaller rank of two statistics; extrapolate where few are as large.
 
@@ -560,32 +562,27 @@ def smaller_rank(
     checked in ``lean/Core``.
     """
     number, pairs = len(drawn[0]) + 1, list(zip(observed, drawn, strict=True))
-    ranks = []
-    for pair in pairs:
-        values = _rounded(np.concatenate(pair))
-        ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
+    every = [_rounded(np.concatenate(pair)) for pair in pairs]
+    ranks = [number - stats.rankdata(one, method="min", axis=0) + 1 for one in every]
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
-    for k in _rarely_exceeded(found, number):
+    few = (found * number < _EXCEEDED) & (number > 1000)
+    for k in np.flatnonzero(few):
         tails = [tail_of_draws(float(own[0, k]), others[:, k]) for own, others in pairs]
         found[k] = min(found[k], float(_of_both(*tails)))
     return np.asarray(found)
 
 
-def _rarely_exceeded(found: FloatArray, number: int) -> list[int]:
-    """Return the outputs whose ranks among many are few."""
-    few = np.flatnonzero(found * number < _EXCEEDED)
-    return few.tolist() if number > 1000 else []
-
-
-def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
+def _of_both(alone: Any, pairs: Any = None) -> FloatArray:
     """Return the smaller of two p-values, or ranks, each with its part of the level."""
+    if pairs is None:
+        return np.asarray(alone)
     return np.asarray(np.minimum(alone / ALONE, pairs / (1.0 - ALONE)))
 
 
 def step_down(
-    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
-    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
+    observed: Sequence[FloatArray],  # one or two of shape (1, n_outputs)
+    drawn: Sequence[FloatArray],  # as many of shape (n_draws, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
     """Adjust for all outputs at once, by the largest statistic of each draw [5]_.
 
@@ -614,11 +611,7 @@ def rank_p_values(
     Ranks of exchangeable values are valid, with ties: ``exchange_valid``, checked in
     ``lean/Core``.
     """
-    reached = _rounded(drawn) >= _rounded(observed)
-    found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
-    for k in _rarely_exceeded(found, len(drawn) + 1):
-        found[k] = min(found[k], tail_of_draws(float(observed[k]), drawn[:, k]))
-    return np.asarray(found)
+    return smaller_rank([observed[np.newaxis]], [drawn])
 
 
 def _rounded(values: FloatArray) -> FloatArray:
@@ -696,28 +689,18 @@ def sizes_of_exchange(
     """Return the parts of the mixture over exchanges of units, in their strata."""
     terms = own.values * np.sqrt(own.weights)
     if strata is None or not np.ptp(strata):
-        found = np.outer(_sizes_of_columns(terms), _sizes_of_columns(residuals))
-        return found.ravel() / (len(terms) - 1)
+        both = (one - one.mean(axis=0) for one in (terms, residuals))
+        sizes = [np.square(np.linalg.svd(one, compute_uv=False)) for one in both]
+        return np.outer(*sizes).ravel() / (len(terms) - 1)
     if terms.shape[1] > len(terms):  # as many directions as rows are enough
         terms = np.transpose(np.linalg.qr(terms.T, mode="r"))
     n_parts = terms.shape[1] * residuals.shape[1]
     whole = np.zeros((n_parts, n_parts))
-    for stratum in np.unique(strata):
+    for stratum in np.flatnonzero(np.bincount(strata) > 1):
         rows = strata == stratum
-        if rows.sum() > 1:
-            both = _covariance(terms[rows]), _covariance(residuals[rows])
-            whole += (rows.sum() - 1) * np.kron(*both)
+        both = (np.atleast_2d(np.cov(one[rows].T)) for one in (terms, residuals))
+        whole += (rows.sum() - 1) * np.kron(*both)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
-
-
-def _sizes_of_columns(values: FloatArray) -> FloatArray:
-    centred = values - values.mean(axis=0)
-    return np.square(np.linalg.svd(centred, compute_uv=False))
-
-
-def _covariance(values: FloatArray) -> FloatArray:  # shape: (n_columns, n_columns)
-    centred = values - values.mean(axis=0)
-    return np.asarray(centred.T @ centred / (len(values) - 1))
 
 
 def sizes_of_signs(
@@ -790,7 +773,7 @@ _EXCEPTIONS = 5
 # (n_leading, n, C, P), and the squares of the first products, (n or 1, P).
 _Scores = tuple[FloatArray, FloatArray, FloatArray]
 
-_Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArray]
+_Rank = Callable[[Sequence[FloatArray], Sequence[FloatArray]], FloatArray]
 
 # Units from which changes of signs are asked beside an exchange within strata.
 _EXACT = 30
@@ -871,7 +854,7 @@ class Problem:
         members = self.members[row]
         setting = self.setting(members)
         if setting is None:
-            return [Tested(why_not=self._why_not(members))] * self.n_outputs
+            return [Tested(why_not=self.exchange(members).why)] * self.n_outputs
         location = setting.p_values(self.n_draws)
         differs = setting.differences()
         unsteady = (differs > 0.05) & (location <= 0.05)
@@ -902,19 +885,42 @@ class Problem:
                 scope=setting.exchange.scope,
                 tied_to=setting.tied_to,
                 resting=resting[output],
-                sees_pairs=not setting.too_many_products,
+                sees_pairs=setting.sees_pairs,
                 unsteady=bool(unsteady[output]),
             )
             for output in range(self.n_outputs)
         ]
 
-    def _why_not(self, members: tuple[int, ...]) -> str:
-        """Say why nothing can be exchanged; of a constant there is nothing to say."""
-        if not any(self.inputs.terms[k].values.size for k in members):
-            return ""
-        others = self.inputs.X[:, self.inputs.without(members)]
-        why = self.design.exchange(self.inputs.X[:, list(members)], others).why
-        return why or "the series remembers for too long to divide it into blocks"
+    def terms(self, members: tuple[int, ...]) -> Terms:
+        """Return the terms of inputs, taken as one."""
+        return joined([self.inputs.terms[k] for k in members])
+
+    def exchange(self, members: tuple[int, ...]) -> Exchange:
+        """Return how inputs are exchanged; of a constant there is nothing to say."""
+        inputs, design = self.inputs, self.design
+        others = inputs.without(members)
+        own = self.terms(members).values
+        each = np.arange(design.n_rows)
+        if not own.size:
+            return Exchange("none", each)
+        found = design.exchange(inputs.X[:, list(members)], inputs.X[:, others])
+        if found.kind == "none":
+            return found
+        if design.order is not None:
+            tables, blocks = [self.coordinates[0], own[:, :1]], design.blocks_of_series
+            if blocks is not None:
+                tables = [without_means(one, blocks) for one in tables]
+            memory = memory_of(*map(standardized, tables), order=design.order)
+            labels = design.series_blocks(3 * memory if memory > 1 else 1)
+            if labels.max() + 1 >= FEWEST_OF_SERIES:
+                return Exchange("signs", labels)
+            why = "the series remembers for too long to divide it into blocks"
+            return Exchange("none", labels, why=why)
+        if design.repeats_few and found.strata is None:
+            nearness = inputs.dependence(own[:, :1], others, each, 1).sum()
+            if is_arranged(nearness, len(others)):  # as a design with centre runs
+                return Exchange("rows", each)
+        return found
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""
@@ -928,32 +934,10 @@ class Problem:
             found = np.maximum(found, again)
         return found
 
-    def pair_p_values(self, row: int, partners: Sequence[int]) -> FloatArray:
-        """Test whether an input acts together with others; (n_partners, n_outputs)."""
-        setting = self.setting(self.members[row])
-        if setting is None:
-            return np.ones((len(partners), self.n_outputs))
-        return setting.pairs([self.members[k] for k in partners])
-
-    def partner_p_values(
-        self, row: int, partner: int, outputs: IndexArray
-    ) -> FloatArray:  # shape: (n_some,)
-        """Test products with a partner by exchanges of an input, for some outputs."""
-        setting = self.setting(self.members[row])
-        if setting is None:
-            return np.ones(len(outputs))
-        return setting.only(outputs).with_partner(self.members[partner], self.n_draws)
-
-    def depends(self, row: int) -> bool:
-        """Whether an input is correlated with others, or cannot be exchanged."""
-        setting = self.setting(self.members[row])
-        return setting is None or setting.is_left
-
     def alike_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
         """Test two rows of the answer as one group, where their terms hardly differ."""
         both = self.members[row], self.members[other]
-        terms = [joined([self.inputs.terms[k] for k in own]) for own in both]
-        left, right = terms[0].values, terms[1].values
+        left, right = (self.terms(own).values for own in both)
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
         setting = None
         if largest > max(_ALIKE, _NO_CORRELATION / len(left)):
@@ -999,12 +983,13 @@ class _Setting:
     own: Terms
     residuals: FloatArray  # shape: (n_units, n_coordinates), few for each output
     groups: IndexArray  # shape: (n_coordinates,)
-    partners: tuple[tuple[int, FloatArray], ...]  # with their leading terms, by units
+    partners: Mapping[int, FloatArray]  # their leading terms, by units
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
     functions: FloatArray  # shape: (n_units, n_functions), see ``Inputs.functions``
     beside: FloatArray  # shape of the residuals: what these functions leave of them
+    sees_pairs: bool = True  # else there are too many to look at them
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -1018,33 +1003,23 @@ class _Setting:
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
         inputs, design = problem.inputs, problem.design
+        exchange = problem.exchange(members)
+        if exchange.kind == "none":
+            return None
         others = inputs.without(members)
-        own = whole = joined([inputs.terms[k] for k in members])
+        own = whole = problem.terms(members)
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
-        exchange = design.exchange(X, inputs.X[:, others])
         n_columns = values.shape[1]
         both = np.hstack([values, inputs.functions(members)])
-        if design.order is not None and exchange.kind != "none":
-            if design.blocks_of_series is not None:
-                both = without_means(both, design.blocks_of_series)
-                own = own.centred(design.blocks_of_series)
-            tables = standardized(both[:, :n_columns]), own.values[:, :1]
-            memory = memory_of(*tables, order=design.order)
-            labels = design.series_blocks(3 * memory if memory > 1 else 1)
-            # There are none where the series remembers for long.
-            kind = "signs" if labels.max() + 1 >= 10 else "none"
-            exchange = Exchange(kind, labels)
-        if exchange.kind == "none" or not own.values.size:
-            return None
+        if design.blocks_of_series is not None:
+            both = without_means(both, design.blocks_of_series)
+            own = own.centred(design.blocks_of_series)
         both = design.without_shifts(both, exchange)
-        if design.repeats_few and exchange.kind == "rows":
-            each = np.arange(design.n_rows)
-            nearness = inputs.dependence(whole.values[:, :1], others, each, 1).sum()
-            if is_arranged(nearness, len(others)):  # as a design with centre runs
-                exchange = Exchange("rows", each)
         # Units over which means are taken; where signs change each row is one.
-        unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
+        signs, strata = exchange.kind == "signs", exchange.strata
+        unit = np.arange(design.n_rows) if signs else exchange.unit
+        same = design.setting if signs else unit
         first = first_of(unit)
         inside = without_means(both[:, :n_columns], unit)
         if len(first) < design.n_rows:
@@ -1052,77 +1027,74 @@ class _Setting:
         values, terms = both[:, :n_columns], both[:, n_columns:]
         if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
             terms = terms[:, : whole.values.shape[1]]
-        in_rows = design.order is not None or exchange.kind == "signs"
-        of_series = design.setting if in_rows else None
-        if exchange.pooled and exchange.strata is not None:
-            both = equal_within(both, exchange.strata)
+        if exchange.pooled and strata is not None:
+            both = equal_within(both, strata)
             found = both[:, :n_columns], np.zeros(len(others))
             fit = NullFit(*found, beside_of(both, n_columns))
         else:
             given = inputs, others, values, groups, unit, terms
+            of_series = design.setting if signs else None
             fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
-        residuals = bounded(fit.residuals, groups)
+        residuals, beside = bounded(fit.residuals, groups), bounded(fit.beside, groups)
         of_rows = None
-        if design.recurring is not None and exchange.kind != "signs":
+        if design.recurring is not None and not signs:
             of_rows = bounded(inside + fit.residuals[unit], groups)
-        tied: tuple[int, ...] = ()
-        known, seen, strata = inputs, whole, exchange.strata
+        known, seen = inputs, whole
         if strata is not None:
-            own = seen = own.centred(strata)
-        same = unit if of_series is None else of_series
+            known, own = inputs.centred(strata[unit]), own.centred(strata)
+            seen = own
         dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
-        if is_left and strata is not None:
-            known = inputs.centred(strata[unit])
         are_labels = bool(inputs.is_category[list(members)].all())
         first_terms = own.values if are_labels else own.values[:, :1]
+        tied: tuple[int, ...] = ()
         if is_left:
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
-        if not tied:
-            tied = _known_in_order(inputs, others, first_terms, unit, are_labels)
+        tied = tied or _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
-        turns, few, beside = False, False, bounded(fit.beside, groups)
-        nearness, are_levels = np.inf, inputs.are_levels(unit)
-        inner = None if design.blocks is None else design.blocks[first]
-        if strata is None or inner is None or not np.array_equal(strata, inner):
-            inner = None
-        in_place = strata is None or inner is not None  # else levels are crossed
-        if fit.covariances and in_place and exchange.kind != "signs":
+        turns, few, are_levels = False, False, inputs.are_levels(unit)
+        blocks, nearness = None, np.inf
+        if strata is not None and design.blocks is not None:
+            blocks = numbers_of(design.blocks[first])
+            blocks = blocks if np.array_equal(strata, design.blocks[first]) else None
+        is_crossed = strata is not None and blocks is None
+        if fit.covariances and not (is_crossed or signs):
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
         if is_arranged(nearness, len(others)):
-            inner = None if inner is None else numbers_of(inner)
-            free, turns = inputs.free_directions(own.values[:, 0], others, unit, inner)
+            free, turns = inputs.free_directions(own.values[:, 0], others, unit, blocks)
             residuals = free @ (free.T @ residuals)
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
             few = turns and are_levels and free.shape[1] < _MANY_FREE
-            if turns and len(members) == 1 and not inputs.is_category[members[0]]:
+            if turns and len(members) == 1 and not are_labels:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=1) if few else own
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
-        alone = exchange.pooled
-        alone |= bool(roots) and are_levels and inputs.are_confounded(unit)
-        partners = []
-        for k in [] if alone else others.tolist():
+        partners = {}
+        confounded = roots and are_levels and inputs.are_confounded(unit)
+        for k in [] if exchange.pooled or confounded else others.tolist():
             table = mean_of(inputs.terms[k].leading, unit)
             if table.size:  # else the input is constant
                 first_alone = few and not inputs.is_category[k]
-                partners.append((k, table[:, :1] if first_alone else table))
+                partners[k] = table[:, :1] if first_alone else table
+        n_products = n_columns * sum(one.shape[1] for one in partners.values())
+        sees_pairs = n_products <= _MOST_PRODUCTS
         return cls(
             problem=problem,
             own=own,
             residuals=residuals,
             groups=groups,
-            partners=tuple(partners),
+            partners=partners if sees_pairs else {},
             exchange=exchange,
             tied_to=tied,
             outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
             functions=terms,
             beside=beside,
+            sees_pairs=sees_pairs,
             is_left=is_left,
             roots=roots,
             prior_of=fit.prior_of,
@@ -1146,29 +1118,24 @@ class _Setting:
         return self.own.first(self.own.n_leading)
 
     @cached_property
-    def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
+    def columns(self) -> FloatArray:  # shape: (n_units, n_products)
+        """Leading terms of all partners."""
+        return np.hstack([np.zeros((self.n_units, 0)), *self.partners.values()])
+
+    @cached_property
+    def products(self) -> FloatArray:  # shape: (n_units, n_coordinates * n_products)
         """Residuals times the leading terms of all partners."""
-        return self.residuals[:, :, None] * self._partner_columns()[:, None, :]
-
-    def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
-        columns = [] if self.too_many_products else [t for _, t in self.partners]
-        return np.hstack([np.zeros((self.n_units, 0)), *columns])
-
-    @property
-    def n_products(self) -> int:
-        """Columns of products."""
-        columns = sum(table.shape[1] for _, table in self.partners)
-        return columns * self.residuals.shape[1]
-
-    @property
-    def too_many_products(self) -> bool:
-        """Whether there are too many partners and coordinates to look at pairs."""
-        return self.n_products > _MOST_PRODUCTS
+        return products_of(self.residuals, self.columns)
 
     def of_partners(self, values: FloatArray) -> FloatArray:
         """Add up the last axis, of products, by partner."""
-        starts = np.cumsum([0, *(table.shape[1] for _, table in self.partners[:-1])])
-        return np.add.reduceat(values, starts, axis=-1)
+        widths = [table.shape[1] for table in self.partners.values()]
+        return np.add.reduceat(values, np.cumsum([0, *widths[:-1]]), axis=-1)
+
+    def with_partner(self, place: int) -> list[Terms]:
+        """Return the terms, and their products with a partner; -1 for none."""
+        tables = list(self.partners.values())[place : place + 1] if place >= 0 else []
+        return [self.own, *map(self.own.times, tables)]
 
     def only(self, outputs: IndexArray) -> _Setting:
         """Keep some outputs, with new numbers."""
@@ -1190,13 +1157,13 @@ class _Setting:
         keep = np.setdiff1d(np.arange(self.n_units), rows)
         exchange = self.exchange
         if exchange.strata is not None:
-            labels = np.unique(exchange.strata[keep], return_inverse=True)[1]
-            exchange = replace(exchange, unit=np.arange(len(keep)), strata=labels)
+            strata = numbers_of(exchange.strata[keep])
+            exchange = replace(exchange, unit=np.arange(len(keep)), strata=strata)
         return replace(
             self,
             own=self.own.of_units(keep),
             residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
-            partners=tuple((k, table[keep]) for k, table in self.partners),
+            partners={k: table[keep] for k, table in self.partners.items()},
             exchange=exchange,
             outlying=self.outlying[keep],
             functions=self.functions[keep],
@@ -1213,32 +1180,54 @@ class _Setting:
             few = np.flatnonzero(self.outlying[:, output])
             yield output, few, self.only(np.array([output])).without(few)
 
-    def orders(self, number: int, block: int) -> Iterator[IndexArray]:
-        """Return so many orders of the units, in blocks."""
+    # Scores, of draws in which the input does nothing.
+
+    def draws(self, number: int, block: int, signs: bool = False) -> Iterator[_Scores]:
+        """Return scores of so many draws, in blocks; of other signs or as exchanged."""
         strata = self.exchange.within
-        if strata is None:
-            yield from self.problem.orders(number, block, self.n_units)
+        signs |= self.exchange.kind == "signs"
+        if strata is None and not (signs or self.turns):
+            every = self.problem.orders(number, block, self.n_units)
+            yield from map(self.scores_of_orders, every)
             return
-        places = np.argsort(strata, kind="stable")
         for start in range(0, number, block):
             size = min(block, number - start)
-            generator = np.random.default_rng([start, 2])
-            keys = generator.random((size, self.n_units)) + strata
-            found = np.empty((size, self.n_units), dtype=np.int64)
-            found[:, places] = np.argsort(keys, axis=1)
-            yield found
+            if signs:
+                unit = self.unit_of_signs
+                shape = size, self.n_units if unit is None else int(unit.max()) + 1
+                generator = np.random.default_rng([start, 3])
+                yield self.scores_of_signs(generator.choice([-1.0, 1.0], size=shape))
+            elif self.turns:
+                yield self.scores_in_place(self.residuals_of_draws(size, start))
+            else:
+                assert strata is not None
+                keys = np.random.default_rng([start, 2]).random((size, self.n_units))
+                orders = np.empty((size, self.n_units), dtype=np.int64)
+                orders[:, np.argsort(strata, kind="stable")] = np.argsort(keys + strata)
+                yield self.scores_of_orders(orders)
+
+    @property
+    def unit_of_signs(self) -> IndexArray | None:  # shape: (n_units,)
+        """Units whose signs change together; None where each has its own."""
+        return self.exchange.unit if self.exchange.kind == "signs" else None
 
     def scores_of_orders(self, orders: IndexArray) -> _Scores:
         """Return scores where the terms have other orders."""
-        n_orders, n_units = orders.shape
         moved = np.take(self.own.values.T, orders, axis=1)  # (n_terms, n, n_units)
-        n_leading, n_terms = self.own.n_leading, len(moved)
-        alone = moved.reshape(-1, n_units) @ self.residuals
-        flat = self.products.reshape(n_units, -1)
-        pairs = moved[:n_leading].reshape(-1, n_units) @ flat
-        pairs = pairs.reshape(n_leading, n_orders, *self.products.shape[1:])
-        alone = alone.reshape(n_terms, n_orders, -1)
+        flat = moved.reshape(-1, self.n_units)
+        n_flat = self.own.n_leading * len(orders)
+        alone, pairs = flat @ self.residuals, flat[:n_flat] @ self.products
         return self._over_deviations(alone, pairs, moved)
+
+    def scores_of_signs(self, signs: FloatArray) -> _Scores:
+        """Return scores where the contributions of units have other signs."""
+        unit, found = self.unit_of_signs, []
+        for own, table in ((self.own, self.residuals), (self.lead, self.products)):
+            flat = products_of(own.values, table)
+            flat = signs @ (flat if unit is None else sum_of(flat, unit))
+            found.append(flat.reshape(len(signs), own.values.shape[1], -1))
+        alone, pairs = (np.swapaxes(one, 0, 1) for one in found)
+        return self._over_deviations(alone, pairs)
 
     def scores_in_place(
         self,
@@ -1246,7 +1235,7 @@ class _Setting:
     ) -> _Scores:
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        whole = products_of(self.lead.values, self._partner_columns())
+        whole = products_of(self.lead.values, self.columns)
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
         pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
@@ -1255,11 +1244,14 @@ class _Setting:
         """Draw residuals as long as these, and as alike, from their covariances."""
         assert self.prior_of is not None
         roots = [self.roots[k] for k in self.prior_of.tolist()]
-        white = [
-            np.linalg.lstsq(root, column, rcond=None)[0]
-            for root, column in zip(roots, self.residuals.T, strict=True)
-        ]
-        length = np.sqrt([_unshrunken(*one) for one in zip(white, roots, strict=True)])
+        white, length = [], []
+        for root, column in zip(roots, self.residuals.T, strict=True):
+            white.append(np.linalg.lstsq(root, column, rcond=None)[0])
+            # Squares are not divided by more than the noise where they are small.
+            squares, sizes = np.square(white[-1]), np.square(root).sum(axis=0)
+            most = np.maximum(squares, _NOISE * squares.mean())
+            every = squares * sizes.max() / np.maximum(sizes, 1e-300)
+            length.append(np.sqrt(np.minimum(every, most).sum()))
         half = root_of(np.array(white) @ np.array(white).T)
         generator = np.random.default_rng([start, 4])
         normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
@@ -1274,16 +1266,18 @@ class _Setting:
         """Divide scores, of terms in other places or in their own, by deviations."""
         if moved is None:
             moved = self.own.values.T[:, np.newaxis]
-        sizes = np.full((1, pairs.shape[3]), float(self.n_free))
-        if not self.roots:
-            if self.of_levels:
-                sizes = np.square(moved[0]) @ np.square(self._partner_columns())
-            return alone, pairs, np.maximum(sizes, 1e-300)
-        alone = alone / self._deviations(moved)
-        lead = moved[: self.own.n_leading]
-        for k, column in enumerate(self._partner_columns().T):
-            pairs[..., k] /= self._deviations(lead * column)
-        return alone, pairs, sizes
+        n_columns, n_products = self.residuals.shape[1], self.columns.shape[1]
+        alone = alone.reshape(len(moved), -1, n_columns)
+        pairs = pairs.reshape(self.own.n_leading, alone.shape[1], n_columns, n_products)
+        sizes = np.full((1, n_products), float(self.n_free))
+        if self.roots:
+            alone = alone / self._deviations(moved)
+            lead = moved[: self.own.n_leading]
+            for k, column in enumerate(self.columns.T):
+                pairs[..., k] /= self._deviations(lead * column)
+        elif self.of_levels:
+            sizes = np.square(moved[0]) @ np.square(self.columns)
+        return alone, pairs, np.maximum(sizes, 1e-300)
 
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
@@ -1294,26 +1288,8 @@ class _Setting:
         known = [np.where(one > least, one, np.inf) for one in found]
         return np.stack(known, axis=2)[:, :, self.prior_of]
 
-    def scores_of_signs(
-        self, signs: FloatArray, unit: IndexArray | None = None
-    ) -> _Scores:
-        """Return scores where the contributions of units have other signs."""
-
-        def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
-            flat = products_of(terms, table)
-            flat = flat if unit is None else sum_of(flat, unit)
-            found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
-            return np.swapaxes(found, 0, 1)
-
-        pairs = scores(self.lead.values, self.products.reshape(self.n_units, -1))
-        shape = *pairs.shape[:2], *self.products.shape[1:]
-        alone = scores(self.own.values, self.residuals)
-        return self._over_deviations(alone, pairs.reshape(shape))
-
-    def statistics(
-        self, scores: _Scores
-    ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
-        """Return both statistics of scores.
+    def statistics(self, scores: _Scores) -> list[FloatArray]:  # (n_draws, n_outputs)
+        """Return the statistic of scores alone, and that of the best pair.
 
         In a design of levels, what an input does alone is no noise of what it does in
         its best pair, nor the other way round: what is beyond chance is taken off.
@@ -1321,23 +1297,24 @@ class _Setting:
         alone, pairs, sizes = np.square(scores[0]), np.square(scores[1]), scores[2]
         whole, first = alone.sum(axis=0), pairs[:1]
         alone = added(np.tensordot(self.own.weights, alone, axes=1), self.groups)
-        if not pairs.shape[3]:
-            return alone, np.zeros_like(alone)
+        if self.alone:
+            return [alone]
+        if not self.partners:
+            return [alone, np.zeros_like(alone)]
         pairs = np.tensordot(self.lead.weights, pairs, axes=1)
         pairs = self.of_partners(added(pairs, self.groups, axis=1)) / self.expected
         pairs = pairs.max(axis=2)
         if not self.of_levels:
-            return alone, pairs
+            return [alone, pairs]
         whole = added(whole, self.groups) / self.n_free
         best = added(first.sum(axis=0), self.groups, axis=1) / sizes[:, np.newaxis]
         best = best.max(axis=2)
-        return alone / self._beside(best, whole), pairs / self._beside(whole, best)
-
-    def _beside(self, part: FloatArray, other: FloatArray) -> FloatArray:
-        """Return what a part leaves of the residuals, where it is beyond chance."""
-        left = 1.0 - part / np.maximum(self.total, 1e-300)
-        rest = (self.total - other - part) / max(self.n_free - 2, 1)
-        return np.where(part > _LARGE_F * rest, np.maximum(left, _LEAST_LEFT), 1.0)
+        total = added(np.square(self.residuals), self.groups).sum(axis=0)
+        rest = (total - best - whole) / max(self.n_free - 2, 1)
+        for statistic, other in ((alone, best), (pairs, whole)):
+            left = np.maximum(1.0 - other / np.maximum(total, 1e-300), _LEAST_LEFT)
+            statistic /= np.where(other > _LARGE_F * rest, left, 1.0)
+        return [alone, pairs]
 
     @property
     def n_free(self) -> int:
@@ -1345,32 +1322,44 @@ class _Setting:
         return self.roots[0].shape[1] if self.roots else self.n_units
 
     @cached_property
-    def total(self) -> FloatArray:  # shape: (n_outputs,)
-        """Sum of squares of the residuals."""
-        return np.asarray(added(np.square(self.residuals), self.groups).sum(axis=0))
-
-    @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
         size = float(np.square(self.lead.values).mean(axis=0) @ self.lead.weights)
         if self.roots:
-            columns = self.of_partners(np.ones(self.products.shape[2]))
+            columns = self.of_partners(np.ones(self.columns.shape[1]))
             return np.outer(np.bincount(self.groups), columns) * size
-        sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
+        sums = np.square(self.products).sum(axis=0)
+        sums = sums.reshape(len(self.groups), -1)  # (n_coordinates, n_products)
         sums = added(sums, self.groups, axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
-    def observed(self) -> tuple[FloatArray, FloatArray]:
-        """Both statistics; shape (1, n_outputs) each."""
+    def observed(self) -> list[FloatArray]:  # of shape (1, n_outputs)
+        """The statistics."""
         return self.statistics(self.scores_of_orders(np.arange(self.n_units)[None]))
 
+    @cached_property
+    def best(self) -> IndexArray:  # shape: (n_outputs,)
+        """Partners with the largest products; -1 for none."""
+        if not self.partners:
+            return np.full(self.n_outputs, -1)
+        scores = np.square(self.lead.values.T @ self.products)
+        scores = (self.lead.weights @ scores).reshape(len(self.groups), -1)
+        scores = self.of_partners(added(scores, self.groups, axis=0))
+        return np.argmax(scores / self.expected, axis=1)
+
+    # P-values, by ranks among draws, or by tails where these would be too many.
+
     @property
-    def work(self) -> float:
+    def work(self) -> int:
         """Multiplications of a draw."""
-        columns = self.own.values.shape[1] * self.residuals.shape[1]
-        products = 0 if self.too_many_products else self.n_products
-        return float(self.n_units * (columns + self.own.n_leading * products))
+        size = self.own.values.shape[1] + self.own.n_leading * self.columns.shape[1]
+        return self.residuals.size * size
+
+    def is_affordable(self, n_draws: int) -> bool:
+        """Whether so many draws are made; else tails stand in their place."""
+        entries = self.n_units * n_draws
+        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
 
     @property
     def is_nearly_normal(self) -> BoolArray:  # shape: (n_outputs,)
@@ -1383,48 +1372,17 @@ class _Setting:
 
         largest = peaks(self.own.values).max() * peaks(self.residuals)
         of_lead = peaks(self.lead.values).max(initial=0.0)
-        for column in self._partner_columns().T:
+        for column in self.columns.T:
             products = self.residuals * column[:, np.newaxis]
             np.maximum(largest, of_lead * peaks(products), out=largest)
         whole = np.maximum.reduceat(largest, starts_of(self.groups))
         return np.asarray(whole <= _NORMAL * self.n_units)
-
-    def is_affordable(self, n_draws: int) -> bool:
-        """Whether so many draws are made; else tails stand in their place."""
-        entries = self.n_units * n_draws
-        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
 
     @property
     def asks_signs(self) -> bool:
         """Whether signs are asked too: of few runs an exchange in strata is exact."""
         few = self.exchange.within is not None and self.n_units < _EXACT
         return self.exchange.kind != "signs" and not few
-
-    def differences(self) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values whose error is what differs between labels, such as seeds.
-
-        0 where what the input does differs no more between them than noise does. Else
-        an effect in the mean is compared to that, by the F-test of a mixed model, with
-        the degrees of freedom of as many terms as have equal weights.
-        """
-        found = np.zeros(self.n_outputs)
-        if self.rows is None:
-            return found
-        label = self.problem.design.recurring
-        assert label is not None
-        unit = self.exchange.unit
-        for output, partner in enumerate(self.best.tolist()):
-            columns = self.rows[:, self.groups == output]
-            detected, steady = _by_label(self.own, unit, columns, label)
-            if partner >= 0:
-                both = self.own.times(self.partners[partner][1])
-                detected_pair, pair = _by_label(both, unit, columns, label)
-                detected = min(2.0 * min(detected, detected_pair), 1.0)
-                pair *= len(self.partners)
-                steady = min(float(_of_both(steady, pair)), 1.0)
-            if detected <= _DIFFERS:
-                found[output] = steady
-        return found
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
@@ -1442,6 +1400,45 @@ class _Setting:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return found if self.roots or self.is_affordable(n_draws) else holm(found)
 
+    def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Test whether the size of the residuals depends on the input."""
+        each = np.arange(self.n_outputs)
+        sizes = bounded(_sizes(self.residuals, self.groups), each)
+        of_sizes = replace(
+            self,
+            own=self.lead,
+            residuals=sizes,
+            groups=each,
+            partners={},
+            roots=(),
+            turns=False,
+            alone=True,
+        )
+        return of_sizes._by_exchange(n_draws)
+
+    def differences(self) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values whose error is what differs between labels, such as seeds.
+
+        0 where what the input does differs no more between them than noise does. Else
+        an effect in the mean is compared to that, by the F-test of a mixed model, with
+        the degrees of freedom of as many terms as have equal weights.
+        """
+        found = np.zeros(self.n_outputs)
+        if self.rows is None:
+            return found
+        label, unit = self.problem.design.recurring, self.exchange.unit
+        assert label is not None
+        for output, partner in enumerate(self.best.tolist()):
+            columns = self.rows[:, self.groups == output]
+            every = self.with_partner(partner)
+            detected, steady = np.transpose(
+                [_by_label(one, unit, columns, label) for one in every]
+            )
+            steady[1:] *= len(self.partners)
+            if min(len(every) * detected.min(), 1.0) <= _DIFFERS:
+                found[output] = min(float(_of_both(*steady)), 1.0)
+        return found
+
     def _by_exchange(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of exchanges; more draws for those that are small."""
         found = self._of_exchange(_FIRST)
@@ -1454,6 +1451,9 @@ class _Setting:
         """Return ranks among draws; tails of normal scores where these cost too much.
 
         Where scores are not nearly normal, ranks among few draws stand for the tails.
+        In a series, amplitudes of waves are asked too, whose products with an input
+        change their signs: what a trend, a step or a cycle shares with another one is
+        in few of them.
         """
         if self.roots or self.is_affordable(n_draws):
             found = self._drawn(n_draws, rank)
@@ -1465,47 +1465,22 @@ class _Setting:
                 found[others] = self.only(others)._drawn(_FEW_DRAWS)
         if self.order is None:
             return found
-        return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
-
-    def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = self.own.values.size if self.alone else int(self.work)
-        drawn = map(
-            self.statistics,
-            self._scores_of_draws(n_draws, max(_BLOCK * 8 // each, 64)),
-        )
-        alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-        if self.alone:
-            return rank_p_values(self.observed[0][0], alone)
-        return rank(self.observed, (alone, pairs))
-
-    def _in_waves(self, order: FloatArray) -> _Setting:
-        """Return amplitudes of waves, whose products with an input change their signs.
-
-        What a trend, a step or a cycle shares with another one is in few of them.
-        """
-        residuals = waves_along(order, self.residuals)
-        return replace(
+        residuals = waves_along(self.order, self.residuals)
+        waves = replace(
             self,
-            own=replace(self.own, values=waves_along(order, self.own.values)),
+            own=replace(self.own, values=waves_along(self.order, self.own.values)),
             residuals=residuals,
-            partners=(),
+            partners={},
             exchange=replace(self.exchange, unit=np.arange(len(residuals))),
             order=None,
         )
+        return np.maximum(found, waves._of_exchange(n_draws, rank))
 
-    def _scores_of_draws(self, n_draws: int, block: int) -> Iterator[_Scores]:
-        """Return scores of draws in which the input does nothing, in blocks."""
-        if self.exchange.kind != "signs" and not self.turns:
-            yield from map(self.scores_of_orders, self.orders(n_draws, block))
-            return
-        for start in range(0, n_draws, block):
-            size = min(block, n_draws - start)
-            if self.turns:
-                yield self.scores_in_place(self.residuals_of_draws(size, start))
-            else:
-                unit = self.exchange.unit
-                signs = _signs(size, int(unit.max()) + 1, start)
-                yield self.scores_of_signs(signs, unit)
+    def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
+        each = self.own.values.size if self.alone else self.work
+        every = self.draws(n_draws, max(_BLOCK * 8 // each, 64))
+        drawn = zip(*map(self.statistics, every), strict=True)
+        return rank(self.observed, [np.concatenate(one) for one in drawn])
 
     def _of_signs(
         self, n_draws: int, rank: _Rank = smaller_rank
@@ -1531,7 +1506,7 @@ class _Setting:
         if not other.is_affordable(n_draws):
             found = self._of_tails(left, signs=True)
         else:
-            drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
+            (drawn,) = other.draws(n_draws, n_draws, signs=True)
             found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
@@ -1539,10 +1514,7 @@ class _Setting:
         """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
         for partner in np.unique(self.best).tolist():
-            design = [self.own.values]
-            if partner >= 0:
-                design.append(self.own.times(self.partners[partner][1]).values)
-            whole = np.hstack(design)
+            whole = np.hstack([one.values for one in self.with_partner(partner)])
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
             q = np.linalg.qr(whole)[0]
@@ -1563,28 +1535,18 @@ class _Setting:
         share = size / np.maximum(size.mean(axis=0), 1e-300)
         larger = np.zeros(self.n_outputs, dtype=bool)
         for output, partner in enumerate(self.best.tolist()):
-            tables = [] if partner < 0 else [self.partners[partner][1]]
-            for one in (self.own, *map(self.own.times, tables)):
+            for one in self.with_partner(partner):
                 squares = np.square(one.values) @ one.weights
                 larger[output] |= squares @ share[:, output] > squares.sum()
         return larger
 
-    @cached_property
-    def best(self) -> IndexArray:  # shape: (n_outputs,)
-        """Partners with the largest products; -1 for none."""
-        if not self.products.shape[2]:
-            return np.full(self.n_outputs, -1)
-        scores = np.tensordot(self.lead.values.T, self.products, axes=1)
-        scores = np.tensordot(self.lead.weights, np.square(scores), axes=1)
-        scores = added(scores, self.groups, axis=0)
-        return np.argmax(self.of_partners(scores) / self.expected, axis=1)
-
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
         """Return p-values by the tails of the statistics, Bonferroni among them."""
         alone = self._tail(self.own, residuals, None, signs)
-        if not self.partners or self.too_many_products:
+        if not self.partners:
             return alone
-        each = [self._tail(self.lead, residuals, t, signs) for _, t in self.partners]
+        tables = self.partners.values()
+        each = [self._tail(self.lead, residuals, table, signs) for table in tables]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         return np.minimum(_of_both(alone, best), 1.0)
 
@@ -1592,7 +1554,6 @@ class _Setting:
         self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return the tail of squared scores of terms, times those of a partner."""
-        unit = self.exchange.unit if self.exchange.kind == "signs" else None
         found = np.ones(self.n_outputs)
         for output in range(self.n_outputs):
             columns = self.groups == output
@@ -1601,26 +1562,13 @@ class _Setting:
                 seen, given = products_of(seen, table), products_of(given, table)
             value = own.weights @ np.square(own.values.T @ seen).sum(axis=1)
             if signs:
-                sizes = sizes_of_signs(own, given, unit)
+                sizes = sizes_of_signs(own, given, self.unit_of_signs)
             else:
                 sizes = sizes_of_exchange(own, given, self.exchange.within)
             found[output] = tail_of_mixture(value, sizes)
         return found
 
-    def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Test whether the size of the residuals depends on the input."""
-        each = np.arange(self.n_outputs)
-        of_sizes = replace(
-            self,
-            own=self.lead,
-            residuals=bounded(_sizes(self.residuals, self.groups), each),
-            groups=each,
-            partners=(),
-            roots=(),
-            turns=False,
-            alone=True,
-        )
-        return of_sizes._by_exchange(n_draws)
+    # Pairs
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -1633,16 +1581,14 @@ class _Setting:
         beside the stronger ones, which would be noise that follows the input.
         """
         found = np.ones((len(partners), self.n_outputs))
-        if self.exchange.kind == "signs" or self.too_many_products:
+        if self.exchange.kind == "signs":
             return found
-        tables = dict(self.partners)
         products: dict[int, Terms] = {}
         for place, inputs in enumerate(partners):
-            if all(k in tables for k in inputs):
-                product = self._product(np.hstack([tables[k] for k in inputs]))
-                if product is not None:
-                    products[place] = product
-                    found[place] = self._of_product(product)
+            product = self._product(inputs)
+            if product is not None:
+                products[place] = product
+                found[place] = self._of_product(product)
         for output in np.flatnonzero((found <= OF_PAIRS).sum(axis=0) > 1):
             rest, stronger = self.only(np.array([output])), None
             for place in np.argsort(found[:, output], kind="stable").tolist():
@@ -1655,24 +1601,25 @@ class _Setting:
                 stronger = products[place].values
         return found
 
-    def with_partner(
+    def pairs_by_exchange(
         self, inputs: tuple[int, ...], n_draws: int
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of products with a partner, by exchanges of the input.
 
         Of an input that does nothing they are valid whatever the partner does alone.
         """
-        tables = dict(self.partners)
-        if self.exchange.kind == "signs" or not all(k in tables for k in inputs):
+        if self.exchange.kind == "signs" or not set(inputs) <= set(self.partners):
             return np.zeros(self.n_outputs)  # as the tails say
-        one = replace(self, partners=tuple((k, tables[k]) for k in inputs))
-        block = max(_BLOCK * 8 // int(one.work), 64)
-        drawn = map(one.statistics, one._scores_of_draws(n_draws, block))
+        one = replace(self, partners={k: self.partners[k] for k in inputs})
+        drawn = map(one.statistics, one.draws(n_draws, max(_BLOCK * 8 // one.work, 64)))
         pairs = np.concatenate([of_pairs for _, of_pairs in drawn])
         return rank_p_values(one.observed[1][0], pairs)
 
-    def _product(self, table: FloatArray) -> Terms | None:
+    def _product(self, inputs: tuple[int, ...]) -> Terms | None:
         """Return products with a partner, beside what both do alone."""
+        if not set(inputs) <= set(self.partners):
+            return None
+        table = np.hstack([self.partners[k] for k in inputs])
         alone = np.hstack([self.own.values, self.functions, table])
         alone = linalg.orth(alone, rcond=_ROUNDING)
         if alone.shape[1] >= 0.5 * len(alone):
@@ -1684,13 +1631,7 @@ class _Setting:
         return Terms(left[:, seen], whole.weights[seen], 0) if seen.any() else None
 
     def _of_product(self, product: Terms) -> FloatArray:  # shape: (n_outputs,)
-        other = replace(
-            self,
-            own=product,
-            residuals=self.beside,
-            partners=(),
-            exchange=replace(self.exchange, kind="rows"),
-        )
+        other = replace(self, own=product, residuals=self.beside, partners={})
         by_signs = other._of_tails(other.left_over(), signs=True)
         return np.maximum(other._of_tails(self.beside, signs=False), by_signs)
 
@@ -1699,20 +1640,6 @@ def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
     """Return what no linear function of the columns of a table explains."""
     basis = linalg.orth(table, rcond=_ROUNDING)
     return np.asarray(values - basis @ (basis.T @ values))
-
-
-def _unshrunken(white: FloatArray, root: FloatArray) -> float:
-    """Add up squares, not divided by more than the noise where they are small."""
-    squares, sizes = np.square(white), np.square(root).sum(axis=0)
-    most = np.maximum(squares, _NOISE * squares.mean())
-    whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
-    return float(np.minimum(whole, most).sum())
-
-
-def _signs(number: int, n_units: int, start: int) -> FloatArray:
-    """Draw signs; shape (number, n_units)."""
-    generator = np.random.default_rng([start, 3])
-    return np.asarray(generator.choice([-1.0, 1.0], size=(number, n_units)))
 
 
 def _sizes(

@@ -244,20 +244,27 @@ def _named_pairs(
             partners = [j for j in range(drives.shape[1]) if j != i]
             if not partners:
                 continue
-            values = problem.pair_p_values(i, partners)
+            setting = problem.setting(problem.members[i])
+            assert setting is not None  # of an input that drives
+            values = setting.pairs([problem.members[j] for j in partners])
             for j, by_output in zip(partners, values, strict=True):
-                if by_output.min() <= OF_PAIRS and problem.depends(j):
-                    # It may stand for an input that it is correlated with.
-                    other = problem.pair_p_values(j, [i])[0]
-                    np.maximum(by_output, other, out=by_output)
+                back = None
+                if by_output.min() <= OF_PAIRS:
+                    back = problem.setting(problem.members[j])
+                    if back is None or back.is_left:
+                        # It may stand for an input that it is correlated with.
+                        given = [problem.members[i]]
+                        other = 1.0 if back is None else back.pairs(given)[0]
+                        np.maximum(by_output, other, out=by_output)
                 # Of noise far below what a driver does tails say little: an input of
                 # which the fit too sees little is exchanged.
                 some = (by_output <= OF_PAIRS) & drives[own, i] & ~drives[own, j]
                 some &= seen.shares.pairs[own, i, j] < _SMALL_PAIR
-                if some.any():
-                    named = np.flatnonzero(some)
-                    again = problem.partner_p_values(j, i, named)
-                    by_output[named] = np.maximum(by_output[named], again)
+                if back is not None and some.any():
+                    again = back.only(np.flatnonzero(some)).pairs_by_exchange(
+                        problem.members[i], problem.n_draws
+                    )
+                    by_output[some] = np.maximum(by_output[some], again)
                 for output, p_value in zip(own.tolist(), by_output, strict=True):
                     if drives[output, i]:
                         key = output, min(i, j), max(i, j)

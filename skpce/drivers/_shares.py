@@ -490,8 +490,7 @@ def _fitted(
 
 def _is_ablation(problem: Problem) -> bool:
     """Whether each input was changed alone, so that nothing is known of products."""
-    settings = [problem.setting(members) for members in problem.members]
-    return all(one is not None and one.exchange.pooled for one in settings)
+    return all(problem.exchange(members).pooled for members in problem.members)
 
 
 def _are_means_enough(inputs: Inputs, setting: IndexArray) -> bool:
