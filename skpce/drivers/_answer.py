@@ -523,7 +523,6 @@ def _drivers_table(
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
     states = [[str(state) for state in row] for row in findings.states]
-    scopes = [[one.scope for one in row] for row in findings.tested]
     partners = np.full(shape, "", dtype=object)
     for output, *pair in sorted(findings.pair_p_values):
         for one, other in (pair, pair[::-1]):
@@ -536,7 +535,7 @@ def _drivers_table(
         **shares.columns(),
         "partners": partners,
         "more_runs": findings.more_runs,
-        "scope": np.array(scopes, dtype=object).reshape(shape),
+        "scope": findings.tested.scope,
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns), printed=("total", "first"))
@@ -859,12 +858,8 @@ class _Words:
 
     def _scope(self) -> str:
         drivers = self.rows(State.DRIVES)
-        tested = [self.findings.tested[output] for output in self.outputs]
-        tried = [
-            self.names[i]
-            for i in drivers
-            if any(one[i].scope == "tried" for one in tested)
-        ]
+        at_tried = (self.findings.tested.scope[self.outputs] == "tried").any(axis=0)
+        tried = [self.names[i] for i in drivers if at_tried[i]]
         if not tried:
             return ""
         about = "this"

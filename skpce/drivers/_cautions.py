@@ -81,7 +81,7 @@ class Seen:
     members: Sequence[tuple[int, ...]]  # the inputs of each
     tied: IndexArray  # inputs of a linear equation
     n_copies: int
-    tested: list[list[Tested]]  # by output and row
+    tested: Tested
     shares: Shares
     # Outputs that the same runs have, and what they share:
     parts: list[tuple[IndexArray, Problem]] = field(default_factory=list)
@@ -278,9 +278,9 @@ def _names_of(
 @caution("alike")
 def _tied(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
-        one = next((t[row] for t in seen.tested if t[row].tied_to), None)
-        if one is not None and not np.isin(seen.members[row], seen.tied).all():
-            yield {"inputs": (name, *_names_of(seen, one.tied_to, row))}
+        ties = list(filter(None, seen.tested.tied_to[:, row]))
+        if ties and not np.isin(seen.members[row], seen.tied).all():
+            yield {"inputs": (name, *_names_of(seen, ties[0], row))}
 
 
 @caution(
@@ -289,8 +289,8 @@ def _tied(seen: Seen) -> Iterator[Figures]:
 )
 def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
-        reasons = {tested[row].why_not for tested in seen.tested} - {""}
-        yield from ({"inputs": (name,), "why": why} for why in sorted(reasons))
+        for why in sorted(set(seen.tested.why_not[:, row]) - {""}):
+            yield {"inputs": (name,), "why": why}
 
 
 @caution(
@@ -316,9 +316,7 @@ def _of_blocks(seen: Seen) -> Iterator[Figures]:
 )
 def _differs_by_label(seen: Seen) -> Iterator[Figures]:
     label, repeat = seen.design.recurring, seen.design.repeat
-    for output, row_of in enumerate(seen.tested):
-        differs = np.array([one.unsteady for one in row_of], dtype=bool)
-        own = differs & ~seen.drives[output]
+    for output, own in enumerate(seen.tested.unsteady & ~seen.drives):
         if own.any() and label is not None:
             other = "groups" if seen.design.blocks is None else "blocks"
             yield {
@@ -340,14 +338,12 @@ def _differs_by_label(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _rests_on_members(seen: Seen) -> Iterator[Figures]:
-    for output, row_of in enumerate(seen.tested):
-        for row, test in enumerate(row_of):
-            if test.resting and not seen.drives[output, row]:
-                yield {
-                    "input": seen.names[row],
-                    "output": seen.outputs.names[output],
-                    "members": test.resting,
-                }
+    for output, row in np.argwhere(seen.tested.resting.astype(bool) & ~seen.drives):
+        yield {
+            "input": seen.names[row],
+            "output": seen.outputs.names[output],
+            "members": seen.tested.resting[output, row],
+        }
 
 
 @caution(
@@ -384,7 +380,7 @@ def _few_runs(seen: Seen) -> Iterator[Figures]:
 
 @caution("no pairs", "there are too many inputs and outputs to look for pairs")
 def _no_pairs(seen: Seen) -> Iterator[Figures]:
-    if any(not test.sees_pairs for row_of in seen.tested for test in row_of):
+    if not seen.tested.sees_pairs.all():
         yield {}
 
 

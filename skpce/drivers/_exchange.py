@@ -61,6 +61,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
@@ -779,21 +780,39 @@ _Rank = Callable[[Sequence[FloatArray], Sequence[FloatArray]], FloatArray]
 _EXACT = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tested:
-    """Test of one input, or group of inputs, for one output; without, as if constant.
+    """Tests of inputs, or of groups of inputs, for outputs: arrays of one shape."""
 
-    The scope is that of :class:`Exchange`.
-    """
+    location: FloatArray  # p-values of the mean
+    spread: FloatArray  # p-values of the spread
+    scope: NDArray[Any]  # as of :class:`Exchange`
+    why_not: NDArray[Any]  # reasons why nothing could be exchanged
+    tied_to: NDArray[Any]  # tuples of inputs that it cannot be told apart from
+    resting: NDArray[Any]  # tuples of members that the answer rests on
+    sees_pairs: BoolArray
+    unsteady: BoolArray  # whether other seeds, or blocks, may differ
 
-    location: float = 1.0  # p-value of the mean
-    spread: float = 1.0  # p-value of the spread
-    scope: str = "beyond"
-    why_not: str = ""  # reason why nothing could be exchanged
-    tied_to: tuple[int, ...] = ()  # inputs that it cannot be told apart from
-    resting: tuple[int, ...] = ()  # members that the answer rests on
-    sees_pairs: bool = True
-    unsteady: bool = False  # whether other seeds, or blocks, may differ
+    @classmethod
+    def nothing(cls, *shape: int) -> Tested:
+        """Return the tests of constants."""
+        none = np.empty((2, *shape), dtype=object)
+        none.fill(())
+        return cls(
+            location=np.ones(shape),
+            spread=np.ones(shape),
+            scope=np.full(shape, "beyond", dtype=object),
+            why_not=np.full(shape, "", dtype=object),
+            tied_to=none[0],
+            resting=none[1],
+            sees_pairs=np.ones(shape, dtype=bool),
+            unsteady=np.zeros(shape, dtype=bool),
+        )
+
+    def put(self, outputs: IndexArray, row: int, part: Tested) -> None:
+        """Set the tests of an input for some outputs."""
+        for name, values in vars(part).items():
+            getattr(self, name)[outputs, row] = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -849,47 +868,39 @@ class Problem:
             found[output] = len(counts) == 2 and counts.min() > _EXCEPTIONS
         return found
 
-    def test(self, row: int) -> list[Tested]:
+    def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
-        members = self.members[row]
+        members, found = self.members[row], Tested.nothing(self.n_outputs)
         setting = self.setting(members)
         if setting is None:
-            return [Tested(why_not=self.exchange(members).why)] * self.n_outputs
-        location = setting.p_values(self.n_draws)
+            found.why_not[:] = self.exchange(members).why
+            return found
+        found.scope[:] = setting.exchange.scope
+        found.tied_to.fill(setting.tied_to)
+        found.sees_pairs[:] = setting.sees_pairs
+        location, spread = found.location, found.spread
+        location[:] = setting.p_values(self.n_draws)
         differs = setting.differences()
-        unsteady = (differs > 0.05) & (location <= 0.05)
-        location = np.maximum(location, differs)
-        spread = np.ones(self.n_outputs)
-        resting: list[tuple[int, ...]] = [()] * self.n_outputs
-        if setting.exchange.kind != "signs":
-            for output, few, alone in setting.without_outlying(location):
-                again = alone.p_values(self.n_draws)[0]
-                is_weaker = again > location[output]
-                location[output] = max(location[output], again)
-                # else it is found without them too, whatever the correction
-                if is_weaker and again * self.n_hypotheses > 0.05:
-                    members_of = np.isin(setting.exchange.unit, few)
-                    resting[output] = tuple(np.flatnonzero(members_of).tolist())
-            spread = setting.spread_p_values(self.n_draws)
-            if spread.min() <= 0.05:  # which a change of the mean of few units is too
-                rest = replace(setting, residuals=setting.left_over())
-                left = rest.spread_p_values(self.n_draws)
-                spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
-            for output, _, alone in setting.without_outlying(spread):
-                again = alone.spread_p_values(self.n_draws)[0]
-                spread[output] = max(spread[output], again)
-        return [
-            Tested(
-                location=float(location[output]),
-                spread=float(spread[output]),
-                scope=setting.exchange.scope,
-                tied_to=setting.tied_to,
-                resting=resting[output],
-                sees_pairs=setting.sees_pairs,
-                unsteady=bool(unsteady[output]),
-            )
-            for output in range(self.n_outputs)
-        ]
+        found.unsteady[:] = (differs > 0.05) & (location <= 0.05)
+        np.maximum(location, differs, out=location)
+        if setting.exchange.kind == "signs":
+            return found
+        for output, few, alone in setting.without_outlying(location):
+            again = alone.p_values(self.n_draws)[0]
+            # Else it is found without them too, whatever the correction.
+            if again > location[output] and again * self.n_hypotheses > 0.05:
+                rows = np.flatnonzero(np.isin(setting.exchange.unit, few))
+                found.resting[output] = tuple(rows.tolist())
+            location[output] = max(location[output], again)
+        spread[:] = setting.spread_p_values(self.n_draws)
+        if spread.min() <= 0.05:  # which a change of the mean of few units is too
+            rest = replace(setting, residuals=setting.left_over())
+            left = rest.spread_p_values(self.n_draws)
+            np.maximum(spread, left, out=spread, where=spread <= 0.05)
+        for output, _, alone in setting.without_outlying(spread):
+            again = alone.spread_p_values(self.n_draws)[0]
+            spread[output] = max(spread[output], again)
+        return found
 
     def terms(self, members: tuple[int, ...]) -> Terms:
         """Return the terms of inputs, taken as one."""

@@ -51,7 +51,7 @@ class Findings:
     q_values: FloatArray  # Benjamini and Hochberg
     shares: Shares
     more_runs: FloatArray  # NaN where settled, inf where too many
-    tested: Sequence[Sequence[Tested]]
+    tested: Tested
     pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
@@ -96,16 +96,14 @@ def find_drivers(
         series = find_series(X, is_category, laws, coordinates)
         design = replace(design, series=series)
     tied, shape = find_constraint(X), (outputs.n_groups, len(members))
-    tested = [[Tested()] * len(members) for _ in range(outputs.n_groups)]
-    shares = Shares.nothing(*shape)
+    tested, shares = Tested.nothing(*shape), Shares.nothing(*shape)
     seen = Seen(
         X, coordinates, outputs, design, names, members, tied, n_copies, tested, shares
     )
     counts = _gather(seen, is_category, laws, n_choices)
-    p_values = [[(one.location, one.spread) for one in row] for row in tested]
-    of_choice = np.minimum(np.reshape(p_values, (*shape, 2)) * n_choices, 1.0)
-    location, spread = np.moveaxis(of_choice, 2, 0)
-    told_apart = np.array([[not one.tied_to for one in row] for row in tested], bool)
+    location = np.minimum(tested.location * n_choices, 1.0)
+    spread = np.minimum(tested.spread * n_choices, 1.0)
+    told_apart = ~tested.tied_to.astype(bool)
     for row, own in enumerate(members):  # a group that holds all of them is free of it
         if set(tied) & set(own) and not set(tied) <= set(own):
             told_apart[:, row] = False
@@ -123,20 +121,19 @@ def find_drivers(
         if shares.pairs[output, i, j] < _NO_PAIR:
             shares.total[2, output, [i, j]] = 1.0
         adjusted[output, both] = p_value * LEVEL / OF_PAIRS
-        if "tried" in {tested[output][k].scope for k in (i, j)}:
-            for k in both:
-                tested[output][k] = replace(tested[output][k], scope="tried")
+        if "tried" in tested.scope[output, [i, j]]:
+            tested.scope[output, both] = "tried"
     alike = _alike(seen.parts, drives, told_apart)
     of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
-    untold = ~told_apart  # of which nothing is said not to matter
+    # Of these nothing is said not to matter:
+    untold = ~told_apart | tested.why_not.astype(bool)
     untold[:, of_blocks] = True
     shares.unknown(of_blocks)
     for output, i, j in alike:
         untold[output, [i, j]] = True
-    for output, row_of in enumerate(tested):
-        for row, one in enumerate(row_of):
-            untold[output, row] |= bool(one.why_not)
-            untold[output] |= [bool(set(one.tied_to) & set(own)) for own in members]
+    for output, ties in enumerate(tested.tied_to):
+        others = set().union(*ties)
+        untold[output] |= [not others.isdisjoint(own) for own in members]
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     shares.not_shown(~drives)
@@ -219,13 +216,14 @@ def _gather(
         are_labels = own.has_repeats and inputs.is_category.all()
         all_tried = are_labels and is_complete(inputs.X)
         for row in range(n_rows):
-            results = zip(own_outputs.tolist(), problem.test(row), strict=True)
-            for output, one in results:
-                scope = "tried" if all_tried else one.scope
-                places = tuple(order[list(one.resting)].tolist())
-                seen.tested[output][row] = replace(one, resting=places, scope=scope)
+            found = problem.test(row)
+            for output, places in enumerate(found.resting):
+                found.resting[output] = tuple(order[list(places)].tolist())
+            if all_tried:
+                found.scope[:] = "tried"
+            seen.tested.put(own_outputs, row, found)
         # Of few settings only what is so at these can be known: runs are left out.
-        at_tried = all(one.scope == "tried" for one in seen.tested[own_outputs[0]])
+        at_tried = (seen.tested.scope[own_outputs[0]] == "tried").all()
         unit = np.arange(len(order)) if at_tried else own.units
         shares.put(own_outputs, shares_of(problem, unit))
     return counts

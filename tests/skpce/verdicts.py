@@ -66,13 +66,15 @@ def findings(
         noise=column(noise),
         lack_of_fit=column(np.nan),
     )
+    tested = Tested.nothing(*shape)
+    tested.scope[:] = scope
     return Findings(
         states=states.tolist(),
         p_values=table(p_value),
         q_values=table(p_value),
         shares=shares,
         more_runs=table(more),
-        tested=[[Tested(scope=scope)] * n_rows for _ in range(n_outputs)],
+        tested=tested,
         pair_p_values={(o, i, j): 0.001 for o, i, j, _ in pairs},
         cautions=tuple(cautions),
         n_members=np.full(n_outputs, N_MEMBERS),

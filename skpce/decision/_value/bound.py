@@ -133,9 +133,9 @@ def _p_value(
     tied = find_constraint(X)
     p_values = []
     for place, own in enumerate(sets):
-        (found,) = problem.test(place)
+        found = problem.test(place)
         told_apart = len(own) == X.shape[1] or not (
-            found.tied_to or np.isin(own, tied).any()
+            found.tied_to.item() or np.isin(own, tied).any()
         )
-        p_values.append(found.location if told_apart else 1.0)
+        p_values.append(found.location.item() if told_apart else 1.0)
     return float(holm(np.array(p_values)).min())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -49,8 +47,7 @@ def test_the_scope_of_a_test_is_said():
     tried = words(findings([D, D, N, N], [0.5, 0.3, 0, 0], scope="tried"))[0]
     assert "This is shown at the settings tried, not beyond them." in tried
     found = findings([D, D, N, N], [0.5, 0.3, 0, 0])
-    row = found.tested[0]
-    row[1] = replace(row[1], scope="tried")
+    found.tested.scope[0, 1] = "tried"
     assert "What units does is shown at the settings tried" in words(found)[0]
     assert "settings tried" not in words(findings([D, N, N, N], [0.9, 0, 0, 0]))[0]
 
