@@ -289,13 +289,13 @@ class Design:
         position = np.argsort(self.order, kind="stable")
         whole = self.blocks_of_series
         whole = np.zeros(self.n_rows, dtype=np.int64) if whole is None else whole
-        found = np.empty(self.n_rows, dtype=np.int64)
-        number = 0
+        parts: list[IndexArray] = []
         for label in range(int(whole.max()) + 1):
             own = position[whole[position] == label]
-            for part in np.array_split(own, max(len(own) // max(memory, 1), 1)):
-                found[part] = number
-                number += 1
+            parts += np.array_split(own, max(len(own) // max(memory, 1), 1))
+        found = np.empty(self.n_rows, dtype=np.int64)
+        for number, part in enumerate(parts):
+            found[part] = number
         return found
 
     def exchange(
@@ -310,31 +310,27 @@ class Design:
         ``restricted_exchange_valid`` and ``drawn_exchange_valid``, checked in
         ``lean/Core``.
         """
-        mine = numbers_of(own)
+        mine, alone = numbers_of(own), numbers_of(others)
+        each = np.arange(self.n_rows)
         if self.groups is not None:
             return self._of_groups(mine, others)
-        blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
-        given = numbers_of(np.column_stack([blocks, others]))
-        crossed = varies_within(mine, given)[given].mean()
-        alone = numbers_of(others)
         if self._is_ablation(mine, alone):
             few = _log_orders(mine, alone) < np.log(_ARRANGEMENTS)
-            each = np.arange(self.n_rows)
             return Exchange("strata", each, alone, "tried", pooled=few)
-        if crossed >= _CROSSED and _has_curves(own, others):
+        blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
+        given = numbers_of(np.column_stack([blocks, others]))
+        if share_crossed(mine, given) >= _CROSSED and _has_curves(own, others):
             complete = is_complete(np.column_stack([own, others]))
             return self._of_crossed(given, complete)
-        if self.blocks is not None:
-            within = varies_within(mine, self.blocks)[self.blocks]
-            if within.mean() >= _CROSSED:
-                if self._recur_in(self.blocks):
-                    return self._enough("rows", self.setting, None)
-                return self._enough("strata", self.setting_units(), self.blocks)
-            return self._enough("rows", self.blocks, None)
-        if self._is_fraction(own, others):
-            each = np.arange(self.n_rows)
-            return Exchange("rows", each, None, "tried", pooled=True)
-        return self._enough("rows", self.setting_units(), None)
+        if self.blocks is None:
+            if self._is_fraction(own, others):
+                return Exchange("rows", each, None, "tried", pooled=True)
+            return self._enough("rows", self.setting)
+        if share_crossed(mine, self.blocks) < _CROSSED:
+            return self._enough("rows", self.blocks)
+        if self._recur_in(self.blocks):
+            return self._enough("rows", self.setting)
+        return self._enough("strata", self.setting_units(), self.blocks)
 
     def _is_fraction(self, own: FloatArray, others: FloatArray) -> bool:
         """Whether an input is as a product of others, in few settings with repeats.
@@ -360,8 +356,8 @@ class Design:
         Then what others do in them recurs too. Of the few of a crossover trial it is
         taken off by the fit to the others.
         """
-        recurs = varies_within(labels, self.setting)[self.setting]
-        return bool(recurs.mean() >= _RECURS and self.n_settings >= FEWEST_UNITS)
+        recurs = share_crossed(labels, self.setting) >= _RECURS
+        return recurs and self.n_settings >= FEWEST_UNITS
 
     def _is_ablation(self, mine: IndexArray, given: IndexArray) -> bool:
         """Whether an input differs in few settings, which have repeats, from others.
@@ -369,17 +365,13 @@ class Design:
         Orders of the settings would be too few: as of a list of flags, of which each is
         turned off alone. Blocks have one run of each setting.
         """
-        if self.blocks is not None:
-            n_blocks = int(self.blocks.max()) + 1
-            counts = np.bincount(numbers_of(self.setting) * n_blocks + self.blocks)
-            if len(counts) < self.n_rows or counts.max() > 1:
-                return False
-        if np.bincount(given).min() < 2:
+        one_each = self.blocks is None or self.setting_units().max() + 1 == self.n_rows
+        if not one_each or np.bincount(given).min() < 2:
             return False
-        crossed = varies_within(mine, given)[given].mean()
         settings = mine[first_of(self.setting)]
         few = _log_orders(settings, np.zeros(len(settings), dtype=np.int64))
-        return bool(0.0 < crossed < 1.0 and few < np.log(_ARRANGEMENTS))
+        is_few = few < np.log(_ARRANGEMENTS)
+        return bool(0.0 < share_crossed(mine, given) < 1.0 and is_few)
 
     def _of_crossed(self, given: IndexArray, complete: bool) -> Exchange:
         """Exchange settings within strata of the others; runs where settings are few.
@@ -390,15 +382,14 @@ class Design:
         unit = self.setting_units()
         strata = given[first_of(unit)]
         arrangements = gammaln(np.bincount(strata) + 1.0).sum()
-        if int(unit.max()) + 1 == self.n_rows:
-            few = arrangements < np.log(_ARRANGEMENTS)
-            if few and complete and self.blocks is None:
-                return self._enough("rows", unit, None)
-            return Exchange("strata", np.arange(self.n_rows), given)
-        enough = len(strata) >= _CROSSED_SETTINGS
-        if enough and arrangements >= np.log(_ARRANGEMENTS):
+        few, each = arrangements < np.log(_ARRANGEMENTS), np.arange(self.n_rows)
+        if int(unit.max()) + 1 < self.n_rows:
+            if few or len(strata) < _CROSSED_SETTINGS:
+                return Exchange("strata", each, given, "tried")
             return Exchange("strata", unit, strata)
-        return Exchange("strata", np.arange(self.n_rows), given, "tried")
+        if few and complete and self.blocks is None:
+            return self._enough("rows", unit)
+        return Exchange("strata", each, given)
 
     @property
     def may_be_series(self) -> bool:
@@ -422,17 +413,15 @@ class Design:
         assert self.groups is not None
         varies = varies_within(mine, self.groups)
         if not varies.any():
-            blocks, first = None, first_of(self.groups)
-            if self.blocks is not None and not self.blocks_cross(self.groups):
-                blocks = self.blocks[first]
-                if not varies_within(mine[first], blocks).any():
-                    blocks = None
+            blocks = None if self.blocks_cross(self.groups) else self.blocks
+            if blocks is not None and not varies_within(mine, blocks).any():
+                blocks = None
             return self._enough("rows", self.groups, blocks)
         if _same_in_all(mine, self.groups):
             given = numbers_of(np.column_stack([self.groups, others]))
-            crossed = varies_within(mine, given)[given].mean() >= _CROSSED
+            crossed = share_crossed(mine, given) >= _CROSSED
             if not crossed and self._recur_in(self.groups):
-                return self._enough("rows", self.setting, None)
+                return self._enough("rows", self.setting)
             return Exchange("strata", np.arange(self.n_rows), self.groups)
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
@@ -441,14 +430,16 @@ class Design:
                 "them by blocks="
             )
             return Exchange("none", self.groups, why=why)
-        return self._enough("signs", self.groups, None)
+        return self._enough("signs", self.groups)
 
-    def _enough(self, kind: str, unit: IndexArray, strata: Any) -> Exchange:
+    def _enough(
+        self, kind: str, unit: IndexArray, strata: IndexArray | None = None
+    ) -> Exchange:
         n_units = int(unit.max()) + 1
         if n_units == len(unit):  # each row is a unit, with the number of the row
             unit = np.arange(n_units)
-        if kind == "strata":
-            strata = np.asarray(strata)[first_of(unit)]
+        if strata is not None:
+            strata = strata[first_of(unit)]
         if n_units < FEWEST_UNITS:
             why = f"{n_units} units of the design are too few to exchange it"
             return Exchange("none", unit, None, why=why)
@@ -542,6 +533,11 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
     """Return in which strata there is more than one label."""
     pairs = np.unique(np.column_stack([strata, labels]), axis=0)
     return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
+
+
+def share_crossed(labels: IndexArray, strata: IndexArray) -> float:
+    """Return the share of the rows in whose stratum there is another label."""
+    return float(varies_within(labels, strata)[strata].mean())
 
 
 def counts_repeats(name: str) -> bool:

@@ -178,7 +178,7 @@ def shares_along(problem: Problem, q2: FloatArray) -> Shares:
 
 def _within_blocks(problem: Problem) -> Problem:
     blocks = problem.design.blocks
-    if blocks is None or (np.bincount(blocks) == 1).all():
+    if blocks is None or not problem.design.within_blocks:
         return problem
     return replace(problem, values=without_means(problem.values, blocks))
 
