@@ -479,7 +479,7 @@ def make_answer(
         "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
-    drives = np.array([State.DRIVES in row for row in findings.states], dtype=bool)
+    drives = (findings.states == State.DRIVES).any(axis=1)
     supported = tuple((drives & ~np.isnan(found[0])).tolist())
     nothing = "no choice, or no variance between members"
     reasons = tuple(
@@ -522,14 +522,13 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
-    states = [[str(state) for state in row] for row in findings.states]
     partners = np.full(shape, "", dtype=object)
-    for output, *pair in sorted(findings.pair_p_values):
-        for one, other in (pair, pair[::-1]):
-            known = partners[output, one]
-            partners[output, one] = ", ".join(filter(None, (known, names[other])))
+    for output, i, j in sorted(findings.pair_p_values):
+        for one, other in ((i, j), (j, i)):
+            known = f"{partners[output, one]}, {names[other]}"
+            partners[output, one] = known.removeprefix(", ")
     columns: Mapping[str, NDArray[Any]] = {
-        "state": np.array(states, dtype=object).reshape(shape),
+        "state": findings.states.astype(str).astype(object),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
         **shares.columns(),

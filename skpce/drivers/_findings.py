@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
@@ -46,7 +47,7 @@ class State(StrEnum):
 class Findings:
     """States, shares and evidence, as arrays; (n_outputs, n_rows) if nothing else."""
 
-    states: Sequence[Sequence[State]]
+    states: NDArray[Any]  # of State
     p_values: FloatArray  # Holm
     q_values: FloatArray  # Benjamini and Hochberg
     shares: Shares
@@ -59,7 +60,7 @@ class Findings:
     members: Sequence[tuple[int, ...]] = ()  # inputs of each row of the answer
 
     def __str__(self) -> str:
-        found = [str(state) for row in self.states for state in row]
+        found = self.states.ravel().tolist()
         counts = {state: found.count(state) for state in dict.fromkeys(found)}
         return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
 
@@ -129,8 +130,8 @@ def find_drivers(
     untold = ~told_apart | tested.why_not.astype(bool)
     untold[:, of_blocks] = True
     shares.unknown(of_blocks)
-    for output, i, j in alike:
-        untold[output, [i, j]] = True
+    for output, *both in alike:
+        untold[output, both] = True
     for output, ties in enumerate(tested.tied_to):
         others = set().union(*ties)
         untold[output] |= [not others.isdisjoint(own) for own in members]
@@ -294,7 +295,7 @@ def _states(
     p_values: FloatArray,
     negligible: float,
     counts: IndexArray,  # shape: (n_outputs, 1)
-) -> tuple[list[list[State]], FloatArray]:
+) -> tuple[NDArray[Any], FloatArray]:
     """Return states, and how many more runs would settle those that are open."""
     drives, on_spread, tied = kinds
     shares, high = seen.shares, seen.shares.total[2]
@@ -302,8 +303,7 @@ def _states(
     may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
     nothing = may_be_nothing & (high < negligible) & (not seen.design.series)
     kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
-    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-    states = [[every[k] for k in row] for row in kind.tolist()]
+    states = np.array(list(State), dtype=object)[kind]  # in this order
     needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
     score = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
     # Of an input that may well do nothing its score says nothing of more runs.

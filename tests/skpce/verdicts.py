@@ -69,7 +69,7 @@ def findings(
     tested = Tested.nothing(*shape)
     tested.scope[:] = scope
     return Findings(
-        states=states.tolist(),
+        states=states,
         p_values=table(p_value),
         q_values=table(p_value),
         shares=shares,
