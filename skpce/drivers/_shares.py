@@ -119,30 +119,14 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     tried = problem.design.has_repeats and int(unit.max()) + 1 == len(unit)
     fit = _Fit.of(problem, tried)
     q2 = fit.left_out(unit)
-    noise, lack_of_fit = fit.repeats()
-    first, total = fit.simultaneous()
-    few = of_few_runs(problem.values, problem.groups)
-    first[1, few] = total[1, few] = 0.0
-    missed = fit.missed(q2)[:, np.newaxis]
-    total[2] = np.minimum(total[2] + missed, 1.0)
+    found, missed = _measured([fit], q2, (1, 3))
+    found.pairs[:] = fit.pairs()
+    found.noise[:], found.lack_of_fit[:] = fit.repeats()
     if unit.max() + 1 < len(unit):  # what a fit knows of a unit by its other rows
-        unknown = np.where(missed > _MISSED, missed, 0.0)
-        first[1] = np.maximum(first[1] - unknown, 0.0)
-        total[1] = np.maximum(total[1] - unknown, 0.0)
-    nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
-    first[1, nothing] = total[1, nothing] = 0.0
-    first[2, nothing] = total[2, nothing] = 1.0
-    if len(problem.members) == 1 or fit.is_additive:
-        first = total.copy()
-    return Shares(
-        first=first,
-        total=total,
-        pairs=fit.pairs(),
-        explained=fit.explained,
-        q2=q2,
-        noise=noise,
-        lack_of_fit=lack_of_fit,
-    )
+        unknown = np.where(missed > _MISSED, missed, 0.0)[:, np.newaxis]
+        for part in (found.first, found.total):
+            part[1] = np.maximum(part[1] - unknown, 0.0)
+    return found
 
 
 def shares_along(problem: Problem, q2: FloatArray) -> Shares:
@@ -151,29 +135,41 @@ def shares_along(problem: Problem, q2: FloatArray) -> Shares:
     Each output has a prior of its own: along a curve the noise and what inputs do grow
     and vanish. Q² has the shape (3, n_outputs).
     """
-    problem = _within_blocks(problem)
-    found = Shares.nothing(problem.n_outputs, len(problem.members))
-    found.q2[:], missed = q2, np.zeros(q2.shape[1])
-    generator = np.random.default_rng(2)
-    drawn: list[tuple[FloatArray, BoolArray]] = []
+    problem, fits = _within_blocks(problem), []
     for output in range(q2.shape[1]):
         values = problem.values[:, problem.groups == output]
         one = np.zeros(values.shape[1], dtype=np.int64)
-        own = replace(problem, values=values, groups=one)
-        fit = _Fit.of(own)
-        found.explained[output] = fit.explained[0]
-        found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
+        fits.append(_Fit.of(replace(problem, values=values, groups=one)))
+    return _measured(fits, q2, (1, 2, 3))[0]
+
+
+def _measured(
+    fits: Sequence[_Fit],  # each of some outputs, one after another
+    q2: FloatArray,  # shape: (3, n_outputs)
+    axes: tuple[int, ...],  # along which bounds hold together, see ``_bands``
+) -> tuple[Shares, FloatArray]:
+    """Return shares, and what fits to other runs miss of each output; (n_outputs,)."""
+    found = Shares.nothing(q2.shape[1], len(fits[0].data.members))
+    found.q2[:], missed = q2, np.zeros(q2.shape[1])
+    few = np.zeros(q2.shape[1], dtype=bool)
+    generator, drawn, end = np.random.default_rng(2), [], 0
+    for fit in fits:
+        own = slice(end, end := end + fit.data.n_outputs)
+        found.explained[own], missed[own] = fit.explained, fit.missed(q2[:, own])
+        few[own] = of_few_runs(fit.data.values, fit.data.groups)
+        found.first[0, own], found.total[0, own] = fit.estimate
         drawn.append(fit.draws(generator))
-        missed[output] = fit.missed(q2[:, [output]])[0]
-    estimate = np.stack([found.first[0], found.total[0]])
-    draws, settled = zip(*drawn, strict=True)
-    bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
-    bounds[1][~np.concatenate(settled, axis=1)] = 0.0
-    found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
-    found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
-    nothing = q2[0] <= 0
-    found.first[2, nothing] = found.total[2, nothing] = 1.0
-    return found
+    first, total = found.first, found.total
+    bounds = _bands(drawn, np.stack([first[0], total[0]]), axes)
+    first[:], total[:] = bounds[:, 0], bounds[:, 1]
+    first[1, few] = total[1, few] = 0.0
+    total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
+    first[1, nothing] = total[1, nothing] = 0.0
+    first[2, nothing] = total[2, nothing] = 1.0
+    if first.shape[2] == 1 or fits[0].is_additive:
+        first[:] = total
+    return found, missed
 
 
 def _within_blocks(problem: Problem) -> Problem:
@@ -370,13 +366,9 @@ class _Fit:
         setting = self.data.design.setting
         nothing = np.full(int(groups.max()) + 1, np.nan)
         n_rows, n_settings = len(values), int(setting.max()) + 1
-        if n_settings >= n_rows or n_settings < 2:
+        if not 1 < n_settings < n_rows:
             return nothing, nothing
         within = _within(values, groups, setting)
-        if n_settings == 2:  # through whose means any fit goes
-            whole = added(np.square(values - values.mean(axis=0)), groups).sum(axis=0)
-            share = within * (n_rows - 2) / np.maximum(whole, 1e-300)
-            return np.where(within > 0, share, np.nan), nothing
         misses = values - self.at_rows @ self.problem.coefficients.T
         misses = mean_of(misses, setting)
         between = np.bincount(setting) @ added(np.square(misses), groups) / n_settings
@@ -385,28 +377,23 @@ class _Fit:
         degrees = n_settings * widths, (n_rows - n_settings) * widths
         found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
         noise, lack_of_fit = np.where(within > 0, found, np.nan)
-        return noise, lack_of_fit
+        # Through the means of two settings any fit goes.
+        return noise, lack_of_fit if n_settings > 2 else nothing
 
-    def simultaneous(self) -> tuple[FloatArray, FloatArray]:
-        """Return shares with bounds that hold together, of both kinds."""
-        is_kernel = isinstance(self.problem.basis, KernelBasis)
-        n_coordinates, n_inputs = len(self.data.groups), self.n_inputs
-        is_wide = n_coordinates * n_inputs > _MOST_DRAWN
-        is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
-        if is_wide or n_inputs > _MOST_INPUTS:
-            low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
-            bounds = np.stack([self.estimate, low, high])
-        else:
-            shares, settled = self.draws(np.random.default_rng(2))
-            bounds = _bands(shares, self.estimate)
-            bounds[1][~settled] = 0.0
-        return bounds[:, 0], bounds[:, 1]
-
-    def draws(self, generator: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+    def draws(
+        self, generator: np.random.Generator
+    ) -> tuple[FloatArray, BoolArray] | None:
         """Return draws of the shares of both kinds, and which of them are not 0.
 
-        Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
+        Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows). None for
+        more inputs and outputs than draws can be made of.
         """
+        is_kernel = isinstance(self.problem.basis, KernelBasis)
+        n_coordinates = len(self.data.groups)
+        is_wide = n_coordinates * self.n_inputs > _MOST_DRAWN
+        is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
+        if is_wide or self.n_inputs > _MOST_INPUTS:
+            return None
         members, n_inputs = self.data.members, self.n_inputs
         groups, n_laws = self.data.groups, len(self.problem.basis.laws)
         rows = RowSums(
@@ -523,6 +510,9 @@ def noise_share(
     n_rows, n_settings = len(values), len(counts)
     centred = values - values.mean(axis=0)
     within = _within(centred, groups, setting)
+    if n_settings == 2:
+        whole = added(np.square(centred), groups).sum(axis=0)
+        return np.asarray(within * (n_rows - 2) / np.maximum(whole, 1e-300))
     means = mean_of(centred, setting)
     between = counts @ added(np.square(means), groups) / (n_settings - 1)
     typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
@@ -541,9 +531,9 @@ def _within(
 
 
 def _bands(
-    shares: FloatArray,  # shape: (n_draws, 2, n_outputs, n_rows)
+    drawn: Sequence[tuple[FloatArray, BoolArray] | None],  # see ``_Fit.draws``
     estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
-    axes: tuple[int, ...] = (1, 3),
+    axes: tuple[int, ...],
 ) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
     """Return bounds in which all shares of an output lie together, in 90 % of draws.
 
@@ -553,6 +543,10 @@ def _bands(
 
     Along other axes, such as that of the outputs too, all shares of these.
     """
+    known = [one for one in drawn if one is not None]
+    if len(known) < len(drawn):
+        return np.stack([estimate, np.zeros_like(estimate), np.ones_like(estimate)])
+    shares, settled = (np.concatenate(one, axis=-2) for one in zip(*known, strict=True))
     angle = np.arcsin(np.sqrt(shares))
     middle = np.median(angle, axis=0)
     below, above = (
@@ -567,4 +561,5 @@ def _bands(
     estimate = np.stack([alone, estimate[1]])
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
-    return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
+    low = np.where(settled, np.minimum(low, estimate), 0.0)
+    return np.stack([estimate, low, np.maximum(high, estimate)])
