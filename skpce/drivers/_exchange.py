@@ -393,11 +393,11 @@ def fit_others(
     centred = targets - targets.mean(axis=0)
     n_rows, n_targets = centred.shape
     both = centred if terms is None else np.hstack([centred, terms])
-    left = both * (n_rows / max(n_rows - 1, 1))
-    found, beside = left[:, :n_targets], beside_of(left, n_targets)
-    weights = np.zeros(len(others))
+    plain, weights = both * (n_rows / max(n_rows - 1, 1)), np.zeros(len(others))
     if not most:
-        return NullFit(found, weights, beside)
+        return NullFit(plain[:, :n_targets], weights, beside_of(plain, n_targets))
+    found, beside = np.empty_like(centred), np.empty_like(centred)
+    covariances: list[FloatArray] = []
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
@@ -405,34 +405,30 @@ def fit_others(
     if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
         rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
     search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
-    n_priors = int(prior_of.max()) + 1
-    covariances = []
-    if n_rows <= _MOST_ARRANGED:
-        covariances = [np.eye(n_rows)] * n_priors
     with one_thread_if_small(n_rows**2):
-        for place in range(n_priors):
+        for place in range(int(prior_of.max()) + 1):
             part = np.flatnonzero(prior_of == place)
+            columns = [*part, *range(n_targets, both.shape[1])]
+            some, left = both[:, columns], plain[:, columns]
+            if n_rows <= _MOST_ARRANGED:
+                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             if setting is not None:  # repeats would be predicted by one another
                 own = mean_of(own, setting)[setting]
             known = observations_of(own[rows], np.ones(len(rows)))
-            start = Search(search, n_functions, contrasts, known).start()
-            learned = learn_prior(
-                search, n_functions, contrasts, known, start, _FIT_STEPS
-            )
-            prior = learned.or_nothing()
-            if not prior.weights.any():
-                continue
-            weights = prior.weights
-            some = both[:, np.append(part, np.arange(n_targets, both.shape[1]))]
-            scores, size, inverse = _by_inverse(prior, tables, some)
-            left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
-            if inverse is not None:
-                if covariances:
-                    covariances[place] = inverse / np.outer(size, size)
-                for repeats in () if setting is None else _repeats(setting):
-                    block = inverse[np.ix_(repeats, repeats)]
-                    left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
+            given = search, n_functions, contrasts
+            start = Search(*given, known).start()
+            prior = learn_prior(*given, known, start, _FIT_STEPS).or_nothing()
+            if prior.weights.any():
+                weights = prior.weights
+                scores, size, inverse = _by_inverse(prior, tables, some)
+                left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+                if inverse is not None:
+                    if covariances:
+                        covariances[place] = inverse / np.outer(size, size)
+                    for repeats in () if setting is None else _repeats(setting):
+                        block = inverse[np.ix_(repeats, repeats)]
+                        left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
             found[:, part] = left[:, : len(part)]
             beside[:, part] = beside_of(left, len(part))
     if not smooth:
@@ -523,7 +519,7 @@ def bounded(
     bound = np.where(unit > 0, 3.0 * unit, np.inf)
     factor = np.ones_like(size)
     np.divide(bound, size, out=factor, where=size > bound)
-    found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
+    found *= factor[:, groups]
     return np.asarray(found - found.mean(axis=0))
 
 
@@ -1393,11 +1389,14 @@ class _Setting:
     def asks_signs(self) -> bool:
         """Whether signs are asked too: of few runs an exchange in strata is exact."""
         few = self.exchange.within is not None and self.n_units < _EXACT
-        return self.exchange.kind != "signs" and not few
+        return self.exchange.kind != "signs" and not (few or self.alone)
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
-        found = self._by_exchange(n_draws)
+        found = self._of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
+            found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
         if len(small) and self.asks_signs:
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
@@ -1425,7 +1424,7 @@ class _Setting:
             turns=False,
             alone=True,
         )
-        return of_sizes._by_exchange(n_draws)
+        return of_sizes.p_values(n_draws)
 
     def differences(self) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values whose error is what differs between labels, such as seeds.
@@ -1448,14 +1447,6 @@ class _Setting:
             steady[1:] *= len(self.partners)
             if min(len(every) * detected.min(), 1.0) <= _DIFFERS:
                 found[output] = min(float(_of_both(*steady)), 1.0)
-        return found
-
-    def _by_exchange(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values of exchanges; more draws for those that are small."""
-        found = self._of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
-            found[open_] = self.only(open_)._of_exchange(n_draws)
         return found
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
