@@ -145,9 +145,10 @@ def caution(
 
 def find_cautions(seen: Seen) -> tuple[Caution, ...]:
     """Return what weakens the answer, as values."""
-    return tuple(
-        Caution(code, figures) for code, check in CHECKS for figures in check(seen)
-    )
+    found: list[Caution] = []
+    for code, check in CHECKS:
+        found += [Caution(code, figures) for figures in check(seen)]
+    return tuple(found)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
@@ -221,8 +222,8 @@ def _are_equal(seen: Seen) -> bool:
 )
 def _circular(seen: Seen) -> Iterator[Figures]:
     copied = copied_input(seen.X, seen.coordinates)
-    rows = [k for k, own in enumerate(seen.members) if copied in own]
-    yield from ({"input": seen.names[k]} for k in rows[:1])
+    if copied is not None:
+        yield from ({"input": name} for name in _names_of(seen, [copied])[:1])
 
 
 @caution(
@@ -234,8 +235,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 )
 def _alike(seen: Seen) -> Iterator[Figures]:
     """Two inputs of which one drives, when these data cannot say which."""
-    for i, j in dict.fromkeys((i, j) for _, i, j in seen.alike):
-        yield {"inputs": (seen.names[i], seen.names[j])}
+    pairs = {(i, j): (seen.names[i], seen.names[j]) for _, i, j in seen.alike}
+    yield from ({"inputs": names} for names in pairs.values())
 
 
 @caution(
@@ -264,15 +265,10 @@ def _constraint(seen: Seen) -> Iterator[Figures]:
         yield {"inputs": inputs, "sum": float(sums[0]) if is_sum else np.nan}
 
 
-def _names_of(
-    seen: Seen, inputs: Sequence[int] | IndexArray, without: int | None = None
-) -> tuple[str, ...]:
+def _names_of(seen: Seen, inputs: Sequence[int] | IndexArray) -> tuple[str, ...]:
     """Return the names of the rows that hold some of the inputs."""
-    return tuple(
-        seen.names[k]
-        for k, own in enumerate(seen.members)
-        if k != without and np.isin(own, inputs).any()
-    )
+    named = zip(seen.names, seen.members, strict=True)
+    return tuple(name for name, own in named if not set(inputs).isdisjoint(own))
 
 
 @caution("alike")
@@ -280,7 +276,8 @@ def _tied(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
         ties = list(filter(None, seen.tested.tied_to[:, row]))
         if ties and not np.isin(seen.members[row], seen.tied).all():
-            yield {"inputs": (name, *_names_of(seen, ties[0], row))}
+            others = _names_of(seen, np.setdiff1d(ties[0], seen.members[row]))
+            yield {"inputs": (name, *others)}
 
 
 @caution(
@@ -301,9 +298,9 @@ def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _of_blocks(seen: Seen) -> Iterator[Figures]:
-    own = [seen.design.is_of_blocks(seen.X[:, inputs]) for inputs in seen.members]
-    if any(own):
-        yield {"inputs": tuple(np.array(seen.names)[own].tolist())}
+    own = seen.design.inputs_of_blocks(seen.X, seen.members)
+    if own:
+        yield {"inputs": tuple(seen.names[k] for k in own)}
 
 
 @caution(

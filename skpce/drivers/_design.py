@@ -249,11 +249,15 @@ class Design:
         some = self.blocks is not None and np.bincount(self.blocks).max() > 1
         return " within blocks" if some else ""
 
-    def is_of_blocks(self, own: FloatArray) -> bool:
-        """Whether means of blocks, which are taken out, take an input with them."""
+    def inputs_of_blocks(
+        self, X: FloatArray, members: Sequence[tuple[int, ...]]
+    ) -> list[int]:
+        """Return the places of inputs that means of blocks, taken out, take along."""
         if not self.within_blocks or self.blocks is None:
-            return False
-        return not varies_within(numbers_of(own), self.blocks).any()
+            return []
+        labels = [numbers_of(X[:, own]) for own in members]
+        varies = [varies_within(one, self.blocks).any() for one in labels]
+        return np.flatnonzero(np.logical_not(varies)).tolist()
 
     @property
     def blocks_of_series(self) -> IndexArray | None:

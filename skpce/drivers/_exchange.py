@@ -257,7 +257,8 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        n_functions = _few(n_functions, _FIT_DEGREES, categorical_inputs(laws))
+        few = np.minimum(n_functions, _FIT_DEGREES)  # polynomials, and all contrasts
+        n_functions = np.where(categorical_inputs(laws), n_functions, few)
         tables = tables_of(laws, X, n_functions)
         own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
         return cls(X, is_category, laws, tables, n_functions, tuple(own))
@@ -265,13 +266,6 @@ class Inputs:
     def without(self, members: Sequence[int]) -> IndexArray:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
-
-    def functions(self, members: Sequence[int]) -> FloatArray:
-        """Return what inputs may do alone: their terms, then polynomials."""
-        terms = joined([self.terms[k] for k in members]).values
-        numbers = [k for k in members if not self.is_category[k]]
-        polynomials = [self.tables[k, : self.n_functions[k]].T for k in numbers]
-        return np.hstack([terms, *polynomials])  # (n_rows, n_functions)
 
     def free_directions(
         self,
@@ -383,7 +377,8 @@ def fit_others(
     contrasts = categorical_inputs(inputs.laws)[others]
     degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
     order = 1 if additive else order
-    n_functions = _few(inputs.n_functions[others], degrees, contrasts)
+    n_functions = inputs.n_functions[others]
+    n_functions = np.where(contrasts, n_functions, np.minimum(n_functions, degrees))
     most = int(n_functions.max(initial=0))
     is_used = np.arange(most) < n_functions[:, np.newaxis]
     tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
@@ -401,7 +396,8 @@ def fit_others(
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    rows = np.arange(n_rows) if setting is None else first_of(setting)
+    same = np.arange(n_rows) if setting is None else setting
+    rows, counts = first_of(same), np.bincount(same)
     if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
         rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
     search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
@@ -413,9 +409,8 @@ def fit_others(
             if n_rows <= _MOST_ARRANGED:
                 covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
-            if setting is not None:  # repeats would be predicted by one another
-                own = mean_of(own, setting)[setting]
-            known = observations_of(own[rows], np.ones(len(rows)))
+            own = mean_of(own, same)  # repeats would be predicted by one another
+            known = observations_of(own[same[rows]], np.ones(len(rows)))
             given = search, n_functions, contrasts
             start = Search(*given, known).start()
             prior = learn_prior(*given, known, start, _FIT_STEPS).or_nothing()
@@ -426,7 +421,8 @@ def fit_others(
                 if inverse is not None:
                     if covariances:
                         covariances[place] = inverse / np.outer(size, size)
-                    for repeats in () if setting is None else _repeats(setting):
+                    for number in np.flatnonzero(counts > 1):
+                        repeats = np.flatnonzero(same == number)
                         block = inverse[np.ix_(repeats, repeats)]
                         left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
             found[:, part] = left[:, : len(part)]
@@ -452,17 +448,6 @@ def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
     unit = _ROUNDING * np.where(middle > 0, middle, size.mean(axis=0))
     unit = np.where(unit > 0, unit, 1.0)
     return np.asarray(np.round(residuals / unit) * unit)
-
-
-def _repeats(setting: IndexArray) -> list[IndexArray]:
-    """Return the rows of each setting that has several."""
-    numbers = np.flatnonzero(np.bincount(setting) > 1)
-    return [np.flatnonzero(setting == number) for number in numbers]
-
-
-def _few(n_functions: IndexArray, most: int, are_contrasts: BoolArray) -> IndexArray:
-    """Keep so many polynomials of an input, and all contrasts."""
-    return np.where(are_contrasts, n_functions, np.minimum(n_functions, most))
 
 
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
@@ -559,8 +544,10 @@ def smaller_rank(
     checked in ``lean/Core``.
     """
     number, pairs = len(drawn[0]) + 1, list(zip(observed, drawn, strict=True))
-    every = [_rounded(np.concatenate(pair)) for pair in pairs]
-    ranks = [number - stats.rankdata(one, method="min", axis=0) + 1 for one in every]
+    ranks = []
+    for pair in pairs:
+        values = _rounded(np.concatenate(pair))
+        ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
     few = (found * number < _EXCEEDED) & (number > 1000)
@@ -654,7 +641,17 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
         return 1.0
     parts, value = sizes / largest, observed / largest
     if value > 1.1 * parts.sum():
-        found = _tail_of_saddle_point(min(value, _NO_TAIL), parts)
+        value = min(value, _NO_TAIL)
+        at = optimize.brentq(
+            lambda at: (parts / (1.0 - 2.0 * at * parts)).sum() - value,
+            *(0.0, 0.5 - 0.25 / value),
+            xtol=1e-16,
+        )
+        left = 1.0 - 2.0 * at * parts
+        cumulant = -0.5 * np.log(left).sum()
+        w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
+        v = at * np.sqrt(2.0 * np.square(parts / left).sum())
+        found = special.ndtr(-w - np.log(max(v, 1e-300) / w) / w)
     else:
         first, second, third = (np.power(parts, k).sum() for k in (1, 2, 3))
         degrees = second**3 / third**2
@@ -662,20 +659,6 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
         at = degrees + standard * np.sqrt(2.0 * degrees)
         found = special.chdtrc(degrees, max(at, 0.0))
     return float(np.clip(found, 0.0, 1.0))
-
-
-def _tail_of_saddle_point(value: float, parts: FloatArray) -> float:
-    """Return the tail above the mean of parts of which the largest is one."""
-
-    def excess(at: float) -> float:
-        return float((parts / (1.0 - 2.0 * at * parts)).sum() - value)
-
-    at = optimize.brentq(excess, 0.0, 0.5 - 0.25 / value, xtol=1e-16)
-    left = 1.0 - 2.0 * at * parts
-    cumulant = -0.5 * np.log(left).sum()
-    w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
-    v = at * np.sqrt(2.0 * np.square(parts / left).sum())
-    return float(special.ndtr(-w - np.log(max(v, 1e-300) / w) / w))
 
 
 def sizes_of_exchange(
@@ -994,7 +977,7 @@ class _Setting:
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
-    functions: FloatArray  # shape: (n_units, n_functions), see ``Inputs.functions``
+    functions: FloatArray  # shape: (n_units, n_functions), what inputs may do alone
     beside: FloatArray  # shape of the residuals: what these functions leave of them
     sees_pairs: bool = True  # else there are too many to look at them
     is_left: bool = False  # whether terms are what the other inputs leave of them
@@ -1018,7 +1001,10 @@ class _Setting:
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
         n_columns = values.shape[1]
-        both = np.hstack([values, inputs.functions(members)])
+        numbers = [k for k in members if not inputs.is_category[k]]
+        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
+        # Of inputs what they may do alone: their terms, then polynomials.
+        both = np.hstack([values, whole.values, *polynomials])
         if design.blocks_of_series is not None:
             both = without_means(both, design.blocks_of_series)
             own = own.centred(design.blocks_of_series)
@@ -1052,7 +1038,7 @@ class _Setting:
             seen = own
         dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
-        are_labels = bool(inputs.is_category[list(members)].all())
+        are_labels = not numbers
         first_terms = own.values if are_labels else own.values[:, :1]
         tied: tuple[int, ...] = ()
         if is_left:

@@ -125,7 +125,7 @@ def find_drivers(
         if "tried" in tested.scope[output, [i, j]]:
             tested.scope[output, both] = "tried"
     alike = _alike(seen.parts, drives, told_apart)
-    of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
+    of_blocks = design.inputs_of_blocks(X, members)
     # Of these nothing is said not to matter:
     untold = ~told_apart | tested.why_not.astype(bool)
     untold[:, of_blocks] = True
