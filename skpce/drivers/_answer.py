@@ -543,18 +543,19 @@ def _drivers_table(
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
     """Return the named pairs as a table."""
     keys = sorted(findings.pair_p_values)
-    named = [(outputs.names[o], names[i], names[j]) for o, i, j in keys]
-    output, first, second = np.array(named, dtype=object).reshape(-1, 3).T
-    return Result(
-        {"pair": tuple(f"{o}: {i} and {j}" for o, i, j in named)},
-        {
-            "output": output,
-            "first_input": first,
-            "second_input": second,
-            "p_value": np.array([findings.pair_p_values[key] for key in keys]),
-            "share": np.array([findings.shares.pairs[key] for key in keys]),
-        },
-    )
+    o, i, j = np.array(keys, dtype=np.int64).reshape(-1, 3).T
+    inputs = np.array(names, dtype=object)
+    output = np.array(outputs.names, dtype=object)[o]
+    first, second = inputs[i], inputs[j]
+    columns = {
+        "output": output,
+        "first_input": first,
+        "second_input": second,
+        "p_value": np.array([findings.pair_p_values[key] for key in keys]),
+        "share": findings.shares.pairs[o, i, j],
+    }
+    pairs = output + ": " + first + " and " + second
+    return Result({"pair": tuple(pairs)}, columns)
 
 
 # One call from a study, a search, a table of runs, or arrays, to the drivers.

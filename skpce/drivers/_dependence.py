@@ -25,7 +25,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray
 from .._input_laws.families import InputLaw
-from ._design import Design, root_of
+from ._design import Design, directions_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -70,7 +70,7 @@ def find_series(
         return ""
     X, outputs = X[rows], _scaled(coordinates[rows])
     if outputs.shape[1] > _MOST_COLUMNS:  # then in their directions of most variance
-        outputs = root_of(outputs @ outputs.T)[:, -_MOST_COLUMNS:]
+        outputs = directions_of(outputs)[:, :_MOST_COLUMNS]
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
     if not asked.shape[1] or not outputs.any():
         return ""

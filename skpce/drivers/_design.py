@@ -450,14 +450,14 @@ class Design:
         return Exchange(kind, unit, strata)
 
     def __str__(self) -> str:
-        n = self.n_settings
         head = f"{self.n_rows} runs"
         if self.has_repeats:
             counts = np.bincount(self.setting)
             each = " to ".join(map(str, np.unique([counts.min(), counts.max()])))
-            head = f"{n} settings, {each} runs each"
+            head = f"{self.n_settings} settings, {each} runs each"
         if self.counter:
             head += f" ({self.counter!r} counts the repeats)"
+        what = f"{'settings' if self.has_repeats else 'runs'} are exchanged"
         if self.groups is not None:
             what = f"{self.groups.max() + 1} groups are exchanged as a whole, or what "
             what += "they have in common within them"
@@ -465,14 +465,11 @@ class Design:
             what = "blocks of the series change their signs"
             if (blocks := self.blocks_of_series) is not None:
                 what = f"means of {blocks.max() + 1} blocks are taken out, {what}"
-        elif self.blocks is not None and self._recur_in(self.blocks):
-            what = f"means of {self.blocks.max() + 1} blocks are taken out"
         elif self.blocks is not None:
-            what = f"exchanged within {self.blocks.max() + 1} blocks"
-        elif self.has_repeats:
-            what = "settings are exchanged"
-        else:
-            what = "runs are exchanged"
+            number = f"{self.blocks.max() + 1} blocks"
+            recur = self._recur_in(self.blocks)
+            what = f"means of {number} are taken out"
+            what = what if recur else f"exchanged within {number}"
         return f"{head}; {what}."
 
     def _repr_html_(self) -> str:
@@ -820,15 +817,25 @@ def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_uni
         return np.zeros(int(unit.max()) + 1)
     means = mean_of(standardized(values), unit)
     means = means - means.mean(axis=0)
-    if means.shape[1] <= len(means):
-        along = means @ np.linalg.eigh(means.T @ means)[1][:, -1]
-    else:
-        along = root_of(means @ means.T)[:, -1]
+    along = directions_of(means)[:, 0]
     skewness = (along**3).sum()  # no order of the columns changes it
     if abs(skewness) <= 1e-9 * (np.abs(along) ** 3).sum():
         loadings = along @ means
         skewness = loadings[np.abs(loadings).round(9).argmax()]
     return np.asarray((along * np.sign(skewness)).round(9))
+
+
+def directions_of(values: FloatArray) -> FloatArray:  # shape: (n_rows, n_directions)
+    """Return coordinates along directions of variance, those of most of it first."""
+    if values.shape[1] > len(values):
+        found = root_of(values @ values.T)
+        sizes = np.square(found).sum(axis=0)
+    else:
+        sizes, vectors = np.linalg.eigh(values.T @ values)
+        found = values @ vectors
+    kept = sizes > 1e-12 * sizes[-1]
+    kept[-1] = True
+    return np.asarray(found[:, kept][:, ::-1])
 
 
 def root_of(matrix: FloatArray) -> FloatArray:

@@ -82,6 +82,7 @@ from ._design import (
     FEWEST_OF_SERIES,
     Design,
     Exchange,
+    directions_of,
     first_of,
     mean_of,
     memory_of,
@@ -458,9 +459,7 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
     same = equally_large(values, groups, np.ones(len(values)))
     if same.shape[1] <= len(same):
         return same
-    sizes, vectors = np.linalg.eigh(same @ same.T)
-    kept = sizes > 1e-12 * sizes[-1]
-    return np.asarray(vectors[:, kept] * np.sqrt(sizes[kept]))
+    return directions_of(same)
 
 
 def _by_inverse(
@@ -828,11 +827,7 @@ class Problem:
         for label, width in enumerate(widths.tolist()):
             part = centred[:, self.groups == label]
             if width > 1:
-                sizes, vectors = np.linalg.eigh(part.T @ part)
-                kept = sizes > 1e-12 * sizes[-1]
-                kept[: max(width - _MOST_COORDINATES, 0)] = False
-                kept[-1] = True
-                part = part @ vectors[:, kept][:, ::-1]
+                part = directions_of(part)[:, :_MOST_COORDINATES]
             found.append(part)
             labels += [label] * part.shape[1]
         return np.hstack(found), np.array(labels)

@@ -129,7 +129,10 @@ def find_drivers(
     # Of these nothing is said not to matter:
     untold = ~told_apart | tested.why_not.astype(bool)
     untold[:, of_blocks] = True
-    shares.unknown(of_blocks)
+    for part in (shares.first, shares.total):  # NaN of no variance stays
+        part[..., of_blocks] *= 0.0
+        part[2][:, of_blocks] += 1.0
+        part[1, ~drives] = 0.0  # as of all that no test has let through
     for output, *both in alike:
         untold[output, both] = True
     for output, ties in enumerate(tested.tied_to):
@@ -137,7 +140,6 @@ def find_drivers(
         untold[output] |= [not others.isdisjoint(own) for own in members]
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
-    shares.not_shown(~drives)
     q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
     return Findings(
         states=states,

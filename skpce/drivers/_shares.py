@@ -31,7 +31,7 @@ from ._design import (
     units_by_inputs,
     without_means,
 )
-from ._exchange import Inputs, Problem, added, rotated
+from ._exchange import Problem, added, rotated
 
 # Draws of the posterior; coordinates times inputs up to which these are made, and
 # coordinates of a kernel basis.
@@ -98,15 +98,6 @@ class Shares:
             for kind, parts in (("first", self.first), ("total", self.total))
             for end, part in zip(("", "_low", "_high"), parts, strict=True)
         }
-
-    def not_shown(self, rows: BoolArray) -> None:  # shape: (n_outputs, n_rows)
-        """Take the lower ends of shares that no test has let through to 0."""
-        self.first[1, rows] = self.total[1, rows] = 0.0
-
-    def unknown(self, rows: Sequence[int]) -> None:
-        """Say nothing of rows whose inputs do not vary in what the shares are of."""
-        for part in (self.first, self.total):  # NaN of no variance stays
-            part[..., rows] = 0.0 * part[..., rows] + np.reshape([0, 0, 1], (3, 1, 1))
 
 
 def shares_of(problem: Problem, unit: IndexArray) -> Shares:
@@ -202,19 +193,25 @@ class _Fit:
 
     data: Problem
     problem: FittedProblem
-    labels: IndexArray | None = None  # shape: (n_rows,), of the groups
+    labels: IndexArray  # shape: (n_rows, 1), of the groups; (n_rows, 0) without
     merged: IndexArray | None = None  # shape: (n_rows,), rows whose means were fitted
     tried: bool = False  # whether shares are of the settings that were tried
 
     @classmethod
     def of(cls, problem: Problem, tried: bool = False) -> _Fit:
-        labels, merged = problem.design.groups, None
-        if labels is not None:
-            labels = numbers_of(labels)
-            if not int(labels.max()) + 1 <= min(_MOST_LABELS, len(labels) - 1):
-                labels = None
-        elif _are_means_enough(problem.inputs, problem.design.setting):
-            merged = problem.design.setting
+        design, n_rows = problem.design, len(problem.values)
+        setting, merged = design.setting, None
+        labels = np.zeros((n_rows, 0), dtype=np.int64)
+        if design.groups is not None:
+            groups = numbers_of(design.groups)
+            if groups.max() + 1 <= min(_MOST_LABELS, n_rows - 1):
+                labels = groups[:, np.newaxis]
+        else:  # settings may differ on their own, if most of them are repeated
+            counts = np.bincount(setting)
+            is_even = counts.min() >= 2 and counts.max() <= 2 * counts.min()
+            are_enough = is_even and len(counts) >= _FEW_SETTINGS
+            if are_enough and not problem.inputs.are_levels(setting):
+                merged = setting
         return cls(problem, _fitted(problem, labels, merged), labels, merged, tried)
 
     @property
@@ -232,7 +229,8 @@ class _Fit:
     @cached_property
     def at_rows(self) -> FloatArray:  # shape: (n_rows, n_terms)
         """Values of the terms."""
-        return self.problem.basis.evaluate(_with(self.labels, self.data.inputs.X))
+        whole = np.hstack([self.data.inputs.X, self.labels])
+        return self.problem.basis.evaluate(whole)
 
     @cached_property
     def whole(self) -> Expansion:
@@ -243,7 +241,7 @@ class _Fit:
     @cached_property
     def expansion(self) -> Expansion:
         """The expansion in the inputs."""
-        if self.labels is None:
+        if not self.labels.size:
             return self.whole
         return self.whole.marginal(range(self.n_inputs))
 
@@ -323,9 +321,8 @@ class _Fit:
         for number in range(int(fold.max()) + 1):
             out = fold == number
             kept = _fitted(self.data, self.labels, self.merged, ~out)
-            unseen = None if self.labels is None else np.full(out.sum(), -1)
-            at = kept.basis.evaluate(_with(unseen, self.data.inputs.X[out]))
-            predicted[out] = at @ kept.coefficients.T
+            unseen = np.hstack([self.data.inputs.X[out], 0 * self.labels[out] - 1])
+            predicted[out] = kept.basis.evaluate(unseen) @ kept.coefficients.T
         centred = values - values.mean(axis=0)
         errors, deviations = (
             added(np.square(table), groups) for table in (values - predicted, centred)
@@ -450,22 +447,24 @@ class _Fit:
 
 def _fitted(
     problem: Problem,
-    labels: IndexArray | None,  # shape: (n_rows,), one more input
+    labels: IndexArray,  # shape: (n_rows, 1), one more input; or (n_rows, 0)
     merged: IndexArray | None,  # shape: (n_rows,), of whose rows the means are fitted
     rows: Any = slice(None),
 ) -> FittedProblem:
     """Fit all inputs to some rows."""
-    X, values = problem.inputs.X[rows], problem.values[rows]
+    X = np.hstack([problem.inputs.X[rows], labels[rows]])
+    values = problem.values[rows]
     laws, groups, n_outputs = problem.inputs.laws, problem.groups, problem.n_outputs
-    if labels is not None:
-        X = _with(labels[rows], X)
+    if labels.size:
         laws = [*laws, CategoricalLaw.learn(X[:, -1], np.ones(len(X)))]
     if merged is not None:
         some = numbers_of(merged[rows])
         X, values = X[first_of(some)], mean_of(values, some)
     samples = Samples(X, values, np.ones(len(X)))
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
-        order = 1 if _is_ablation(problem) else None
+        # Where each input was changed alone nothing is known of products.
+        exchanges = map(problem.exchange, problem.members)
+        order = 1 if all(one.pooled for one in exchanges) else None
         basis, solver = learn_terms(laws, samples, groups, largest_order=order)
         return solve_samples(solver, basis, samples, groups)
     few = Samples(X, rotated(values, groups), samples.weights)
@@ -473,27 +472,6 @@ def _fitted(
     known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
     solver = LearnedRidgeSolver(*known, True, False, solver.priors)
     return solve_samples(solver, basis, samples, groups)
-
-
-def _is_ablation(problem: Problem) -> bool:
-    """Whether each input was changed alone, so that nothing is known of products."""
-    return all(problem.exchange(members).pooled for members in problem.members)
-
-
-def _are_means_enough(inputs: Inputs, setting: IndexArray) -> bool:
-    """Whether means of repeats are fitted, so that settings may differ on their own.
-
-    Not of levels that settings share, as in a factorial, nor where few are repeated.
-    """
-    counts = np.bincount(setting)
-    if counts.min() < 2 or counts.max() > 2 * counts.min():
-        return False
-    return len(counts) >= _FEW_SETTINGS and not inputs.are_levels(setting)
-
-
-def _with(labels: IndexArray | None, X: FloatArray) -> FloatArray:
-    """Return inputs with labels, if there are any, behind them."""
-    return X if labels is None else np.column_stack([X, labels])
 
 
 def noise_share(
