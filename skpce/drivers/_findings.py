@@ -136,8 +136,9 @@ def find_drivers(
     for output, *both in alike:
         untold[output, both] = True
     for output, ties in enumerate(tested.tied_to):
-        others = set().union(*ties)
-        untold[output] |= [not others.isdisjoint(own) for own in members]
+        others = list(set().union(*ties))
+        for row, own in enumerate(members):
+            untold[output, row] |= np.isin(own, others).any()
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
