@@ -7,7 +7,7 @@ figures of each time that it holds. One that is found elsewhere has its words al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._dependence import copied_input
 from ._design import Design, first_of
-from ._exchange import Problem, Tested
-from ._shares import Shares, of_few_runs
+from ._exchange import Tested
+from ._shares import Shares
 
 Figures = Mapping[str, Any]
 
@@ -83,9 +83,7 @@ class Seen:
     n_copies: int
     tested: Tested
     shares: Shares
-    # Outputs that the same runs have, and what they share:
-    parts: list[tuple[IndexArray, Problem]] = field(default_factory=list)
-    drives: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    drives: BoolArray  # by output and row
     alike: Sequence[tuple[int, int, int]] = ()  # output and two rows: one drives
 
 
@@ -349,9 +347,8 @@ def _rests_on_members(seen: Seen) -> Iterator[Figures]:
     "of these, and have no lower end",
 )
 def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
-    for own, problem in seen.parts:
-        for output in own[of_few_runs(problem.values, problem.groups)].tolist():
-            yield {"output": seen.outputs.names[output]}
+    for output in np.flatnonzero(seen.shares.of_few).tolist():
+        yield {"output": seen.outputs.names[output]}
 
 
 @caution(

@@ -391,7 +391,8 @@ def fit_others(
     both = centred if terms is None else np.hstack([centred, terms])
     plain, weights = both * (n_rows / max(n_rows - 1, 1)), np.zeros(len(others))
     if not most:
-        return NullFit(plain[:, :n_targets], weights, beside_of(plain, n_targets))
+        left, beside = plain[:, :n_targets], plain[:, n_targets:]
+        return NullFit(left, weights, _beside(left, beside))
     found, beside = np.empty_like(centred), np.empty_like(centred)
     covariances: list[FloatArray] = []
     prior_of = np.unique(groups, return_inverse=True)[1]
@@ -427,15 +428,10 @@ def fit_others(
                         block = inverse[np.ix_(repeats, repeats)]
                         left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
             found[:, part] = left[:, : len(part)]
-            beside[:, part] = beside_of(left, len(part))
+            beside[:, part] = _beside(left[:, : len(part)], left[:, len(part) :])
     if not smooth:
         found, beside = (without_rounding(one, centred) for one in (found, beside))
     return NullFit(found, weights, beside, tuple(covariances), prior_of)
-
-
-def beside_of(left: FloatArray, number: int) -> FloatArray:
-    """Return what the last columns of a table leave of so many first ones."""
-    return _beside(left[:, :number], left[:, number:])
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
@@ -668,7 +664,7 @@ def sizes_of_exchange(
     """Return the parts of the mixture over exchanges of units, in their strata."""
     terms = own.values * np.sqrt(own.weights)
     if strata is None or not np.ptp(strata):
-        both = (one - one.mean(axis=0) for one in (terms, residuals))
+        both = terms - terms.mean(axis=0), residuals - residuals.mean(axis=0)
         sizes = [np.square(np.linalg.svd(one, compute_uv=False)) for one in both]
         return np.outer(*sizes).ravel() / (len(terms) - 1)
     if terms.shape[1] > len(terms):  # as many directions as rows are enough
@@ -677,8 +673,8 @@ def sizes_of_exchange(
     whole = np.zeros((n_parts, n_parts))
     for stratum in np.flatnonzero(np.bincount(strata) > 1):
         rows = strata == stratum
-        both = (np.atleast_2d(np.cov(one[rows].T)) for one in (terms, residuals))
-        whole += (rows.sum() - 1) * np.kron(*both)
+        left, right = (np.atleast_2d(np.cov(t[rows].T)) for t in (terms, residuals))
+        whole += (rows.sum() - 1) * np.kron(left, right)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
 
 
@@ -1018,7 +1014,7 @@ class _Setting:
         if exchange.pooled and strata is not None:
             both = equal_within(both, strata)
             found = both[:, :n_columns], np.zeros(len(others))
-            fit = NullFit(*found, beside_of(both, n_columns))
+            fit = NullFit(*found, _beside(both[:, :n_columns], both[:, n_columns:]))
         else:
             given = inputs, others, values, groups, unit, terms
             of_series = design.setting if signs else None
@@ -1366,12 +1362,6 @@ class _Setting:
         whole = np.maximum.reduceat(largest, starts_of(self.groups))
         return np.asarray(whole <= _NORMAL * self.n_units)
 
-    @property
-    def asks_signs(self) -> bool:
-        """Whether signs are asked too: of few runs an exchange in strata is exact."""
-        few = self.exchange.within is not None and self.n_units < _EXACT
-        return self.exchange.kind != "signs" and not (few or self.alone)
-
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values; more draws for those that are small, then signs."""
         found = self._of_exchange(_FIRST)
@@ -1379,7 +1369,7 @@ class _Setting:
         if len(open_) and (self.roots or self.is_affordable(_FIRST)):
             found[open_] = self.only(open_)._of_exchange(n_draws)
         small = np.flatnonzero(found <= _SMALL)
-        if len(small) and self.asks_signs:
+        if len(small):
             by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
             found[small] = np.maximum(found[small], by_signs)
         return found
@@ -1387,7 +1377,7 @@ class _Setting:
     def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values that are adjusted for all outputs."""
         found = self._of_exchange(n_draws, step_down)
-        if found.min() <= _SMALL and self.asks_signs:
+        if found.min() <= _SMALL:
             found = np.maximum(found, self._of_signs(n_draws, step_down))
         return found if self.roots or self.is_affordable(n_draws) else holm(found)
 
@@ -1439,13 +1429,14 @@ class _Setting:
         in few of them.
         """
         if self.roots or self.is_affordable(n_draws):
-            found = self._drawn(n_draws, rank)
+            found = rank(self.observed, self._drawn(n_draws))
         else:
             signs = self.exchange.kind == "signs"
             found = self._of_tails(self.residuals, signs)
             others = np.flatnonzero(~self.is_nearly_normal)
             if len(others) and not signs:
-                found[others] = self.only(others)._drawn(_FEW_DRAWS)
+                rare = self.only(others)
+                found[others] = smaller_rank(rare.observed, rare._drawn(_FEW_DRAWS))
         if self.order is None:
             return found
         residuals = waves_along(self.order, self.residuals)
@@ -1459,11 +1450,12 @@ class _Setting:
         )
         return np.maximum(found, waves._of_exchange(n_draws, rank))
 
-    def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
+    def _drawn(self, n_draws: int) -> list[FloatArray]:  # of shape (n_draws, n_outputs)
+        """Return the statistics of draws."""
         each = self.own.values.size if self.alone else self.work
         every = self.draws(n_draws, max(_BLOCK * 8 // each, 64))
         drawn = zip(*map(self.statistics, every), strict=True)
-        return rank(self.observed, [np.concatenate(one) for one in drawn])
+        return [np.concatenate(one) for one in drawn]
 
     def _of_signs(
         self, n_draws: int, rank: _Rank = smaller_rank
@@ -1472,8 +1464,12 @@ class _Setting:
 
         What its terms, and those of the best partner, explain would be noise here. It
         is left in where the spread follows the input: in small samples a fit takes
-        most of the noise away where there is most of it.
+        most of the noise away where there is most of it. Of few runs an exchange in
+        strata is exact.
         """
+        few = self.exchange.within is not None and self.n_units < _EXACT
+        if self.alone or few or self.exchange.kind == "signs":
+            return np.zeros(self.n_outputs)
         left = self.left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
         if self.exchange.strata is None:
@@ -1594,9 +1590,7 @@ class _Setting:
         if self.exchange.kind == "signs" or not set(inputs) <= set(self.partners):
             return np.zeros(self.n_outputs)  # as the tails say
         one = replace(self, partners={k: self.partners[k] for k in inputs})
-        drawn = map(one.statistics, one.draws(n_draws, max(_BLOCK * 8 // one.work, 64)))
-        pairs = np.concatenate([of_pairs for _, of_pairs in drawn])
-        return rank_p_values(one.observed[1][0], pairs)
+        return rank_p_values(one.observed[1][0], one._drawn(n_draws)[1])
 
     def _product(self, inputs: tuple[int, ...]) -> Terms | None:
         """Return products with a partner, beside what both do alone."""

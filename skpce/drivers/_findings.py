@@ -85,7 +85,7 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     coordinates = _upright(coordinates)
-    given = members
+    as_given = members
     order, members = order_of_inputs(X, coordinates, members, names)
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
@@ -98,10 +98,9 @@ def find_drivers(
         design = replace(design, series=series)
     tied, shape = find_constraint(X), (outputs.n_groups, len(members))
     tested, shares = Tested.nothing(*shape), Shares.nothing(*shape)
-    seen = Seen(
-        X, coordinates, outputs, design, names, members, tied, n_copies, tested, shares
-    )
-    counts = _gather(seen, is_category, laws, n_choices)
+    given = X, coordinates, outputs, design, names, members, tied, n_copies
+    seen = Seen(*given, tested, shares, drives=np.zeros(shape, dtype=bool))
+    counts, parts = _gather(seen, is_category, laws, n_choices)
     location = np.minimum(tested.location * n_choices, 1.0)
     spread = np.minimum(tested.spread * n_choices, 1.0)
     told_apart = ~tested.tied_to.astype(bool)
@@ -111,11 +110,12 @@ def find_drivers(
     location[~told_apart] = 1.0
     level = LEVEL - OF_PAIRS - _OF_SPREAD
     adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
+    seen.drives[:] = adjusted <= LEVEL
+    drives = seen.drives
     on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
     if design.series:
         drives[:] = on_spread[:] = False
-    pairs = {} if design.series else _named_pairs(seen, drives, n_choices)
+    pairs = {} if design.series else _named_pairs(seen, parts, n_choices)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
@@ -124,7 +124,7 @@ def find_drivers(
         adjusted[output, both] = p_value * LEVEL / OF_PAIRS
         if "tried" in tested.scope[output, [i, j]]:
             tested.scope[output, both] = "tried"
-    alike = _alike(seen.parts, drives, told_apart)
+    alike = _alike(parts, drives, told_apart)
     of_blocks = design.inputs_of_blocks(X, members)
     # Of these nothing is said not to matter:
     untold = ~told_apart | tested.why_not.astype(bool)
@@ -150,10 +150,10 @@ def find_drivers(
         more_runs=more,
         tested=tested,
         pair_p_values=pairs,
-        cautions=find_cautions(replace(seen, drives=drives, alike=alike)),
+        cautions=find_cautions(replace(seen, alike=alike)),
         n_members=counts,
         design=design,
-        members=given,
+        members=as_given,
     )
 
 
@@ -190,18 +190,22 @@ def order_of_inputs(
     return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
 
+_Parts = Sequence[tuple[IndexArray, Problem]]
+
+
 def _gather(
     seen: Seen, is_category: BoolArray, laws: Sequence[Any] | None, n_choices: int
-) -> IndexArray:  # shape: (n_outputs,)
+) -> tuple[IndexArray, _Parts]:
     """Test and measure, output by output or those with the same members at once.
 
-    Returns the members of each output; the others are 0.
+    Returns the members of each output; the others are 0. And the outputs that the same
+    runs have, with their problem.
     """
     X, coordinates, outputs = seen.X, seen.coordinates, seen.outputs
     shares, n_rows = seen.shares, len(seen.members)
     patterns = _patterns(coordinates, outputs)
     n_tested = sum(len(own) for _, own, _ in patterns)
-    counts = np.zeros(outputs.n_groups, dtype=np.int64)
+    counts, parts = np.zeros(outputs.n_groups, dtype=np.int64), []
     for rows, own_outputs, columns in patterns:
         order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
         counts[own_outputs] = len(order)
@@ -215,7 +219,7 @@ def _gather(
         own, members = seen.design.of_rows(order), tuple(seen.members)
         n_hypotheses = 2 * n_tested * n_rows * n_choices
         problem = Problem(inputs, values, groups, own, members, n_hypotheses)
-        seen.parts.append((own_outputs, problem))
+        parts.append((own_outputs, problem))
         # Labels of which all combinations were tried: no more settings exist.
         are_labels = own.has_repeats and inputs.is_category.all()
         all_tried = are_labels and is_complete(inputs.X)
@@ -230,18 +234,16 @@ def _gather(
         at_tried = (seen.tested.scope[own_outputs[0]] == "tried").all()
         unit = np.arange(len(order)) if at_tried else own.units
         shares.put(own_outputs, shares_of(problem, unit))
-    return counts
-
-
-_Parts = Sequence[tuple[IndexArray, Problem]]
+    return counts, parts
 
 
 def _named_pairs(
-    seen: Seen, drives: BoolArray, n_choices: int
+    seen: Seen, parts: _Parts, n_choices: int
 ) -> dict[tuple[int, int, int], float]:
     """Test the pairs of inputs that drive, each from both sides."""
     asked: dict[tuple[int, int, int], float] = {}
-    for own, problem in seen.parts:
+    drives = seen.drives
+    for own, problem in parts:
         for i in np.flatnonzero(drives[own].any(axis=0)).tolist():
             partners = [j for j in range(drives.shape[1]) if j != i]
             if not partners:

@@ -73,6 +73,7 @@ class Shares:
     q2: FloatArray  # shape: (3, n_outputs): of runs that are left out, low, high
     noise: FloatArray  # shape: (n_outputs,), between repeats; NaN without any
     lack_of_fit: FloatArray  # shape: (n_outputs,), p-value; NaN without repeats
+    of_few: BoolArray  # shape: (n_outputs,), whether a run or two make the variance
     noise_name: str = "noise between repeats"  # another where the noise was given
 
     @classmethod
@@ -82,13 +83,14 @@ class Shares:
         unknown = np.full((3, n_outputs), np.nan)
         pairs = np.zeros((n_outputs, n_rows, n_rows))
         explained, noise, lack_of_fit = unknown.copy()
-        return cls(empty, empty.copy(), pairs, explained, unknown, noise, lack_of_fit)
+        few, ends = np.zeros(n_outputs, dtype=bool), (empty, empty.copy())
+        return cls(*ends, pairs, explained, unknown, noise, lack_of_fit, few)
 
     def put(self, outputs: IndexArray, part: Shares) -> None:
         """Set the shares of some outputs."""
         for name in ("first", "total", "q2"):
             getattr(self, name)[:, outputs] = getattr(part, name)
-        for name in ("pairs", "explained", "noise", "lack_of_fit"):
+        for name in ("pairs", "explained", "noise", "lack_of_fit", "of_few"):
             getattr(self, name)[outputs] = getattr(part, name)
 
     def columns(self) -> dict[str, FloatArray]:
@@ -142,18 +144,17 @@ def _measured(
     """Return shares, and what fits to other runs miss of each output; (n_outputs,)."""
     found = Shares.nothing(q2.shape[1], len(fits[0].data.members))
     found.q2[:], missed = q2, np.zeros(q2.shape[1])
-    few = np.zeros(q2.shape[1], dtype=bool)
     generator, drawn, end = np.random.default_rng(2), [], 0
     for fit in fits:
         own = slice(end, end := end + fit.data.n_outputs)
         found.explained[own], missed[own] = fit.explained, fit.missed(q2[:, own])
-        few[own] = of_few_runs(fit.data.values, fit.data.groups)
+        found.of_few[own] = of_few_runs(fit.data.values, fit.data.groups)
         found.first[0, own], found.total[0, own] = fit.estimate
         drawn.append(fit.draws(generator))
     first, total = found.first, found.total
     bounds = _bands(drawn, np.stack([first[0], total[0]]), axes)
     first[:], total[:] = bounds[:, 0], bounds[:, 1]
-    first[1, few] = total[1, few] = 0.0
+    first[1, found.of_few] = total[1, found.of_few] = 0.0
     total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
     nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
     first[1, nothing] = total[1, nothing] = 0.0

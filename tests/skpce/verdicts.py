@@ -65,6 +65,7 @@ def findings(
         q2=np.stack([q2, *map(column, interval or (q2, q2))]),
         noise=column(noise),
         lack_of_fit=column(np.nan),
+        of_few=np.zeros(n_outputs, dtype=bool),
     )
     tested = Tested.nothing(*shape)
     tested.scope[:] = scope
