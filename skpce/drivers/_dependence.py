@@ -25,7 +25,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray
 from .._input_laws.families import InputLaw
-from ._design import Design, directions_of
+from ._design import Design, directions_of, levels_of
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -126,8 +126,7 @@ def _is_factor(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
 
     A walk of whole numbers has few too, but those at its ends are rare.
     """
-    distinct = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 0).sum(axis=0)
-    found = distinct <= _FEW_VALUES * len(values)
+    found = levels_of(values) <= _FEW_VALUES * len(values)
     for i in np.flatnonzero(found):
         counts = np.unique(values[:, i], return_counts=True)[1]
         found[i] = counts.max() <= _UNEVEN * counts.min()

@@ -343,8 +343,7 @@ class Design:
         exchanged, and nothing is known of products.
         """
         columns = np.column_stack([own, others])
-        n_levels = max(len(np.unique(column)) for column in columns.T)
-        few = 2 * n_levels <= self.n_settings < _CROSSED_SETTINGS
+        few = 2 * levels_of(columns).max() <= self.n_settings < _CROSSED_SETTINGS
         if not few or np.bincount(self.setting).min() < 2 or others.shape[1] < 2:
             return False
         table = standardized(columns[first_of(self.setting)])
@@ -489,10 +488,14 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
 
 
+def levels_of(X: FloatArray) -> IndexArray:  # shape: (n_columns,)
+    """Return the number of different values of each column."""
+    return np.asarray(1 + (np.diff(np.sort(X, axis=0), axis=0) > 0).sum(axis=0))
+
+
 def is_complete(X: FloatArray) -> bool:
     """Whether all combinations of the levels of the columns were tried."""
-    n_levels = [len(np.unique(column)) for column in X.T]
-    return len(np.unique(X, axis=0)) == math.prod(n_levels)
+    return len(np.unique(X, axis=0)) == math.prod(levels_of(X).tolist())
 
 
 def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
@@ -800,7 +803,7 @@ def units_by_inputs(
         np.square(squares).sum(axis=1),
         squares.sum(axis=1),
     )
-    return np.lexsort([key.round(9) for key in keys])
+    return np.lexsort(np.round(keys, 9))
 
 
 def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
@@ -856,10 +859,9 @@ def q2_with_interval(
     """
     known = ~np.isnan(errors).any(axis=1)
     n_units = len(order)
-    error, deviation = (
-        np.stack([np.bincount(unit[known], one, n_units) for one in table[known].T])
-        for table in (errors, deviations)
-    )  # shape: (n_outputs, n_units)
+    sums = np.zeros((2 * errors.shape[1], n_units))
+    np.add.at(sums.T, unit[known], np.hstack([errors, deviations])[known])
+    error, deviation = np.split(sums, 2)  # shape: (n_outputs, n_units)
     draws = np.random.default_rng(0).dirichlet(np.ones(n_units), size=_RESAMPLES)
     weights = np.vstack([np.full(n_units, 1.0 / n_units), draws[:, np.argsort(order)]])
     whole = deviation @ weights.T

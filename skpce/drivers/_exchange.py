@@ -84,6 +84,7 @@ from ._design import (
     Exchange,
     directions_of,
     first_of,
+    levels_of,
     mean_of,
     memory_of,
     numbers_of,
@@ -309,8 +310,7 @@ class Inputs:
 
     def are_levels(self, unit: IndexArray) -> bool:
         """Whether each input has so few values that units share them."""
-        n_levels = [len(np.unique(column)) for column in self.X.T]
-        return bool(2 * max(n_levels) <= unit.max() + 1)
+        return bool(2 * levels_of(self.X).max() <= unit.max() + 1)
 
     def are_confounded(self, unit: IndexArray) -> bool:
         """Whether products of first terms are not told from others, or hardly."""

@@ -16,7 +16,14 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
-from ._design import Design, find_constraint, first_of, is_complete, standardized
+from ._design import (
+    Design,
+    find_constraint,
+    first_of,
+    is_complete,
+    levels_of,
+    standardized,
+)
 from ._exchange import OF_PAIRS, Inputs, Problem, Tested, holm
 from ._shares import Shares, shares_of
 
@@ -180,12 +187,11 @@ def order_of_inputs(
     standard, values = standardized(X), standardized(np.nan_to_num(coordinates))
     shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
     strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
-    levels = [len(np.unique(column)) for column in X.T]
     named = [""] * X.shape[1]
     for name, inputs in zip(names, members, strict=True):
         for i in inputs:
             named[i] = name
-    order = np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    order = np.lexsort((np.array(named), *shape, strength, levels_of(X)))
     place = np.argsort(order)
     return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
@@ -366,7 +372,7 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     along = standardized(X)
     along = along * np.where((sums @ along).round(9) < 0, -1.0, 1.0)
     keys = *along.T, distance, sizes, sums
-    return np.lexsort([key.round(9) for key in keys])
+    return np.lexsort(np.round(keys, 9))
 
 
 # Figures in words

@@ -305,9 +305,9 @@ class _Fit:
             return found
         first, total = self.estimate
         acts = (total - first > _SMALLEST_PAIR).any(axis=0)
-        rows = [row for row, own in enumerate(self.data.members) if len(own) == 1]
-        for i, j in combinations([row for row in rows if acts[row]], 2):
-            own = [self.data.members[row][0] for row in (i, j)]
+        acts &= [len(own) == 1 for own in self.data.members]
+        for i, j in combinations(np.flatnonzero(acts).tolist(), 2):
+            own = self.data.members[i] + self.data.members[j]
             closed = np.nan_to_num(self.expansion.closed_sobol_index(own))
             both = closed * self.explained - first[:, i] - first[:, j]
             found[:, i, j] = found[:, j, i] = np.maximum(both, 0.0)
@@ -324,10 +324,8 @@ class _Fit:
             kept = _fitted(self.data, self.labels, self.merged, ~out)
             unseen = np.hstack([self.data.inputs.X[out], 0 * self.labels[out] - 1])
             predicted[out] = kept.basis.evaluate(unseen) @ kept.coefficients.T
-        centred = values - values.mean(axis=0)
-        errors, deviations = (
-            added(np.square(table), groups) for table in (values - predicted, centred)
-        )
+        errors = added(np.square(values - predicted), groups)
+        deviations = added(np.square(values - values.mean(axis=0)), groups)
         return np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
 
     def missed(self, q2: FloatArray) -> FloatArray:  # shapes: (3, n_outputs) -> (n,)
@@ -528,9 +526,8 @@ def _bands(
     shares, settled = (np.concatenate(one, axis=-2) for one in zip(*known, strict=True))
     angle = np.arcsin(np.sqrt(shares))
     middle = np.median(angle, axis=0)
-    below, above = (
-        np.abs(np.quantile(angle, q, axis=0) - middle) / 1.645 for q in (0.05, 0.95)
-    )
+    ends = np.quantile(angle, (0.05, 0.95), axis=0)
+    below, above = np.abs(ends - middle) / 1.645
     deviation = np.where(angle < middle, below, above)
     score = np.abs(angle - middle) / np.maximum(deviation, 1e-9)
     score = np.where(deviation > 1e-6, score, 0.0)
