@@ -25,7 +25,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray
 from .._input_laws.families import InputLaw
-from ._design import Design, directions_of, levels_of
+from ._design import Design, directions_of, levels_of, standardized
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -75,7 +75,7 @@ def find_series(
     if not asked.shape[1] or not outputs.any():
         return ""
     generator = np.random.default_rng(0)
-    asked = (asked - asked.mean(axis=0)) / asked.std(axis=0)
+    asked = standardized(asked)
     first = [_Dependence.of(values, generator) for values in (asked, outputs)]
     if min(one.p_value for one in first) > _LEVEL:
         return ""
@@ -245,9 +245,7 @@ def with_copies(
 
 def _scaled(values: FloatArray) -> FloatArray:
     """Return the columns that vary, of mean 0 and variance 1."""
-    varies = np.ptp(values, axis=0) > 0 if values.size else np.zeros(0, dtype=bool)
-    some = values[:, varies]
-    return np.asarray((some - some.mean(axis=0)) / some.std(axis=0))
+    return standardized(values[:, (values != values[:1]).any(axis=0)])
 
 
 def copied_input(

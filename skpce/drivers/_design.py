@@ -715,13 +715,11 @@ def find_constraint(
     X: FloatArray,  # shape: (n_rows, n_inputs), numbers
 ) -> IndexArray:  # shape: (n_tied,)
     """Return inputs of which a linear combination is constant; none in most tables."""
-    centred = X - X.mean(axis=0)
-    scale = centred.std(axis=0)
-    used = np.flatnonzero(scale > 0)
+    table = standardized(X)
+    used = np.flatnonzero(table.any(axis=0))
     if len(used) < 2 or len(X) < len(used):
         return used[:0]
-    table = centred[:, used] / scale[used]
-    _, values, vectors = np.linalg.svd(table, full_matrices=False)
+    _, values, vectors = np.linalg.svd(table[:, used], full_matrices=False)
     flat = values < _TIED * np.sqrt(len(table))
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
     return np.asarray(used[weight > 1e-6])

@@ -816,13 +816,12 @@ class Problem:
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
         centred = self.values - self.values.mean(axis=0)
-        widths = np.bincount(self.groups)
-        if widths.max() == 1:
+        if self.groups.max() + 1 == len(self.groups):
             return centred, self.groups
         found, labels = [], []
-        for label, width in enumerate(widths.tolist()):
+        for label in range(self.n_outputs):
             part = centred[:, self.groups == label]
-            if width > 1:
+            if part.shape[1] > 1:
                 part = directions_of(part)[:, :_MOST_COORDINATES]
             found.append(part)
             labels += [label] * part.shape[1]
@@ -1139,16 +1138,14 @@ class _Setting:
     def without(self, rows: IndexArray) -> _Setting:
         """Leave units out."""
         keep = np.setdiff1d(np.arange(self.n_units), rows)
-        exchange = self.exchange
-        if exchange.strata is not None:
-            strata = numbers_of(exchange.strata[keep])
-            exchange = replace(exchange, unit=np.arange(len(keep)), strata=strata)
+        strata = self.exchange.strata
+        strata = None if strata is None else numbers_of(strata[keep])
         return replace(
             self,
             own=self.own.of_units(keep),
             residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
             partners={k: table[keep] for k, table in self.partners.items()},
-            exchange=exchange,
+            exchange=replace(self.exchange, strata=strata),
             outlying=self.outlying[keep],
             functions=self.functions[keep],
             beside=self.beside[keep],
