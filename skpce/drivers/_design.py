@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.fft import dct
 from scipy.special import gammaln
@@ -488,12 +489,12 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
 
 
-def levels_of(X: FloatArray) -> IndexArray:  # shape: (n_columns,)
+def levels_of(X: NDArray[Any]) -> IndexArray:  # shape: (n_columns,)
     """Return the number of different values of each column."""
     return np.asarray(1 + (np.diff(np.sort(X, axis=0), axis=0) > 0).sum(axis=0))
 
 
-def is_complete(X: FloatArray) -> bool:
+def is_complete(X: NDArray[Any]) -> bool:
     """Whether all combinations of the levels of the columns were tried."""
     return len(np.unique(X, axis=0)) == math.prod(levels_of(X).tolist())
 
@@ -615,11 +616,10 @@ def shifts(
 
     By an F-test of two ways, with Bonferroni's correction.
     """
-    n_labels, n_settings = int(labels.max()) + 1, int(setting.max()) + 1
-    pairs = np.unique(np.column_stack([labels, setting]), axis=0)
-    if min(n_labels, n_settings) < 2 or len(pairs) < len(labels):
-        return False
-    if len(labels) < n_labels * n_settings:
+    table = np.column_stack([labels, setting])
+    n_labels, n_settings = levels_of(table).tolist()
+    once = len(table) == n_labels * n_settings and is_complete(table)
+    if min(n_labels, n_settings) < 2 or not once:
         return False
     left = without_means(values, setting)
     free = n_labels - 1, (n_labels - 1) * (n_settings - 1)

@@ -828,6 +828,11 @@ class Problem:
         return np.hstack(found), np.array(labels)
 
     @cached_property
+    def is_ablation(self) -> bool:
+        """Whether each input was changed alone: nothing is known of products."""
+        return all(self.exchange(own).pooled for own in self.members)
+
+    @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
         """Whether an output is one of two values, of which none is an exception."""
         found = np.zeros(self.n_outputs, dtype=bool)

@@ -461,9 +461,7 @@ def _fitted(
         X, values = X[first_of(some)], mean_of(values, some)
     samples = Samples(X, values, np.ones(len(X)))
     if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
-        # Where each input was changed alone nothing is known of products.
-        exchanges = map(problem.exchange, problem.members)
-        order = 1 if all(one.pooled for one in exchanges) else None
+        order = 1 if problem.is_ablation else None
         basis, solver = learn_terms(laws, samples, groups, largest_order=order)
         return solve_samples(solver, basis, samples, groups)
     few = Samples(X, rotated(values, groups), samples.weights)
