@@ -76,8 +76,8 @@ def find_series(
         return ""
     generator = np.random.default_rng(0)
     asked = standardized(asked)
-    first = [_Dependence.of(values, generator) for values in (asked, outputs)]
-    if min(one.p_value for one in first) > _LEVEL:
+    of_asked = _Dependence.of(asked, generator)
+    if min(of_asked.p_value, _Dependence.of(outputs, generator).p_value) > _LEVEL:
         return ""
     if _of_low_discrepancy(asked, generator):
         return ""

@@ -262,8 +262,8 @@ class Inputs:
         few = np.minimum(n_functions, _FIT_DEGREES)  # polynomials, and all contrasts
         n_functions = np.where(categorical_inputs(laws), n_functions, few)
         tables = tables_of(laws, X, n_functions)
-        own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
-        return cls(X, is_category, laws, tables, n_functions, tuple(own))
+        terms = tuple(map(terms_of_input, X.T, is_category))
+        return cls(X, is_category, laws, tables, n_functions, terms)
 
     def without(self, members: Sequence[int]) -> IndexArray:
         """Return the positions of all other inputs."""
@@ -1361,7 +1361,7 @@ class _Setting:
         for column in self.columns.T:
             products = self.residuals * column[:, np.newaxis]
             np.maximum(largest, of_lead * peaks(products), out=largest)
-        whole = np.maximum.reduceat(largest, starts_of(self.groups))
+        whole = added(largest, self.groups, of=np.maximum)
         return np.asarray(whole <= _NORMAL * self.n_units)
 
     def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
@@ -1457,7 +1457,7 @@ class _Setting:
         each = self.own.values.size if self.alone else self.work
         every = self.draws(n_draws, max(_BLOCK * 8 // each, 64))
         drawn = zip(*map(self.statistics, every), strict=True)
-        return [np.concatenate(one) for one in drawn]
+        return list(map(np.concatenate, drawn))
 
     def _of_signs(
         self, n_draws: int, rank: _Rank = smaller_rank
@@ -1686,16 +1686,17 @@ def _by_label(
     return float(detected), float(stats.f.sf(whole / between, n_terms, degrees))
 
 
-def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
-    """Add up the coordinates of each output, which stand together along an axis."""
+def added(
+    values: FloatArray, groups: IndexArray, axis: int = -1, of: np.ufunc = np.add
+) -> FloatArray:
+    """Add up the coordinates of each output, which stand together along an axis.
+
+    Or take the largest of them.
+    """
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, starts_of(groups), axis=axis)
-
-
-def starts_of(groups: IndexArray) -> IndexArray:
-    """Return where each output begins among sorted coordinates."""
-    return np.flatnonzero(np.diff(groups, prepend=-1))
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    return np.asarray(of.reduceat(values, starts, axis=axis))
 
 
 def _left_of(
