@@ -1007,49 +1007,45 @@ class _Setting:
         # Units over which means are taken; where signs change each row is one.
         signs, strata = exchange.kind == "signs", exchange.strata
         unit = np.arange(design.n_rows) if signs else exchange.unit
-        same = design.setting if signs else unit
         first = first_of(unit)
         inside = without_means(both[:, :n_columns], unit)
         if len(first) < design.n_rows:
             both, X, own = mean_of(both, unit), X[first], own.of_units(first)
+        fitted = others
+        if exchange.pooled and strata is not None:  # whose means take all others off
+            both, fitted = equal_within(both, strata), others[:0]
         values, terms = both[:, :n_columns], both[:, n_columns:]
         if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
             terms = terms[:, : whole.values.shape[1]]
-        if exchange.pooled and strata is not None:
-            both = equal_within(both, strata)
-            found = both[:, :n_columns], np.zeros(len(others))
-            fit = NullFit(*found, _beside(both[:, :n_columns], both[:, n_columns:]))
-        else:
-            given = inputs, others, values, groups, unit, terms
-            of_series = design.setting if signs else None
-            fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        given = inputs, fitted, values, groups, unit, terms
+        of_series = design.setting if signs else None
+        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
         residuals, beside = bounded(fit.residuals, groups), bounded(fit.beside, groups)
         of_rows = None
         if design.recurring is not None and not signs:
             of_rows = bounded(inside + fit.residuals[unit], groups)
-        known, seen = inputs, whole
-        if strata is not None:
-            known, own = inputs.centred(strata[unit]), own.centred(strata)
-            seen = own
+        own = own if strata is None else own.centred(strata)
+        seen = whole if strata is None else own
+        same = design.setting if signs else unit
         dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
         are_labels = not numbers
         first_terms = own.values if are_labels else own.values[:, :1]
         tied: tuple[int, ...] = ()
         if is_left:
+            known = inputs if strata is None else inputs.centred(strata[unit])
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
         tied = tied or _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
         turns, few, are_levels = False, False, inputs.are_levels(unit)
-        blocks, nearness = None, np.inf
-        if strata is not None and design.blocks is not None:
-            blocks = numbers_of(design.blocks[first])
-            blocks = blocks if np.array_equal(strata, design.blocks[first]) else None
-        is_crossed = strata is not None and blocks is None
-        if fit.covariances and not (is_crossed or signs):
+        inner = None if design.blocks is None else design.blocks[first]
+        is_inner = strata is not None and bool(np.all(strata == inner))
+        nearness = np.inf
+        if fit.covariances and (is_inner or strata is None) and not signs:
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
         if is_arranged(nearness, len(others)):
+            blocks = inner if is_inner else None
             free, turns = inputs.free_directions(own.values[:, 0], others, unit, blocks)
             residuals = free @ (free.T @ residuals)
             roots = tuple(

@@ -193,7 +193,6 @@ class _Fit:
     """
 
     data: Problem
-    problem: FittedProblem
     labels: IndexArray  # shape: (n_rows, 1), of the groups; (n_rows, 0) without
     merged: IndexArray | None = None  # shape: (n_rows,), rows whose means were fitted
     tried: bool = False  # whether shares are of the settings that were tried
@@ -213,7 +212,33 @@ class _Fit:
             are_enough = is_even and len(counts) >= _FEW_SETTINGS
             if are_enough and not problem.inputs.are_levels(setting):
                 merged = setting
-        return cls(problem, _fitted(problem, labels, merged), labels, merged, tried)
+        return cls(problem, labels, merged, tried)
+
+    @cached_property
+    def problem(self) -> FittedProblem:
+        """The fit to all rows."""
+        return self.fitted(slice(None))
+
+    def fitted(self, rows: Any) -> FittedProblem:
+        """Fit all inputs to some rows."""
+        data, groups, n_outputs = self.data, self.data.groups, self.data.n_outputs
+        X = np.hstack([data.inputs.X[rows], self.labels[rows]])
+        laws, values = list(data.inputs.laws), data.values[rows]
+        if self.labels.size:
+            laws.append(CategoricalLaw.learn(X[:, -1], np.ones(len(X))))
+        if self.merged is not None:
+            some = numbers_of(self.merged[rows])
+            X, values = X[first_of(some)], mean_of(values, some)
+        samples = Samples(X, values, np.ones(len(X)))
+        if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
+            order = 1 if data.is_ablation else None
+            basis, solver = learn_terms(laws, samples, groups, largest_order=order)
+            return solve_samples(solver, basis, samples, groups)
+        few = Samples(X, rotated(values, groups), samples.weights)
+        basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
+        known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
+        solver = LearnedRidgeSolver(*known, True, False, solver.priors)
+        return solve_samples(solver, basis, samples, groups)
 
     @property
     def is_additive(self) -> bool:
@@ -321,7 +346,7 @@ class _Fit:
         predicted = np.empty_like(values)
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            kept = _fitted(self.data, self.labels, self.merged, ~out)
+            kept = self.fitted(~out)
             unseen = np.hstack([self.data.inputs.X[out], 0 * self.labels[out] - 1])
             predicted[out] = kept.basis.evaluate(unseen) @ kept.coefficients.T
         errors = added(np.square(values - predicted), groups)
@@ -442,33 +467,6 @@ class _Fit:
                 scale = np.where(mean > 0, mean, 1.0)
                 found[:, place] = squares.var(axis=0) / np.square(scale) / n_settings
         return found
-
-
-def _fitted(
-    problem: Problem,
-    labels: IndexArray,  # shape: (n_rows, 1), one more input; or (n_rows, 0)
-    merged: IndexArray | None,  # shape: (n_rows,), of whose rows the means are fitted
-    rows: Any = slice(None),
-) -> FittedProblem:
-    """Fit all inputs to some rows."""
-    X = np.hstack([problem.inputs.X[rows], labels[rows]])
-    values = problem.values[rows]
-    laws, groups, n_outputs = problem.inputs.laws, problem.groups, problem.n_outputs
-    if labels.size:
-        laws = [*laws, CategoricalLaw.learn(X[:, -1], np.ones(len(X)))]
-    if merged is not None:
-        some = numbers_of(merged[rows])
-        X, values = X[first_of(some)], mean_of(values, some)
-    samples = Samples(X, values, np.ones(len(X)))
-    if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
-        order = 1 if problem.is_ablation else None
-        basis, solver = learn_terms(laws, samples, groups, largest_order=order)
-        return solve_samples(solver, basis, samples, groups)
-    few = Samples(X, rotated(values, groups), samples.weights)
-    basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
-    known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
-    solver = LearnedRidgeSolver(*known, True, False, solver.priors)
-    return solve_samples(solver, basis, samples, groups)
 
 
 def noise_share(
