@@ -569,8 +569,8 @@ def find_counter(
         if not 1 < setting.max() + 1 <= n_rows // 2:
             continue
         values = X[:, column]
-        pairs = np.unique(np.column_stack([setting, numbers_of(values)]), axis=0)
-        if len(pairs) == n_rows and (values == np.round(values)).all():
+        differ = len(np.unique(X, axis=0)) == n_rows
+        if differ and (values == np.round(values)).all():
             return column
     return None
 
@@ -652,10 +652,9 @@ def find_curves(
             if value.max() > 1 and (is_one or not _same_in_all(value, runs([k]))):
                 along.append(k)
     if along:
-        run = runs(along)
-        n_rows = int(numbers_of(np.column_stack([run, X[:, along]])).max()) + 1
-        enough = FEWEST_UNITS <= run.max() + 1 <= (1.0 - _RECURS) * len(X)
-        along = along if enough and n_rows == len(X) else []
+        enough = FEWEST_UNITS <= runs(along).max() + 1 <= (1.0 - _RECURS) * len(X)
+        differ = runs([]).max() + 1 == len(X)
+        along = along if enough and differ else []
     named = list(along)
     rows = runs(along) if along else np.arange(len(X))
     left = [k for k in range(X.shape[1]) if k not in along]
