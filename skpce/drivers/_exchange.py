@@ -637,9 +637,10 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
     parts, value = sizes / largest, observed / largest
     if value > 1.1 * parts.sum():
         value = min(value, _NO_TAIL)
+        ends = 0.0, 0.5 - 0.25 / value
         at = optimize.brentq(
             lambda at: (parts / (1.0 - 2.0 * at * parts)).sum() - value,
-            *(0.0, 0.5 - 0.25 / value),
+            *ends,
             xtol=1e-16,
         )
         left = 1.0 - 2.0 * at * parts
