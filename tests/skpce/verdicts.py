@@ -39,7 +39,6 @@ def findings(
     pairs: Sequence[tuple[int, int, int, float]] = (),
     p_value: ArrayLike = 0.5,
     cautions: Sequence[Caution] = (),
-    scope: str = "beyond",
 ) -> Findings:
     """Return findings of 60 members, of as many outputs as there are rows of states."""
     states = np.atleast_2d(np.array(states, dtype=object))
@@ -67,15 +66,13 @@ def findings(
         lack_of_fit=column(np.nan),
         of_few=np.zeros(n_outputs, dtype=bool),
     )
-    tested = Tested.nothing(*shape)
-    tested.scope[:] = scope
     return Findings(
         states=states,
         p_values=table(p_value),
         q_values=table(p_value),
         shares=shares,
         more_runs=table(more),
-        tested=tested,
+        tested=Tested.nothing(*shape),
         pair_p_values={(o, i, j): 0.001 for o, i, j, _ in pairs},
         cautions=tuple(cautions),
         n_members=np.full(n_outputs, N_MEMBERS),

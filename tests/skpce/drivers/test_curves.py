@@ -129,9 +129,3 @@ def test_too_few_whole_runs_are_refused():
 
 def test_a_pipeline_is_refused(answer):
     refuses("the answer is of a pipeline", replace(answer, source=None).over)
-
-
-def test_the_only_input_does_nothing_together_along_an_axis(rng):
-    x = rng.uniform(size=(40, 1))
-    curves = skpce.explain(x, x * [1.0, 2.0] + rng.normal(size=(40, 2))).over([1, 2])
-    assert_array_equal(curves.first, curves.total)

@@ -343,8 +343,7 @@ def test_many_outputs_are_tested_by_tails(monkeypatch):
     problem = Problem(
         inputs, y, np.arange(120), Design.of(X), ((0,), (1,), (2,)), 2 * 3 * 120
     )
-    tested = [problem.test(row) for row in range(3)]
-    p_values = holm(np.array([one.location for one in tested]))
+    p_values = holm(np.array([problem.test(row).location for row in range(3)]))
     assert (p_values[0, :40] <= 0.05).mean() > 0.7
     assert (p_values[0, 40:] > 0.05).all()
     assert (p_values[1:] > 0.05).all()
