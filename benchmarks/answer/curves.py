@@ -82,7 +82,7 @@ def measured(kind: str, seed: int) -> dict[str, float]:
     found = answer.over(AXIS)
     seconds = time.process_time() - started
     drivers, cells = answer.drivers, N_INPUTS * N_POINTS
-    location = [[one.location for one in row] for row in answer.findings.tested]
+    location = answer.findings.tested.location
     acts: Any = total > 0
     each: Any = np.array(location).T * cells <= 0.05
     ours: Any = found.p_value <= 0.05

@@ -519,7 +519,7 @@ def make_answer(
         "p_value": findings.p_values.min(axis=1, initial=1.0),
         "members": findings.n_members,
     }
-    drives = np.array([State.DRIVES in row for row in findings.states], dtype=bool)
+    drives = (findings.states == State.DRIVES).any(axis=1)
     supported = tuple((drives & ~np.isnan(found[0])).tolist())
     nothing = "no choice, or no variance between members"
     reasons = tuple(
@@ -562,21 +562,19 @@ def _drivers_table(
 ) -> Result:
     """Return the table of outputs and inputs."""
     shares, shape = findings.shares, findings.p_values.shape
-    states = [[str(state) for state in row] for row in findings.states]
-    scopes = [[one.scope for one in row] for row in findings.tested]
     partners = np.full(shape, "", dtype=object)
-    for output, *pair in sorted(findings.pair_p_values):
-        for one, other in (pair, pair[::-1]):
-            known = partners[output, one]
-            partners[output, one] = ", ".join(filter(None, (known, names[other])))
+    for output, i, j in sorted(findings.pair_p_values):
+        for one, other in ((i, j), (j, i)):
+            known = f"{partners[output, one]}, {names[other]}"
+            partners[output, one] = known.removeprefix(", ")
     columns: Mapping[str, NDArray[Any]] = {
-        "state": np.array(states, dtype=object).reshape(shape),
+        "state": findings.states.astype(str).astype(object),
         "p_value": findings.p_values,
         "q_value": findings.q_values,
         **shares.columns(),
         "partners": partners,
         "more_runs": findings.more_runs,
-        "scope": np.array(scopes, dtype=object).reshape(shape),
+        "scope": findings.tested.scope,
     }
     keys = {"output": tuple(outputs.names), "input": tuple(names)}
     return Result(keys, columns, framed=(*keys, *columns), printed=("total", "first"))
@@ -585,18 +583,19 @@ def _drivers_table(
 def _pairs_table(findings: Findings, names: Sequence[str], outputs: Outputs) -> Result:
     """Return the named pairs as a table."""
     keys = sorted(findings.pair_p_values)
-    named = [(outputs.names[o], names[i], names[j]) for o, i, j in keys]
-    output, first, second = np.array(named, dtype=object).reshape(-1, 3).T
-    return Result(
-        {"pair": tuple(f"{o}: {i} and {j}" for o, i, j in named)},
-        {
-            "output": output,
-            "first_input": first,
-            "second_input": second,
-            "p_value": np.array([findings.pair_p_values[key] for key in keys]),
-            "share": np.array([findings.shares.pairs[key] for key in keys]),
-        },
-    )
+    o, i, j = np.array(keys, dtype=np.int64).reshape(-1, 3).T
+    inputs = np.array(names, dtype=object)
+    output = np.array(outputs.names, dtype=object)[o]
+    first, second = inputs[i], inputs[j]
+    columns = {
+        "output": output,
+        "first_input": first,
+        "second_input": second,
+        "p_value": np.array([findings.pair_p_values[key] for key in keys]),
+        "share": findings.shares.pairs[o, i, j],
+    }
+    pairs = output + ": " + first + " and " + second
+    return Result({"pair": tuple(pairs)}, columns)
 
 
 # One call from a study, a search, a table of runs, or arrays, to the drivers.
@@ -787,12 +786,12 @@ def sentences_of(
     for output, states in enumerate(findings.states):
         key = tuple(states) if are_many else single[output]
         alike.setdefault(key, []).append(output)
-    return tuple(
-        _with_subject(
-            words(own if are_many else own[:1]).sentence, [outputs[o] for o in own]
-        )
-        for own in alike.values()
-    )
+    found = []
+    for own in alike.values():
+        text = words(own).sentence if are_many else single[own[0]]
+        text = _OWN_WORDS.sub(lambda begin: begin[2].capitalize(), text)
+        found.append(text.replace("\0", listed_in_words([outputs[o] for o in own])))
+    return tuple(found)
 
 
 # Beginnings that are no names of inputs, which keep their letters.
@@ -800,13 +799,6 @@ _OWN_WORDS = re.compile(
     r"(^|(?<=[.] ))"
     r"(nothing is|no input is|less than 1 %|this is|there is|what(?= .* is shown))"
 )
-
-
-def _with_subject(text: str, outputs: Sequence[str]) -> str:
-    """Put in the names of outputs; begin with capitals, where not with a name."""
-    text = _OWN_WORDS.sub(lambda found: found[2].capitalize(), text)
-    return text.replace("\0", listed_in_words(outputs))
-
 
 _UNTOLD: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "constraint": lambda f: f"cannot be told apart: they {tie_of(f)} in every run",
@@ -847,15 +839,12 @@ class _Words:
             return "there is no choice, or no variance between the runs, of \0."
         if not self.names:
             return "no input is tested, so that nothing is attributed of \0."
-        if any(one.code == "series" for one in self.findings.cautions):
+        if "series" in [one.code for one in self.findings.cautions]:
             return (
                 "nothing is settled about \0, because each run resembles those before "
                 "it: see the caution."
             )
-        # Inputs that these data cannot tell apart, or that nothing tests:
-        untold = [f"{listed_in_words(own)} {why}." for own, why in self._untold()]
-        parts = [self._drivers(), self._scope(), self._pairs(), self._spread()]
-        parts += [self._nothing(), *untold, self._open(), self._rest()]
+        parts = self._drivers(), self._others(), self._open(), self._rest()
         return " ".join(filter(None, parts))
 
     def rows(self, state: State) -> list[int]:
@@ -866,7 +855,8 @@ class _Words:
         return [i for i in order if states[i] is state]
 
     def _drivers(self) -> str:
-        drivers = self.rows(State.DRIVES)
+        """Say what drives, where that is shown, and which inputs act together."""
+        drivers, shares = self.rows(State.DRIVES), self.findings.shares
         if not drivers:
             return "no input is shown to drive \0."
         parts = []
@@ -876,7 +866,20 @@ class _Words:
                 of_what = f"variance of \0{self.findings.design.within_blocks}"
                 share = f"drives {share} of the {of_what}"
             parts.append(f"{self.names[i]} {share} {figures}")
-        return f"{listed_in_words(parts, len(parts))}."
+        text = f"{listed_in_words(parts, len(parts))}."
+        at_tried = (self.findings.tested.scope[self.outputs] == "tried").any(axis=0)
+        tried = [self.names[i] for i in drivers if at_tried[i]]
+        if tried:
+            is_part = len(tried) < len(drivers)
+            about = f"what {said(tried, 'does', 'do')}" if is_part else "this"
+            text += f" {about} is shown at the settings tried, not beyond them."
+        pairs = [k for k in sorted(self.findings.pair_p_values) if k[0] == self.output]
+        for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
+            share = shares.pairs[o, i, j]
+            more = f": {percent(share)} that neither explains alone"
+            more = more if share and len(pairs) > 1 else ""
+            text += f" {self.names[i]} and {self.names[j]} act together{more}."
+        return text
 
     def _figures(self, i: int) -> tuple[str, str]:
         """Return the share of an input, and its interval with what it does alone."""
@@ -897,103 +900,74 @@ class _Words:
             share = "an unknown share"
         return share, f"({figures})"
 
-    def _scope(self) -> str:
-        drivers = self.rows(State.DRIVES)
-        tested = [self.findings.tested[output] for output in self.outputs]
-        tried = [
-            self.names[i]
-            for i in drivers
-            if any(one[i].scope == "tried" for one in tested)
-        ]
-        if not tried:
-            return ""
-        about = "this"
-        if len(tried) < len(drivers):
-            about = f"what {said(tried, 'does', 'do')}"
-        return f"{about} is shown at the settings tried, not beyond them."
-
-    def _pairs(self) -> str:
-        shares = self.findings.shares
-        pairs = [k for k in self.findings.pair_p_values if k[0] == self.output]
-        text = []
-        for o, i, j in sorted(pairs, key=lambda key: -shares.pairs[key]):
-            share = shares.pairs[o, i, j]
-            more = f": {percent(share)} that neither explains alone"
-            more = more if share and len(pairs) > 1 else ""
-            text.append(f"{self.names[i]} and {self.names[j]} act together{more}.")
-        return " ".join(text)
-
-    def _spread(self) -> str:
-        some = [self.names[i] for i in self.rows(State.SPREAD)]
-        return f"{said(some, 'acts', 'act')} on the spread of \0." if some else ""
-
-    def _nothing(self) -> str:
-        some = [self.names[i] for i in self.rows(State.NOTHING)]
-        if not some:
-            return ""
-        below = f"(below {percent(self.negligible)}{' each' if len(some) > 1 else ''})"
-        subject = said(some, "does", "do")
-        if len(some) > _MOST_NAMES + 1:
-            which = "The other " if len(some) < len(self.names) else "All "
-            which = "" if self.rows(State.OPEN) else which
-            subject = f"{which}{len(some)} inputs do"
-        return f"{subject} not matter {below}."
-
-    def _untold(self) -> list[tuple[list[str], str]]:
-        is_open = {self.names[i] for i in self.rows(State.OPEN)}
-        found: list[tuple[list[str], str]] = []
-        told: set[str] = set()
-        for one in without_doubles(self.findings.cautions):
-            names = list(one.figures.get("inputs", ()))
-            if one.code not in _UNTOLD or not set(names) <= is_open - told:
-                continue
-            told |= set(names)
-            found.append((names, _UNTOLD[one.code](one.figures)))
-        return found
+    def _others(self) -> str:
+        """Say what acts on the spread, and what does not matter."""
+        spread, some = (
+            [self.names[i] for i in self.rows(state)]
+            for state in (State.SPREAD, State.NOTHING)
+        )
+        parts = []
+        if spread:
+            parts.append(f"{said(spread, 'acts', 'act')} on the spread of \0.")
+        if some:
+            each = " each" if len(some) > 1 else ""
+            subject = said(some, "does", "do")
+            if len(some) > _MOST_NAMES + 1:
+                which = "The other " if len(some) < len(self.names) else "All "
+                which = "" if self.rows(State.OPEN) else which
+                subject = f"{which}{len(some)} inputs do"
+            parts.append(
+                f"{subject} not matter (below {percent(self.negligible)}{each})."
+            )
+        return " ".join(parts)
 
     def _open(self) -> str:
-        untold = {name for names, _ in self._untold() for name in names}
-        rows = [i for i in self.rows(State.OPEN) if self.names[i] not in untold]
+        """Say which inputs nothing tests or tells apart, and which are not settled."""
+        rows, parts = self.rows(State.OPEN), []
+        for one in without_doubles(self.findings.cautions):
+            inputs = one.figures.get("inputs", ())
+            known = {self.names[i]: i for i in rows}
+            if one.code in _UNTOLD and set(inputs) <= set(known):
+                rows = [i for i in rows if self.names[i] not in inputs]
+                why = _UNTOLD[one.code](one.figures)
+                parts.append(f"{listed_in_words(inputs)} {why}.")
         if not rows:
-            return ""
-        some = [self.names[i] for i in rows]
-        text = f"{said(some, 'is', 'are')} not settled"
+            return " ".join(parts)
+        text = f"{said([self.names[i] for i in rows], 'is', 'are')} not settled"
         if self.output is None:
-            return f"{text}."
-        high = self.findings.shares.total[2, self.output, rows]
-        if high.max() >= self.negligible:
-            return f"{text}{self._more(rows)}."
-        noise = float(self.findings.shares.noise[self.output])
-        left = 1.0 - self.findings.shares.q2[0, self.output] - np.nan_to_num(noise)
-        remedy = " Repeats of settings would tell how much of that is noise."
-        return (
-            f"{text}: below {percent(self.negligible)} as far as the model sees, which "
-            f"leaves {percent(left)} of the variance open."
-            f"{remedy if np.isnan(noise) else ''}"
-        )
-
-    def _more(self, rows: Sequence[int]) -> str:
-        more = self.findings.more_runs[self.output, list(rows)]
-        known = more[np.isfinite(more)]
-        if not known.size:
-            return ""
-        low, high = int(max(known.min(), 10)), int(max(known.max(), 10))
-        number = f"{low}" if low == high else f"{low} to {high}"
-        which = "it" if len(rows) == 1 else "them"
-        which = "some of them" if known.size < more.size else which
-        return f" (about {number} more runs would settle {which})"
+            return " ".join([*parts, f"{text}."])
+        if self.findings.shares.total[2, self.output, rows].max() < self.negligible:
+            noise = float(self.findings.shares.noise[self.output])
+            left = 1.0 - self.findings.shares.q2[0, self.output] - np.nan_to_num(noise)
+            text += (
+                f": below {percent(self.negligible)} as far as the model sees, which "
+                f"leaves {percent(left)} of the variance open."
+            )
+            if np.isnan(noise):
+                text += " Repeats of settings would tell how much of that is noise."
+            return " ".join([*parts, text])
+        more = self.findings.more_runs[self.output, rows]
+        known_more = np.maximum(more[np.isfinite(more)], 10).astype(int)
+        if known_more.size:
+            ends = np.unique([known_more.min(), known_more.max()])
+            which = "it" if len(rows) == 1 else "them"
+            which = "some of them" if known_more.size < more.size else which
+            number = " to ".join(map(str, ends))
+            text += f" (about {number} more runs would settle {which})"
+        return " ".join([*parts, f"{text}."])
 
     def _rest(self) -> str:
         """Split all of the variance; without drivers, say what is predicted."""
+        drives, parts = self.rows(State.DRIVES), []
         if self.output is None:
             every = [rest_of(self.findings, output)[0] for output in self.outputs]
             text = f"{between(min(every), max(every))} is not predicted by this model."
-            return f"{text}{self._still_open()}" if self.rows(State.DRIVES) else ""
+            return f"{text}{self._still_open()}" if drives else ""
         left, noise, together = rest_of(self.findings, self.output)
-        name, parts = self.findings.shares.noise_name, []
-        if self.rows(State.DRIVES):
+        name = self.findings.shares.noise_name
+        if drives:
             if together >= 0.005:
-                shown = any(o == self.output for o, *_ in self.findings.pair_p_values)
+                shown = self.output in [o for o, *_ in self.findings.pair_p_values]
                 what = "is what several inputs do together"
                 what = what if shown else "the model gives to several inputs together"
                 parts.append(f"{percent(together)} {what}")
@@ -1014,13 +988,13 @@ class _Words:
     def _still_open(self) -> str:
         """Say where fits to fewer runs predict much less than the fit to all."""
         shares = self.findings.shares
-        q2 = {o: max(float(shares.q2[0, o]), 0.0) for o in self.outputs}
-        some = [o for o in q2 if shares.explained[o] - q2[o] > _STILL_OPEN]
-        if not some:
+        q2 = np.maximum(shares.q2[0, self.outputs], 0.0)
+        is_open = shares.explained[self.outputs] - q2 > _STILL_OPEN
+        if not is_open.any():
             return ""
-        ends = [q2[o] for o in some]
+        ends, some = q2[is_open], np.array(self.outputs)[is_open]
         alone = percent_in_words(ends[0])
-        how_much = between(min(ends), max(ends)) if some[1:] else alone
+        how_much = between(ends.min(), ends.max()) if some[1:].size else alone
         if len(some) < len(self.outputs):
             how_much += f" of {listed_in_words([self.every[o] for o in some])}"
         return (

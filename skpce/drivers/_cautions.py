@@ -7,7 +7,7 @@ figures of each time that it holds. One that is found elsewhere has its words al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._dependence import copied_input
 from ._design import Design, first_of
-from ._exchange import Problem, Tested
-from ._shares import Shares, of_few_runs
+from ._exchange import Tested
+from ._shares import Shares
 
 Figures = Mapping[str, Any]
 
@@ -81,11 +81,9 @@ class Seen:
     members: Sequence[tuple[int, ...]]  # the inputs of each
     tied: IndexArray  # inputs of a linear equation
     n_copies: int
-    tested: list[list[Tested]]  # by output and row
+    tested: Tested
     shares: Shares
-    # Outputs that the same runs have, and what they share:
-    parts: list[tuple[IndexArray, Problem]] = field(default_factory=list)
-    drives: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    drives: BoolArray  # by output and row
     alike: Sequence[tuple[int, int, int]] = ()  # output and two rows: one drives
 
 
@@ -145,9 +143,10 @@ def caution(
 
 def find_cautions(seen: Seen) -> tuple[Caution, ...]:
     """Return what weakens the answer, as values."""
-    return tuple(
-        Caution(code, figures) for code, check in CHECKS for figures in check(seen)
-    )
+    found: list[Caution] = []
+    for code, check in CHECKS:
+        found += [Caution(code, figures) for figures in check(seen)]
+    return tuple(found)
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
@@ -221,8 +220,8 @@ def _are_equal(seen: Seen) -> bool:
 )
 def _circular(seen: Seen) -> Iterator[Figures]:
     copied = copied_input(seen.X, seen.coordinates)
-    rows = [k for k, own in enumerate(seen.members) if copied in own]
-    yield from ({"input": seen.names[k]} for k in rows[:1])
+    if copied is not None:
+        yield from ({"input": name} for name in _names_of(seen, [copied])[:1])
 
 
 @caution(
@@ -234,8 +233,8 @@ def _circular(seen: Seen) -> Iterator[Figures]:
 )
 def _alike(seen: Seen) -> Iterator[Figures]:
     """Two inputs of which one drives, when these data cannot say which."""
-    for i, j in dict.fromkeys((i, j) for _, i, j in seen.alike):
-        yield {"inputs": (seen.names[i], seen.names[j])}
+    pairs = {(i, j): (seen.names[i], seen.names[j]) for _, i, j in seen.alike}
+    yield from ({"inputs": names} for names in pairs.values())
 
 
 @caution(
@@ -264,23 +263,19 @@ def _constraint(seen: Seen) -> Iterator[Figures]:
         yield {"inputs": inputs, "sum": float(sums[0]) if is_sum else np.nan}
 
 
-def _names_of(
-    seen: Seen, inputs: Sequence[int] | IndexArray, without: int | None = None
-) -> tuple[str, ...]:
+def _names_of(seen: Seen, inputs: Sequence[int] | IndexArray) -> tuple[str, ...]:
     """Return the names of the rows that hold some of the inputs."""
-    return tuple(
-        seen.names[k]
-        for k, own in enumerate(seen.members)
-        if k != without and np.isin(own, inputs).any()
-    )
+    named = zip(seen.names, seen.members, strict=True)
+    return tuple(name for name, own in named if not set(inputs).isdisjoint(own))
 
 
 @caution("alike")
 def _tied(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
-        one = next((t[row] for t in seen.tested if t[row].tied_to), None)
-        if one is not None and not np.isin(seen.members[row], seen.tied).all():
-            yield {"inputs": (name, *_names_of(seen, one.tied_to, row))}
+        ties = list(filter(None, seen.tested.tied_to[:, row]))
+        if ties and not np.isin(seen.members[row], seen.tied).all():
+            others = _names_of(seen, np.setdiff1d(ties[0], seen.members[row]))
+            yield {"inputs": (name, *others)}
 
 
 @caution(
@@ -289,8 +284,8 @@ def _tied(seen: Seen) -> Iterator[Figures]:
 )
 def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     for row, name in enumerate(seen.names):
-        reasons = {tested[row].why_not for tested in seen.tested} - {""}
-        yield from ({"inputs": (name,), "why": why} for why in sorted(reasons))
+        for why in sorted(set(seen.tested.why_not[:, row]) - {""}):
+            yield {"inputs": (name,), "why": why}
 
 
 @caution(
@@ -301,9 +296,9 @@ def _not_exchanged(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _of_blocks(seen: Seen) -> Iterator[Figures]:
-    own = [seen.design.is_of_blocks(seen.X[:, inputs]) for inputs in seen.members]
-    if any(own):
-        yield {"inputs": tuple(np.array(seen.names)[own].tolist())}
+    own = seen.design.inputs_of_blocks(seen.X, seen.members)
+    if own:
+        yield {"inputs": tuple(seen.names[k] for k in own)}
 
 
 @caution(
@@ -316,9 +311,7 @@ def _of_blocks(seen: Seen) -> Iterator[Figures]:
 )
 def _differs_by_label(seen: Seen) -> Iterator[Figures]:
     label, repeat = seen.design.recurring, seen.design.repeat
-    for output, row_of in enumerate(seen.tested):
-        differs = np.array([one.unsteady for one in row_of], dtype=bool)
-        own = differs & ~seen.drives[output]
+    for output, own in enumerate(seen.tested.unsteady & ~seen.drives):
         if own.any() and label is not None:
             other = "groups" if seen.design.blocks is None else "blocks"
             yield {
@@ -340,14 +333,12 @@ def _differs_by_label(seen: Seen) -> Iterator[Figures]:
     ),
 )
 def _rests_on_members(seen: Seen) -> Iterator[Figures]:
-    for output, row_of in enumerate(seen.tested):
-        for row, test in enumerate(row_of):
-            if test.resting and not seen.drives[output, row]:
-                yield {
-                    "input": seen.names[row],
-                    "output": seen.outputs.names[output],
-                    "members": test.resting,
-                }
+    for output, row in np.argwhere(seen.tested.resting.astype(bool) & ~seen.drives):
+        yield {
+            "input": seen.names[row],
+            "output": seen.outputs.names[output],
+            "members": seen.tested.resting[output, row],
+        }
 
 
 @caution(
@@ -356,9 +347,8 @@ def _rests_on_members(seen: Seen) -> Iterator[Figures]:
     "of these, and have no lower end",
 )
 def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
-    for own, problem in seen.parts:
-        for output in own[of_few_runs(problem.values, problem.groups)].tolist():
-            yield {"output": seen.outputs.names[output]}
+    for output in np.flatnonzero(seen.shares.of_few).tolist():
+        yield {"output": seen.outputs.names[output]}
 
 
 @caution(
@@ -384,7 +374,7 @@ def _few_runs(seen: Seen) -> Iterator[Figures]:
 
 @caution("no pairs", "there are too many inputs and outputs to look for pairs")
 def _no_pairs(seen: Seen) -> Iterator[Figures]:
-    if any(not test.sees_pairs for row_of in seen.tested for test in row_of):
+    if not seen.tested.sees_pairs.all():
         yield {}
 
 

@@ -189,7 +189,7 @@ def _found(
             p_values[:, outputs] = adjusted_for_families(np.array(each))
         q2 = answer.findings.shares.q2[:, along[outputs]]
         shares.put(outputs, shares_along(problem, q2))
-        shares.not_shown(p_values.T > LEVEL)
+        shares.first[1, p_values.T > LEVEL] = shares.total[1, p_values.T > LEVEL] = 0.0
     parts = {name: part.T for name, part in shares.columns().items()}
     return {"p_value": p_values, **parts}
 

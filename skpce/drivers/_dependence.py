@@ -25,7 +25,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._checks import BoolArray, FloatArray
 from .._input_laws.families import InputLaw
-from ._design import Design, root_of
+from ._design import Design, directions_of, levels_of, standardized
 from ._exchange import Inputs, fit_others
 
 # Series
@@ -70,57 +70,49 @@ def find_series(
         return ""
     X, outputs = X[rows], _scaled(coordinates[rows])
     if outputs.shape[1] > _MOST_COLUMNS:  # then in their directions of most variance
-        outputs = root_of(outputs @ outputs.T)[:, -_MOST_COLUMNS:]
+        outputs = directions_of(outputs)[:, :_MOST_COLUMNS]
     asked = X[:, ~(_sorted_by(X) | _is_factor(X) | is_category)]
     if not asked.shape[1] or not outputs.any():
         return ""
     generator = np.random.default_rng(0)
-    asked = (asked - asked.mean(axis=0)) / asked.std(axis=0)
-    first = [_Dependence.of(values, generator) for values in (asked, outputs)]
-    if min(one.p_value for one in first) > _LEVEL:
+    asked = standardized(asked)
+    of_asked = _Dependence.of(asked, generator)
+    if min(of_asked.p_value, _Dependence.of(outputs, generator).p_value) > _LEVEL:
         return ""
     if _of_low_discrepancy(asked, generator):
         return ""
     inputs = Inputs.of(X, is_category, laws)
     one = np.zeros(outputs.shape[1], dtype=np.int64)
     residuals = fit_others(inputs, np.arange(X.shape[1]), outputs, one).residuals
-    tables = [asked, outputs - residuals]
-    if asked.shape[1] < X.shape[1]:  # predictions depend on inputs that are not asked
-        tables = [asked]
-    words = _in_words(tables, outputs, residuals, generator)
-    by_result = words and _sorted_by(coordinates[rows]).any()
-    return f"the rows are sorted by an output, so that {words}" if by_result else words
-
-
-def _in_words(
-    tables: Sequence[FloatArray],  # inputs, and what they predict
-    outputs: FloatArray,
-    residuals: FloatArray,
-    generator: np.random.Generator,
-) -> str:
+    tables = [asked]  # and what inputs predict, if all of them are asked
+    if asked.shape[1] == X.shape[1]:
+        tables.append(outputs - residuals)
     found = [_Dependence.of(values, generator) for values in tables]
     strongest = int(np.argmax([one.scores.max() for one in found]))
-    of_inputs, table = found[strongest], tables[strongest]
     if min(one.p_value for one in found) > _LEVEL:
         return ""
     of_residuals = _Dependence.of(residuals, generator)
     of_outputs = _Dependence.of(outputs, generator)
     lag = int(np.argmax(of_residuals.scores)) + 1
     if of_residuals.p_value > _LEVEL:
-        lag = int(np.argmax(of_inputs.scores + of_outputs.scores)) + 1
-        both = np.minimum(of_inputs.scores, of_outputs.scores) > _LARGE
-        lags = {lag, *(np.flatnonzero(both) + 1).tolist()}
+        scores = found[strongest].scores, of_outputs.scores
+        lag = int(np.argmax(np.sum(scores, axis=0))) + 1
+        lags = {lag, *(np.flatnonzero(np.min(scores, axis=0) > _LARGE) + 1).tolist()}
+        changes = outputs - residuals, outputs, generator
         if of_outputs.p_value > _LEVEL or all(
-            _explains_changes(outputs - residuals, outputs, k, generator)
-            for k in sorted(lags)
+            _explains_changes(k, *changes) for k in sorted(lags)
         ):
             return ""
     at = "consecutive outputs" if lag == 1 else f"outputs {lag} rows apart"
-    return (
+    both = outputs, tables[strongest]
+    alike = [autocorrelation(values, lag) for values in both]
+    words = (
         "runs depend on those before them in the order of the rows (correlation of "
-        f"{at} {autocorrelation(outputs, lag):z.2f}, of inputs "
-        f"{autocorrelation(table, lag):z.2f})"
+        f"{at} {alike[0]:z.2f}, of inputs {alike[1]:z.2f})"
     )
+    if _sorted_by(coordinates[rows]).any():
+        return f"the rows are sorted by an output, so that {words}"
+    return words
 
 
 def _sorted_by(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
@@ -134,17 +126,11 @@ def _is_factor(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
 
     A walk of whole numbers has few too, but those at its ends are rare.
     """
-    found = has_few_values(values)
+    found = levels_of(values) <= _FEW_VALUES * len(values)
     for i in np.flatnonzero(found):
         counts = np.unique(values[:, i], return_counts=True)[1]
         found[i] = counts.max() <= _UNEVEN * counts.min()
-    return found
-
-
-def has_few_values(values: FloatArray) -> BoolArray:  # shapes: (n, d) -> (d,)
-    """Return which columns repeat most of their values, as factors of a design do."""
-    distinct = 1 + (np.diff(np.sort(values, axis=0), axis=0) > 0).sum(axis=0)
-    return np.asarray(distinct <= _FEW_VALUES * len(values))
+    return np.asarray(found)
 
 
 def _of_low_discrepancy(values: FloatArray, generator: np.random.Generator) -> bool:
@@ -202,9 +188,9 @@ class _Dependence:
 
 
 def _explains_changes(
+    lag: int,
     predicted: FloatArray,  # shape: (n_rows, n_columns)
     observed: FloatArray,  # shape: (n_rows, n_columns)
-    lag: int,
     generator: np.random.Generator,
 ) -> bool:
     """Test whether predicted changes of rows a lag apart go with observed ones."""
@@ -259,9 +245,7 @@ def with_copies(
 
 def _scaled(values: FloatArray) -> FloatArray:
     """Return the columns that vary, of mean 0 and variance 1."""
-    varies = np.ptp(values, axis=0) > 0 if values.size else np.zeros(0, dtype=bool)
-    some = values[:, varies]
-    return np.asarray((some - some.mean(axis=0)) / some.std(axis=0))
+    return standardized(values[:, (values != values[:1]).any(axis=0)])
 
 
 def copied_input(
@@ -272,8 +256,8 @@ def copied_input(
     has = ~np.isnan(coordinates).any(axis=1)
     if has.sum() < 3 or not X.size or not coordinates.size:
         return None
-    inputs, outputs = (values[has] for values in (X, coordinates))
-    inputs, outputs = inputs - inputs.mean(axis=0), outputs - outputs.mean(axis=0)
+    inputs = X[has] - X[has].mean(axis=0)
+    outputs = coordinates[has] - coordinates[has].mean(axis=0)
     size = np.square(inputs).sum(axis=0)
     if 4 * outputs.shape[1] > len(outputs):  # which explain anything: one by one
         sizes = np.square(outputs).sum(axis=0)

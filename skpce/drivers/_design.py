@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import dct
 from scipy.special import gammaln
 
@@ -32,6 +34,9 @@ _MOSTLY_DIFFERENT = 0.5
 #: Fewest units that are exchanged, and groups that change signs: of fewer, no order is
 #: rare enough.
 FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
+
+#: Fewest blocks of a series that change signs: of fewer it remembers for too long.
+FEWEST_OF_SERIES = 10
 
 # Members before one that it is compared with, for the memory of a series; runs of a
 # block from which on its mean may be taken out of one.
@@ -225,11 +230,15 @@ class Design:
         some = self.blocks is not None and np.bincount(self.blocks).max() > 1
         return " within blocks" if some else ""
 
-    def is_of_blocks(self, own: FloatArray) -> bool:
-        """Whether means of blocks, which are taken out, take an input with them."""
+    def inputs_of_blocks(
+        self, X: FloatArray, members: Sequence[tuple[int, ...]]
+    ) -> list[int]:
+        """Return the places of inputs that means of blocks, taken out, take along."""
         if not self.within_blocks or self.blocks is None:
-            return False
-        return not varies_within(numbers_of(own), self.blocks).any()
+            return []
+        labels = [numbers_of(X[:, own]) for own in members]
+        varies = [varies_within(one, self.blocks).any() for one in labels]
+        return np.flatnonzero(np.logical_not(varies)).tolist()
 
     @property
     def blocks_of_series(self) -> IndexArray | None:
@@ -265,13 +274,13 @@ class Design:
         position = np.argsort(self.order, kind="stable")
         whole = self.blocks_of_series
         whole = np.zeros(self.n_rows, dtype=np.int64) if whole is None else whole
-        found = np.empty(self.n_rows, dtype=np.int64)
-        number = 0
+        parts: list[IndexArray] = []
         for label in range(int(whole.max()) + 1):
             own = position[whole[position] == label]
-            for part in np.array_split(own, max(len(own) // max(memory, 1), 1)):
-                found[part] = number
-                number += 1
+            parts += np.array_split(own, max(len(own) // max(memory, 1), 1))
+        found = np.empty(self.n_rows, dtype=np.int64)
+        for number, part in enumerate(parts):
+            found[part] = number
         return found
 
     def exchange(
@@ -286,31 +295,27 @@ class Design:
         ``restricted_exchange_valid`` and ``drawn_exchange_valid``, checked in
         ``lean/Core``.
         """
-        mine = numbers_of(own)
+        mine, alone = numbers_of(own), numbers_of(others)
+        each = np.arange(self.n_rows)
         if self.groups is not None:
             return self._of_groups(mine, others)
-        blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
-        given = numbers_of(np.column_stack([blocks, others]))
-        crossed = varies_within(mine, given)[given].mean()
-        alone = numbers_of(others)
         if self._is_ablation(mine, alone):
             few = _log_orders(mine, alone) < np.log(_ARRANGEMENTS)
-            each = np.arange(self.n_rows)
             return Exchange("strata", each, alone, "tried", pooled=few)
-        if crossed >= _CROSSED and _has_curves(own, others):
+        blocks = np.zeros(self.n_rows) if self.blocks is None else self.blocks
+        given = numbers_of(np.column_stack([blocks, others]))
+        if share_crossed(mine, given) >= _CROSSED and _has_curves(own, others):
             complete = is_complete(np.column_stack([own, others]))
             return self._of_crossed(given, complete)
-        if self.blocks is not None:
-            within = varies_within(mine, self.blocks)[self.blocks]
-            if within.mean() >= _CROSSED:
-                if self._recur_in(self.blocks):
-                    return self._enough("rows", self.setting, None)
-                return self._enough("strata", self.setting_units(), self.blocks)
-            return self._enough("rows", self.blocks, None)
-        if self._is_fraction(own, others):
-            each = np.arange(self.n_rows)
-            return Exchange("rows", each, None, "tried", pooled=True)
-        return self._enough("rows", self.setting_units(), None)
+        if self.blocks is None:
+            if self._is_fraction(own, others):
+                return Exchange("rows", each, None, "tried", pooled=True)
+            return self._enough("rows", self.setting)
+        if share_crossed(mine, self.blocks) < _CROSSED:
+            return self._enough("rows", self.blocks)
+        if self._recur_in(self.blocks):
+            return self._enough("rows", self.setting)
+        return self._enough("strata", self.setting_units(), self.blocks)
 
     def _is_fraction(self, own: FloatArray, others: FloatArray) -> bool:
         """Whether an input is as a product of others, in few settings with repeats.
@@ -319,8 +324,7 @@ class Design:
         exchanged, and nothing is known of products.
         """
         columns = np.column_stack([own, others])
-        n_levels = max(len(np.unique(column)) for column in columns.T)
-        few = 2 * n_levels <= self.n_settings < _CROSSED_SETTINGS
+        few = 2 * levels_of(columns).max() <= self.n_settings < _CROSSED_SETTINGS
         if not few or np.bincount(self.setting).min() < 2 or others.shape[1] < 2:
             return False
         table = standardized(columns[first_of(self.setting)])
@@ -336,8 +340,8 @@ class Design:
         Then what others do in them recurs too. Of the few of a crossover trial it is
         taken off by the fit to the others.
         """
-        recurs = varies_within(labels, self.setting)[self.setting]
-        return bool(recurs.mean() >= _RECURS and self.n_settings >= FEWEST_UNITS)
+        recurs = share_crossed(labels, self.setting) >= _RECURS
+        return recurs and self.n_settings >= FEWEST_UNITS
 
     def _is_ablation(self, mine: IndexArray, given: IndexArray) -> bool:
         """Whether an input differs in few settings, which have repeats, from others.
@@ -345,17 +349,13 @@ class Design:
         Orders of the settings would be too few: as of a list of flags, of which each is
         turned off alone. Blocks have one run of each setting.
         """
-        if self.blocks is not None:
-            n_blocks = int(self.blocks.max()) + 1
-            counts = np.bincount(numbers_of(self.setting) * n_blocks + self.blocks)
-            if len(counts) < self.n_rows or counts.max() > 1:
-                return False
-        if np.bincount(given).min() < 2:
+        one_each = self.blocks is None or self.setting_units().max() + 1 == self.n_rows
+        if not one_each or np.bincount(given).min() < 2:
             return False
-        crossed = varies_within(mine, given)[given].mean()
         settings = mine[first_of(self.setting)]
         few = _log_orders(settings, np.zeros(len(settings), dtype=np.int64))
-        return bool(0.0 < crossed < 1.0 and few < np.log(_ARRANGEMENTS))
+        is_few = few < np.log(_ARRANGEMENTS)
+        return bool(0.0 < share_crossed(mine, given) < 1.0 and is_few)
 
     def _of_crossed(self, given: IndexArray, complete: bool) -> Exchange:
         """Exchange settings within strata of the others; runs where settings are few.
@@ -366,15 +366,14 @@ class Design:
         unit = self.setting_units()
         strata = given[first_of(unit)]
         arrangements = gammaln(np.bincount(strata) + 1.0).sum()
-        if int(unit.max()) + 1 == self.n_rows:
-            few = arrangements < np.log(_ARRANGEMENTS)
-            if few and complete and self.blocks is None:
-                return self._enough("rows", unit, None)
-            return Exchange("strata", np.arange(self.n_rows), given)
-        enough = len(strata) >= _CROSSED_SETTINGS
-        if enough and arrangements >= np.log(_ARRANGEMENTS):
+        few, each = arrangements < np.log(_ARRANGEMENTS), np.arange(self.n_rows)
+        if int(unit.max()) + 1 < self.n_rows:
+            if few or len(strata) < _CROSSED_SETTINGS:
+                return Exchange("strata", each, given, "tried")
             return Exchange("strata", unit, strata)
-        return Exchange("strata", np.arange(self.n_rows), given, "tried")
+        if few and complete and self.blocks is None:
+            return self._enough("rows", unit)
+        return Exchange("strata", each, given)
 
     @property
     def may_be_series(self) -> bool:
@@ -398,17 +397,15 @@ class Design:
         assert self.groups is not None
         varies = varies_within(mine, self.groups)
         if not varies.any():
-            blocks, first = None, first_of(self.groups)
-            if self.blocks is not None and not self.blocks_cross(self.groups):
-                blocks = self.blocks[first]
-                if not varies_within(mine[first], blocks).any():
-                    blocks = None
+            blocks = None if self.blocks_cross(self.groups) else self.blocks
+            if blocks is not None and not varies_within(mine, blocks).any():
+                blocks = None
             return self._enough("rows", self.groups, blocks)
         if _same_in_all(mine, self.groups):
             given = numbers_of(np.column_stack([self.groups, others]))
-            crossed = varies_within(mine, given)[given].mean() >= _CROSSED
+            crossed = share_crossed(mine, given) >= _CROSSED
             if not crossed and self._recur_in(self.groups):
-                return self._enough("rows", self.setting, None)
+                return self._enough("rows", self.setting)
             return Exchange("strata", np.arange(self.n_rows), self.groups)
         if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
             why = (
@@ -417,28 +414,30 @@ class Design:
                 "them by blocks="
             )
             return Exchange("none", self.groups, why=why)
-        return self._enough("signs", self.groups, None)
+        return self._enough("signs", self.groups)
 
-    def _enough(self, kind: str, unit: IndexArray, strata: Any) -> Exchange:
+    def _enough(
+        self, kind: str, unit: IndexArray, strata: IndexArray | None = None
+    ) -> Exchange:
         n_units = int(unit.max()) + 1
         if n_units == len(unit):  # each row is a unit, with the number of the row
             unit = np.arange(n_units)
-        if kind == "strata":
-            strata = np.asarray(strata)[first_of(unit)]
+        if strata is not None:
+            strata = strata[first_of(unit)]
         if n_units < FEWEST_UNITS:
             why = f"{n_units} units of the design are too few to exchange it"
             return Exchange("none", unit, None, why=why)
         return Exchange(kind, unit, strata)
 
     def __str__(self) -> str:
-        n = self.n_settings
         head = f"{self.n_rows} runs"
         if self.has_repeats:
             counts = np.bincount(self.setting)
             each = " to ".join(map(str, np.unique([counts.min(), counts.max()])))
-            head = f"{n} settings, {each} runs each"
+            head = f"{self.n_settings} settings, {each} runs each"
         if self.counter:
             head += f" ({self.counter!r} counts the repeats)"
+        what = f"{'settings' if self.has_repeats else 'runs'} are exchanged"
         if self.groups is not None:
             what = f"{self.groups.max() + 1} groups are exchanged as a whole, or what "
             what += "they have in common within them"
@@ -446,14 +445,11 @@ class Design:
             what = "blocks of the series change their signs"
             if (blocks := self.blocks_of_series) is not None:
                 what = f"means of {blocks.max() + 1} blocks are taken out, {what}"
-        elif self.blocks is not None and self._recur_in(self.blocks):
-            what = f"means of {self.blocks.max() + 1} blocks are taken out"
         elif self.blocks is not None:
-            what = f"exchanged within {self.blocks.max() + 1} blocks"
-        elif self.has_repeats:
-            what = "settings are exchanged"
-        else:
-            what = "runs are exchanged"
+            number = f"{self.blocks.max() + 1} blocks"
+            recur = self._recur_in(self.blocks)
+            what = f"means of {number} are taken out"
+            what = what if recur else f"exchanged within {number}"
         return f"{head}; {what}."
 
     def _repr_html_(self) -> str:
@@ -473,10 +469,14 @@ def _has_curves(own: FloatArray, others: FloatArray) -> bool:
     return bool(_log_orders(squares, strata) >= np.log(_ARRANGEMENTS))
 
 
-def is_complete(X: FloatArray) -> bool:
+def levels_of(X: NDArray[Any]) -> IndexArray:  # shape: (n_columns,)
+    """Return the number of different values of each column."""
+    return np.asarray(1 + (np.diff(np.sort(X, axis=0), axis=0) > 0).sum(axis=0))
+
+
+def is_complete(X: NDArray[Any]) -> bool:
     """Whether all combinations of the levels of the columns were tried."""
-    n_levels = [len(np.unique(column)) for column in X.T]
-    return len(np.unique(X, axis=0)) == math.prod(n_levels)
+    return len(np.unique(X, axis=0)) == math.prod(levels_of(X).tolist())
 
 
 def _log_orders(labels: IndexArray, strata: IndexArray) -> float:
@@ -520,6 +520,11 @@ def varies_within(labels: IndexArray, strata: IndexArray) -> BoolArray:  # (n_st
     return np.asarray(np.bincount(pairs[:, 0], minlength=strata.max() + 1) > 1)
 
 
+def share_crossed(labels: IndexArray, strata: IndexArray) -> float:
+    """Return the share of the rows in whose stratum there is another label."""
+    return float(varies_within(labels, strata)[strata].mean())
+
+
 def _same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
     """Whether each unit has the same labels, each as often."""
     counts = np.bincount(unit)
@@ -533,13 +538,11 @@ def find_constraint(
     X: FloatArray,  # shape: (n_rows, n_inputs), numbers
 ) -> IndexArray:  # shape: (n_tied,)
     """Return inputs of which a linear combination is constant; none in most tables."""
-    centred = X - X.mean(axis=0)
-    scale = centred.std(axis=0)
-    used = np.flatnonzero(scale > 0)
+    table = standardized(X)
+    used = np.flatnonzero(table.any(axis=0))
     if len(used) < 2 or len(X) < len(used):
         return used[:0]
-    table = centred[:, used] / scale[used]
-    _, values, vectors = np.linalg.svd(table, full_matrices=False)
+    _, values, vectors = np.linalg.svd(table[:, used], full_matrices=False)
     flat = values < _TIED * np.sqrt(len(table))
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
     return np.asarray(used[weight > 1e-6])
@@ -621,7 +624,7 @@ def units_by_inputs(
         np.square(squares).sum(axis=1),
         squares.sum(axis=1),
     )
-    return np.lexsort([key.round(9) for key in keys])
+    return np.lexsort(np.round(keys, 9))
 
 
 def sorted_units(values: FloatArray, unit: IndexArray) -> IndexArray:  # (n_units,)
@@ -638,15 +641,25 @@ def _along(values: FloatArray, unit: IndexArray) -> FloatArray:  # shape: (n_uni
         return np.zeros(int(unit.max()) + 1)
     means = mean_of(standardized(values), unit)
     means = means - means.mean(axis=0)
-    if means.shape[1] <= len(means):
-        along = means @ np.linalg.eigh(means.T @ means)[1][:, -1]
-    else:
-        along = root_of(means @ means.T)[:, -1]
+    along = directions_of(means)[:, 0]
     skewness = (along**3).sum()  # no order of the columns changes it
     if abs(skewness) <= 1e-9 * (np.abs(along) ** 3).sum():
         loadings = along @ means
         skewness = loadings[np.abs(loadings).round(9).argmax()]
     return np.asarray((along * np.sign(skewness)).round(9))
+
+
+def directions_of(values: FloatArray) -> FloatArray:  # shape: (n_rows, n_directions)
+    """Return coordinates along directions of variance, those of most of it first."""
+    if values.shape[1] > len(values):
+        found = root_of(values @ values.T)
+        sizes = np.square(found).sum(axis=0)
+    else:
+        sizes, vectors = np.linalg.eigh(values.T @ values)
+        found = values @ vectors
+    kept = sizes > 1e-12 * sizes[-1]
+    kept[-1] = True
+    return np.asarray(found[:, kept][:, ::-1])
 
 
 def root_of(matrix: FloatArray) -> FloatArray:
@@ -667,10 +680,9 @@ def q2_with_interval(
     """
     known = ~np.isnan(errors).any(axis=1)
     n_units = len(order)
-    error, deviation = (
-        np.stack([np.bincount(unit[known], one, n_units) for one in table[known].T])
-        for table in (errors, deviations)
-    )  # shape: (n_outputs, n_units)
+    sums = np.zeros((2 * errors.shape[1], n_units))
+    np.add.at(sums.T, unit[known], np.hstack([errors, deviations])[known])
+    error, deviation = np.split(sums, 2)  # shape: (n_outputs, n_units)
     draws = np.random.default_rng(0).dirichlet(np.ones(n_units), size=_RESAMPLES)
     weights = np.vstack([np.full(n_units, 1.0 / n_units), draws[:, np.argsort(order)]])
     whole = deviation @ weights.T

@@ -54,12 +54,14 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
@@ -77,9 +79,12 @@ from .._learned.prior import (
 )
 from .._learned.ridge import equally_large, functions_of
 from ._design import (
+    FEWEST_OF_SERIES,
     Design,
     Exchange,
+    directions_of,
     first_of,
+    levels_of,
     mean_of,
     memory_of,
     numbers_of,
@@ -254,21 +259,15 @@ class Inputs:
         for i in np.flatnonzero(is_category):
             laws[i] = CategoricalLaw.learn(X[:, i], one)
         n_functions = functions_of(laws, None, X)
-        n_functions = _few(n_functions, _FIT_DEGREES, categorical_inputs(laws))
+        few = np.minimum(n_functions, _FIT_DEGREES)  # polynomials, and all contrasts
+        n_functions = np.where(categorical_inputs(laws), n_functions, few)
         tables = tables_of(laws, X, n_functions)
-        own = (terms_of_input(x, c) for x, c in zip(X.T, is_category, strict=True))
-        return cls(X, is_category, laws, tables, n_functions, tuple(own))
+        terms = tuple(map(terms_of_input, X.T, is_category))
+        return cls(X, is_category, laws, tables, n_functions, terms)
 
     def without(self, members: Sequence[int]) -> IndexArray:
         """Return the positions of all other inputs."""
         return np.setdiff1d(np.arange(len(self.laws)), members)
-
-    def functions(self, members: Sequence[int]) -> FloatArray:
-        """Return what inputs may do alone: their terms, then polynomials."""
-        terms = joined([self.terms[k] for k in members]).values
-        numbers = [k for k in members if not self.is_category[k]]
-        polynomials = [self.tables[k, : self.n_functions[k]].T for k in numbers]
-        return np.hstack([terms, *polynomials])  # (n_rows, n_functions)
 
     def free_directions(
         self,
@@ -311,8 +310,7 @@ class Inputs:
 
     def are_levels(self, unit: IndexArray) -> bool:
         """Whether each input has so few values that units share them."""
-        n_levels = [len(np.unique(column)) for column in self.X.T]
-        return bool(2 * max(n_levels) <= unit.max() + 1)
+        return bool(2 * levels_of(self.X).max() <= unit.max() + 1)
 
     def are_confounded(self, unit: IndexArray) -> bool:
         """Whether products of first terms are not told from others, or hardly."""
@@ -380,7 +378,8 @@ def fit_others(
     contrasts = categorical_inputs(inputs.laws)[others]
     degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
     order = 1 if additive else order
-    n_functions = _few(inputs.n_functions[others], degrees, contrasts)
+    n_functions = inputs.n_functions[others]
+    n_functions = np.where(contrasts, n_functions, np.minimum(n_functions, degrees))
     most = int(n_functions.max(initial=0))
     is_used = np.arange(most) < n_functions[:, np.newaxis]
     tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
@@ -390,56 +389,49 @@ def fit_others(
     centred = targets - targets.mean(axis=0)
     n_rows, n_targets = centred.shape
     both = centred if terms is None else np.hstack([centred, terms])
-    left = both * (n_rows / max(n_rows - 1, 1))
-    found, beside = left[:, :n_targets], beside_of(left, n_targets)
-    weights = np.zeros(len(others))
+    plain, weights = both * (n_rows / max(n_rows - 1, 1)), np.zeros(len(others))
     if not most:
-        return NullFit(found, weights, beside)
+        left, beside = plain[:, :n_targets], plain[:, n_targets:]
+        return NullFit(left, weights, _beside(left, beside))
+    found, beside = np.empty_like(centred), np.empty_like(centred)
+    covariances: list[FloatArray] = []
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    rows = np.arange(n_rows) if setting is None else first_of(setting)
+    same = np.arange(n_rows) if setting is None else setting
+    rows, counts = first_of(same), np.bincount(same)
     if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
         rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
     search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
-    n_priors = int(prior_of.max()) + 1
-    covariances = []
-    if n_rows <= _MOST_ARRANGED:
-        covariances = [np.eye(n_rows)] * n_priors
     with one_thread_if_small(n_rows**2):
-        for place in range(n_priors):
+        for place in range(int(prior_of.max()) + 1):
             part = np.flatnonzero(prior_of == place)
+            columns = [*part, *range(n_targets, both.shape[1])]
+            some, left = both[:, columns], plain[:, columns]
+            if n_rows <= _MOST_ARRANGED:
+                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
-            if setting is not None:  # repeats would be predicted by one another
-                own = mean_of(own, setting)[setting]
-            known = observations_of(own[rows], np.ones(len(rows)))
-            start = Search(search, n_functions, contrasts, known).start()
-            learned = learn_prior(
-                search, n_functions, contrasts, known, start, _FIT_STEPS
-            )
-            prior = learned.or_nothing()
-            if not prior.weights.any():
-                continue
-            weights = prior.weights
-            some = both[:, np.append(part, np.arange(n_targets, both.shape[1]))]
-            scores, size, inverse = _by_inverse(prior, tables, some)
-            left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
-            if inverse is not None:
-                if covariances:
-                    covariances[place] = inverse / np.outer(size, size)
-                for repeats in () if setting is None else _repeats(setting):
-                    block = inverse[np.ix_(repeats, repeats)]
-                    left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
+            own = mean_of(own, same)  # repeats would be predicted by one another
+            known = observations_of(own[same[rows]], np.ones(len(rows)))
+            given = search, n_functions, contrasts
+            start = Search(*given, known).start()
+            prior = learn_prior(*given, known, start, _FIT_STEPS).or_nothing()
+            if prior.weights.any():
+                weights = prior.weights
+                scores, size, inverse = _by_inverse(prior, tables, some)
+                left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+                if inverse is not None:
+                    if covariances:
+                        covariances[place] = inverse / np.outer(size, size)
+                    for number in np.flatnonzero(counts > 1):
+                        repeats = np.flatnonzero(same == number)
+                        block = inverse[np.ix_(repeats, repeats)]
+                        left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
             found[:, part] = left[:, : len(part)]
-            beside[:, part] = beside_of(left, len(part))
+            beside[:, part] = _beside(left[:, : len(part)], left[:, len(part) :])
     if not smooth:
         found, beside = (without_rounding(one, centred) for one in (found, beside))
     return NullFit(found, weights, beside, tuple(covariances), prior_of)
-
-
-def beside_of(left: FloatArray, number: int) -> FloatArray:
-    """Return what the last columns of a table leave of so many first ones."""
-    return _beside(left[:, :number], left[:, number:])
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
@@ -455,17 +447,6 @@ def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
     return np.asarray(np.round(residuals / unit) * unit)
 
 
-def _repeats(setting: IndexArray) -> list[IndexArray]:
-    """Return the rows of each setting that has several."""
-    numbers = np.flatnonzero(np.bincount(setting) > 1)
-    return [np.flatnonzero(setting == number) for number in numbers]
-
-
-def _few(n_functions: IndexArray, most: int, are_contrasts: BoolArray) -> IndexArray:
-    """Keep so many polynomials of an input, and all contrasts."""
-    return np.where(are_contrasts, n_functions, np.minimum(n_functions, most))
-
-
 def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
     """Return outputs, each as large; of many their coordinates in their directions.
 
@@ -474,9 +455,7 @@ def rotated(values: FloatArray, groups: IndexArray) -> FloatArray:
     same = equally_large(values, groups, np.ones(len(values)))
     if same.shape[1] <= len(same):
         return same
-    sizes, vectors = np.linalg.eigh(same @ same.T)
-    kept = sizes > 1e-12 * sizes[-1]
-    return np.asarray(vectors[:, kept] * np.sqrt(sizes[kept]))
+    return directions_of(same)
 
 
 def _by_inverse(
@@ -520,7 +499,7 @@ def bounded(
     bound = np.where(unit > 0, 3.0 * unit, np.inf)
     factor = np.ones_like(size)
     np.divide(bound, size, out=factor, where=size > bound)
-    found *= factor[:, np.cumsum(np.diff(groups, prepend=groups[0]) > 0)]
+    found *= factor[:, groups]
     return np.asarray(found - found.mean(axis=0))
 
 
@@ -550,8 +529,8 @@ OF_PAIRS = 0.003
 
 
 def smaller_rank(
-    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
-    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
+    observed: Sequence[FloatArray],  # one or two of shape (1, n_outputs)
+    drawn: Sequence[FloatArray],  # as many of shape (n_draws, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
     """Rank the smaller rank of two statistics; extrapolate where few are as large.
 
@@ -566,26 +545,23 @@ def smaller_rank(
         ranks.append(number - stats.rankdata(values, method="min", axis=0) + 1)
     smaller = _of_both(*ranks)
     found = (smaller <= smaller[0]).mean(axis=0)
-    for k in _rarely_exceeded(found, number):
+    few = (found * number < _EXCEEDED) & (number > 1000)
+    for k in np.flatnonzero(few):
         tails = [tail_of_draws(float(own[0, k]), others[:, k]) for own, others in pairs]
         found[k] = min(found[k], float(_of_both(*tails)))
     return np.asarray(found)
 
 
-def _rarely_exceeded(found: FloatArray, number: int) -> list[int]:
-    """Return the outputs whose ranks among many are few."""
-    few = np.flatnonzero(found * number < _EXCEEDED)
-    return few.tolist() if number > 1000 else []
-
-
-def _of_both(alone: FloatArray | float, pairs: FloatArray | float) -> FloatArray:
+def _of_both(alone: Any, pairs: Any = None) -> FloatArray:
     """Return the smaller of two p-values, or ranks, each with its part of the level."""
+    if pairs is None:
+        return np.asarray(alone)
     return np.asarray(np.minimum(alone / ALONE, pairs / (1.0 - ALONE)))
 
 
 def step_down(
-    observed: Sequence[FloatArray],  # two of shape (1, n_outputs)
-    drawn: tuple[FloatArray, FloatArray],  # two of shape (n_draws, n_outputs)
+    observed: Sequence[FloatArray],  # one or two of shape (1, n_outputs)
+    drawn: Sequence[FloatArray],  # as many of shape (n_draws, n_outputs)
 ) -> FloatArray:  # shape: (n_outputs,)
     """Adjust for all outputs at once, by the largest statistic of each draw [5]_.
 
@@ -614,11 +590,7 @@ def rank_p_values(
     Ranks of exchangeable values are valid, with ties: ``exchange_valid``, checked in
     ``lean/Core``.
     """
-    reached = _rounded(drawn) >= _rounded(observed)
-    found = (1.0 + reached.sum(axis=0)) / (len(drawn) + 1.0)
-    for k in _rarely_exceeded(found, len(drawn) + 1):
-        found[k] = min(found[k], tail_of_draws(float(observed[k]), drawn[:, k]))
-    return np.asarray(found)
+    return smaller_rank([observed[np.newaxis]], [drawn])
 
 
 def _rounded(values: FloatArray) -> FloatArray:
@@ -664,7 +636,18 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
         return 1.0
     parts, value = sizes / largest, observed / largest
     if value > 1.1 * parts.sum():
-        found = _tail_of_saddle_point(min(value, _NO_TAIL), parts)
+        value = min(value, _NO_TAIL)
+        ends = 0.0, 0.5 - 0.25 / value
+        at = optimize.brentq(
+            lambda at: (parts / (1.0 - 2.0 * at * parts)).sum() - value,
+            *ends,
+            xtol=1e-16,
+        )
+        left = 1.0 - 2.0 * at * parts
+        cumulant = -0.5 * np.log(left).sum()
+        w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
+        v = at * np.sqrt(2.0 * np.square(parts / left).sum())
+        found = special.ndtr(-w - np.log(max(v, 1e-300) / w) / w)
     else:
         first, second, third = (np.power(parts, k).sum() for k in (1, 2, 3))
         degrees = second**3 / third**2
@@ -672,20 +655,6 @@ def tail_of_mixture(observed: float, sizes: FloatArray) -> float:
         at = degrees + standard * np.sqrt(2.0 * degrees)
         found = special.chdtrc(degrees, max(at, 0.0))
     return float(np.clip(found, 0.0, 1.0))
-
-
-def _tail_of_saddle_point(value: float, parts: FloatArray) -> float:
-    """Return the tail above the mean of parts of which the largest is one."""
-
-    def excess(at: float) -> float:
-        return float((parts / (1.0 - 2.0 * at * parts)).sum() - value)
-
-    at = optimize.brentq(excess, 0.0, 0.5 - 0.25 / value, xtol=1e-16)
-    left = 1.0 - 2.0 * at * parts
-    cumulant = -0.5 * np.log(left).sum()
-    w = np.sqrt(2.0 * max(at * value - cumulant, 1e-12))
-    v = at * np.sqrt(2.0 * np.square(parts / left).sum())
-    return float(special.ndtr(-w - np.log(max(v, 1e-300) / w) / w))
 
 
 def sizes_of_exchange(
@@ -696,28 +665,18 @@ def sizes_of_exchange(
     """Return the parts of the mixture over exchanges of units, in their strata."""
     terms = own.values * np.sqrt(own.weights)
     if strata is None or not np.ptp(strata):
-        found = np.outer(_sizes_of_columns(terms), _sizes_of_columns(residuals))
-        return found.ravel() / (len(terms) - 1)
+        both = terms - terms.mean(axis=0), residuals - residuals.mean(axis=0)
+        sizes = [np.square(np.linalg.svd(one, compute_uv=False)) for one in both]
+        return np.outer(*sizes).ravel() / (len(terms) - 1)
     if terms.shape[1] > len(terms):  # as many directions as rows are enough
         terms = np.transpose(np.linalg.qr(terms.T, mode="r"))
     n_parts = terms.shape[1] * residuals.shape[1]
     whole = np.zeros((n_parts, n_parts))
-    for stratum in np.unique(strata):
+    for stratum in np.flatnonzero(np.bincount(strata) > 1):
         rows = strata == stratum
-        if rows.sum() > 1:
-            both = _covariance(terms[rows]), _covariance(residuals[rows])
-            whole += (rows.sum() - 1) * np.kron(*both)
+        left, right = (np.atleast_2d(np.cov(t[rows].T)) for t in (terms, residuals))
+        whole += (rows.sum() - 1) * np.kron(left, right)
     return np.maximum(np.linalg.eigvalsh(whole), 0.0)
-
-
-def _sizes_of_columns(values: FloatArray) -> FloatArray:
-    centred = values - values.mean(axis=0)
-    return np.square(np.linalg.svd(centred, compute_uv=False))
-
-
-def _covariance(values: FloatArray) -> FloatArray:  # shape: (n_columns, n_columns)
-    centred = values - values.mean(axis=0)
-    return np.asarray(centred.T @ centred / (len(values) - 1))
 
 
 def sizes_of_signs(
@@ -790,27 +749,45 @@ _EXCEPTIONS = 5
 # (n_leading, n, C, P), and the squares of the first products, (n or 1, P).
 _Scores = tuple[FloatArray, FloatArray, FloatArray]
 
-_Rank = Callable[[Sequence[FloatArray], tuple[FloatArray, FloatArray]], FloatArray]
+_Rank = Callable[[Sequence[FloatArray], Sequence[FloatArray]], FloatArray]
 
 # Units from which changes of signs are asked beside an exchange within strata.
 _EXACT = 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tested:
-    """Test of one input, or group of inputs, for one output; without, as if constant.
+    """Tests of inputs, or of groups of inputs, for outputs: arrays of one shape."""
 
-    The scope is that of :class:`Exchange`.
-    """
+    location: FloatArray  # p-values of the mean
+    spread: FloatArray  # p-values of the spread
+    scope: NDArray[Any]  # as of :class:`Exchange`
+    why_not: NDArray[Any]  # reasons why nothing could be exchanged
+    tied_to: NDArray[Any]  # tuples of inputs that it cannot be told apart from
+    resting: NDArray[Any]  # tuples of members that the answer rests on
+    sees_pairs: BoolArray
+    unsteady: BoolArray  # whether other seeds, or blocks, may differ
 
-    location: float = 1.0  # p-value of the mean
-    spread: float = 1.0  # p-value of the spread
-    scope: str = "beyond"
-    why_not: str = ""  # reason why nothing could be exchanged
-    tied_to: tuple[int, ...] = ()  # inputs that it cannot be told apart from
-    resting: tuple[int, ...] = ()  # members that the answer rests on
-    sees_pairs: bool = True
-    unsteady: bool = False  # whether other seeds, or blocks, may differ
+    @classmethod
+    def nothing(cls, *shape: int) -> Tested:
+        """Return the tests of constants."""
+        none = np.empty((2, *shape), dtype=object)
+        none.fill(())
+        return cls(
+            location=np.ones(shape),
+            spread=np.ones(shape),
+            scope=np.full(shape, "beyond", dtype=object),
+            why_not=np.full(shape, "", dtype=object),
+            tied_to=none[0],
+            resting=none[1],
+            sees_pairs=np.ones(shape, dtype=bool),
+            unsteady=np.zeros(shape, dtype=bool),
+        )
+
+    def put(self, outputs: IndexArray, row: int, part: Tested) -> None:
+        """Set the tests of an input for some outputs."""
+        for name, values in vars(part).items():
+            getattr(self, name)[outputs, row] = values
 
 
 @dataclass(frozen=True, eq=False)
@@ -840,21 +817,21 @@ class Problem:
     def coordinates(self) -> tuple[FloatArray, IndexArray]:
         """Each output in its directions of most variance, and their outputs."""
         centred = self.values - self.values.mean(axis=0)
-        widths = np.bincount(self.groups)
-        if widths.max() == 1:
+        if self.groups.max() + 1 == len(self.groups):
             return centred, self.groups
         found, labels = [], []
-        for label, width in enumerate(widths.tolist()):
+        for label in range(self.n_outputs):
             part = centred[:, self.groups == label]
-            if width > 1:
-                sizes, vectors = np.linalg.eigh(part.T @ part)
-                kept = sizes > 1e-12 * sizes[-1]
-                kept[: max(width - _MOST_COORDINATES, 0)] = False
-                kept[-1] = True
-                part = part @ vectors[:, kept][:, ::-1]
+            if part.shape[1] > 1:
+                part = directions_of(part)[:, :_MOST_COORDINATES]
             found.append(part)
             labels += [label] * part.shape[1]
         return np.hstack(found), np.array(labels)
+
+    @cached_property
+    def is_ablation(self) -> bool:
+        """Whether each input was changed alone: nothing is known of products."""
+        return all(self.exchange(own).pooled for own in self.members)
 
     @cached_property
     def of_two_values(self) -> BoolArray:  # shape: (n_outputs,)
@@ -866,55 +843,70 @@ class Problem:
             found[output] = len(counts) == 2 and counts.min() > _EXCEPTIONS
         return found
 
-    def test(self, row: int) -> list[Tested]:
+    def test(self, row: int) -> Tested:
         """Test an input, or a group of inputs, for each output."""
-        members = self.members[row]
+        members, found = self.members[row], Tested.nothing(self.n_outputs)
         setting = self.setting(members)
         if setting is None:
-            return [Tested(why_not=self._why_not(members))] * self.n_outputs
-        location = setting.p_values(self.n_draws)
+            found.why_not[:] = self.exchange(members).why
+            return found
+        found.scope[:] = setting.exchange.scope
+        found.tied_to.fill(setting.tied_to)
+        found.sees_pairs[:] = setting.sees_pairs
+        location, spread = found.location, found.spread
+        location[:] = setting.p_values(self.n_draws)
         differs = setting.differences()
-        unsteady = (differs > 0.05) & (location <= 0.05)
-        location = np.maximum(location, differs)
-        spread = np.ones(self.n_outputs)
-        resting: list[tuple[int, ...]] = [()] * self.n_outputs
-        if setting.exchange.kind != "signs":
-            for output, few, alone in setting.without_outlying(location):
-                again = alone.p_values(self.n_draws)[0]
-                is_weaker = again > location[output]
-                location[output] = max(location[output], again)
-                # else it is found without them too, whatever the correction
-                if is_weaker and again * self.n_hypotheses > 0.05:
-                    members_of = np.isin(setting.exchange.unit, few)
-                    resting[output] = tuple(np.flatnonzero(members_of).tolist())
-            spread = setting.spread_p_values(self.n_draws)
-            if spread.min() <= 0.05:  # which a change of the mean of few units is too
-                rest = replace(setting, residuals=setting.left_over())
-                left = rest.spread_p_values(self.n_draws)
-                spread = np.where(spread <= 0.05, np.maximum(spread, left), spread)
-            for output, _, alone in setting.without_outlying(spread):
-                again = alone.spread_p_values(self.n_draws)[0]
-                spread[output] = max(spread[output], again)
-        return [
-            Tested(
-                location=float(location[output]),
-                spread=float(spread[output]),
-                scope=setting.exchange.scope,
-                tied_to=setting.tied_to,
-                resting=resting[output],
-                sees_pairs=not setting.too_many_products,
-                unsteady=bool(unsteady[output]),
-            )
-            for output in range(self.n_outputs)
-        ]
+        found.unsteady[:] = (differs > 0.05) & (location <= 0.05)
+        np.maximum(location, differs, out=location)
+        if setting.exchange.kind == "signs":
+            return found
+        for output, few, alone in setting.without_outlying(location):
+            again = alone.p_values(self.n_draws)[0]
+            # Else it is found without them too, whatever the correction.
+            if again > location[output] and again * self.n_hypotheses > 0.05:
+                rows = np.flatnonzero(np.isin(setting.exchange.unit, few))
+                found.resting[output] = tuple(rows.tolist())
+            location[output] = max(location[output], again)
+        spread[:] = setting.spread_p_values(self.n_draws)
+        if spread.min() <= 0.05:  # which a change of the mean of few units is too
+            rest = replace(setting, residuals=setting.left_over())
+            left = rest.spread_p_values(self.n_draws)
+            np.maximum(spread, left, out=spread, where=spread <= 0.05)
+        for output, _, alone in setting.without_outlying(spread):
+            again = alone.spread_p_values(self.n_draws)[0]
+            spread[output] = max(spread[output], again)
+        return found
 
-    def _why_not(self, members: tuple[int, ...]) -> str:
-        """Say why nothing can be exchanged; of a constant there is nothing to say."""
-        if not any(self.inputs.terms[k].values.size for k in members):
-            return ""
-        others = self.inputs.X[:, self.inputs.without(members)]
-        why = self.design.exchange(self.inputs.X[:, list(members)], others).why
-        return why or "the series remembers for too long to divide it into blocks"
+    def terms(self, members: tuple[int, ...]) -> Terms:
+        """Return the terms of inputs, taken as one."""
+        return joined([self.inputs.terms[k] for k in members])
+
+    def exchange(self, members: tuple[int, ...]) -> Exchange:
+        """Return how inputs are exchanged; of a constant there is nothing to say."""
+        inputs, design = self.inputs, self.design
+        others = inputs.without(members)
+        own = self.terms(members).values
+        each = np.arange(design.n_rows)
+        if not own.size:
+            return Exchange("none", each)
+        found = design.exchange(inputs.X[:, list(members)], inputs.X[:, others])
+        if found.kind == "none":
+            return found
+        if design.order is not None:
+            tables, blocks = [self.coordinates[0], own[:, :1]], design.blocks_of_series
+            if blocks is not None:
+                tables = [without_means(one, blocks) for one in tables]
+            memory = memory_of(*map(standardized, tables), order=design.order)
+            labels = design.series_blocks(3 * memory if memory > 1 else 1)
+            if labels.max() + 1 >= FEWEST_OF_SERIES:
+                return Exchange("signs", labels)
+            why = "the series remembers for too long to divide it into blocks"
+            return Exchange("none", labels, why=why)
+        if design.repeats_few and found.strata is None:
+            nearness = inputs.dependence(own[:, :1], others, each, 1).sum()
+            if is_arranged(nearness, len(others)):  # as a design with centre runs
+                return Exchange("rows", each)
+        return found
 
     def p_values_of_all(self, row: int) -> FloatArray:  # shape: (n_outputs,)
         """Test an input for all outputs: that any p-value is wrong is adjusted for."""
@@ -928,32 +920,10 @@ class Problem:
             found = np.maximum(found, again)
         return found
 
-    def pair_p_values(self, row: int, partners: Sequence[int]) -> FloatArray:
-        """Test whether an input acts together with others; (n_partners, n_outputs)."""
-        setting = self.setting(self.members[row])
-        if setting is None:
-            return np.ones((len(partners), self.n_outputs))
-        return setting.pairs([self.members[k] for k in partners])
-
-    def partner_p_values(
-        self, row: int, partner: int, outputs: IndexArray
-    ) -> FloatArray:  # shape: (n_some,)
-        """Test products with a partner by exchanges of an input, for some outputs."""
-        setting = self.setting(self.members[row])
-        if setting is None:
-            return np.ones(len(outputs))
-        return setting.only(outputs).with_partner(self.members[partner], self.n_draws)
-
-    def depends(self, row: int) -> bool:
-        """Whether an input is correlated with others, or cannot be exchanged."""
-        setting = self.setting(self.members[row])
-        return setting is None or setting.is_left
-
     def alike_p_values(self, row: int, other: int) -> FloatArray:  # (n_outputs,)
         """Test two rows of the answer as one group, where their terms hardly differ."""
         both = self.members[row], self.members[other]
-        terms = [joined([self.inputs.terms[k] for k in own]) for own in both]
-        left, right = terms[0].values, terms[1].values
+        left, right = (self.terms(own).values for own in both)
         largest = np.square(left.T @ right / len(left)).max(initial=0.0)
         setting = None
         if largest > max(_ALIKE, _NO_CORRELATION / len(left)):
@@ -999,12 +969,13 @@ class _Setting:
     own: Terms
     residuals: FloatArray  # shape: (n_units, n_coordinates), few for each output
     groups: IndexArray  # shape: (n_coordinates,)
-    partners: tuple[tuple[int, FloatArray], ...]  # with their leading terms, by units
+    partners: Mapping[int, FloatArray]  # their leading terms, by units
     exchange: Exchange
     tied_to: tuple[int, ...]
     outlying: BoolArray  # shape: (n_units, n_outputs), see ``_outlying``
-    functions: FloatArray  # shape: (n_units, n_functions), see ``Inputs.functions``
+    functions: FloatArray  # shape: (n_units, n_functions), what inputs may do alone
     beside: FloatArray  # shape of the residuals: what these functions leave of them
+    sees_pairs: bool = True  # else there are too many to look at them
     is_left: bool = False  # whether terms are what the other inputs leave of them
     # Of an arranged design: roots of covariances of the residuals, by their priors.
     roots: tuple[FloatArray, ...] = ()  # shapes: (n_units, n_directions)
@@ -1018,111 +989,97 @@ class _Setting:
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
         inputs, design = problem.inputs, problem.design
+        exchange = problem.exchange(members)
+        if exchange.kind == "none":
+            return None
         others = inputs.without(members)
-        own = whole = joined([inputs.terms[k] for k in members])
+        own = whole = problem.terms(members)
         X = inputs.X[:, list(members)]
         values, groups = problem.coordinates
-        exchange = design.exchange(X, inputs.X[:, others])
         n_columns = values.shape[1]
-        both = np.hstack([values, inputs.functions(members)])
-        if design.order is not None and exchange.kind != "none":
-            if design.blocks_of_series is not None:
-                both = without_means(both, design.blocks_of_series)
-                own = own.centred(design.blocks_of_series)
-            tables = standardized(both[:, :n_columns]), own.values[:, :1]
-            memory = memory_of(*tables, order=design.order)
-            labels = design.series_blocks(3 * memory if memory > 1 else 1)
-            # There are none where the series remembers for long.
-            kind = "signs" if labels.max() + 1 >= 10 else "none"
-            exchange = Exchange(kind, labels)
-        if exchange.kind == "none" or not own.values.size:
-            return None
+        numbers = [k for k in members if not inputs.is_category[k]]
+        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
+        # Of inputs what they may do alone: their terms, then polynomials.
+        both = np.hstack([values, whole.values, *polynomials])
+        if design.blocks_of_series is not None:
+            both = without_means(both, design.blocks_of_series)
+            own = own.centred(design.blocks_of_series)
         both = design.without_shifts(both, exchange)
-        if design.repeats_few and exchange.kind == "rows":
-            each = np.arange(design.n_rows)
-            nearness = inputs.dependence(whole.values[:, :1], others, each, 1).sum()
-            if is_arranged(nearness, len(others)):  # as a design with centre runs
-                exchange = Exchange("rows", each)
         # Units over which means are taken; where signs change each row is one.
-        unit = np.arange(design.n_rows) if exchange.kind == "signs" else exchange.unit
+        signs, strata = exchange.kind == "signs", exchange.strata
+        unit = np.arange(design.n_rows) if signs else exchange.unit
         first = first_of(unit)
         inside = without_means(both[:, :n_columns], unit)
         if len(first) < design.n_rows:
             both, X, own = mean_of(both, unit), X[first], own.of_units(first)
+        fitted = others
+        if exchange.pooled and strata is not None:  # whose means take all others off
+            both, fitted = equal_within(both, strata), others[:0]
         values, terms = both[:, :n_columns], both[:, n_columns:]
         if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
             terms = terms[:, : whole.values.shape[1]]
-        in_rows = design.order is not None or exchange.kind == "signs"
-        of_series = design.setting if in_rows else None
-        if exchange.pooled and exchange.strata is not None:
-            both = equal_within(both, exchange.strata)
-            found = both[:, :n_columns], np.zeros(len(others))
-            fit = NullFit(*found, beside_of(both, n_columns))
-        else:
-            given = inputs, others, values, groups, unit, terms
-            fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
-        residuals = bounded(fit.residuals, groups)
+        given = inputs, fitted, values, groups, unit, terms
+        of_series = design.setting if signs else None
+        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        residuals, beside = bounded(fit.residuals, groups), bounded(fit.beside, groups)
         of_rows = None
-        if design.recurring is not None and exchange.kind != "signs":
+        if design.recurring is not None and not signs:
             of_rows = bounded(inside + fit.residuals[unit], groups)
-        tied: tuple[int, ...] = ()
-        known, seen, strata = inputs, whole, exchange.strata
-        if strata is not None:
-            own = seen = own.centred(strata)
-        same = unit if of_series is None else of_series
+        own = own if strata is None else own.centred(strata)
+        seen = whole if strata is None else own
+        same = design.setting if signs else unit
         dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
         is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
-        if is_left and strata is not None:
-            known = inputs.centred(strata[unit])
-        are_labels = bool(inputs.is_category[list(members)].all())
+        are_labels = not numbers
         first_terms = own.values if are_labels else own.values[:, :1]
+        tied: tuple[int, ...] = ()
         if is_left:
+            known = inputs if strata is None else inputs.centred(strata[unit])
             own, tied = _left_of(known, others, own, unit)
             own = own if strata is None else own.centred(strata)
-        if not tied:
-            tied = _known_in_order(inputs, others, first_terms, unit, are_labels)
+        tied = tied or _known_in_order(inputs, others, first_terms, unit, are_labels)
         roots: tuple[FloatArray, ...] = ()
-        turns, few, beside = False, False, bounded(fit.beside, groups)
-        nearness, are_levels = np.inf, inputs.are_levels(unit)
+        turns, few, are_levels = False, False, inputs.are_levels(unit)
         inner = None if design.blocks is None else design.blocks[first]
-        if strata is None or inner is None or not np.array_equal(strata, inner):
-            inner = None
-        in_place = strata is None or inner is not None  # else levels are crossed
-        if fit.covariances and in_place and exchange.kind != "signs":
+        is_inner = strata is not None and bool(np.all(strata == inner))
+        nearness = np.inf
+        if fit.covariances and (is_inner or strata is None) and not signs:
             nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
         if is_arranged(nearness, len(others)):
-            inner = None if inner is None else numbers_of(inner)
-            free, turns = inputs.free_directions(own.values[:, 0], others, unit, inner)
+            blocks = inner if is_inner else None
+            free, turns = inputs.free_directions(own.values[:, 0], others, unit, blocks)
             residuals = free @ (free.T @ residuals)
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
             few = turns and are_levels and free.shape[1] < _MANY_FREE
-            if turns and len(members) == 1 and not inputs.is_category[members[0]]:
+            if turns and len(members) == 1 and not are_labels:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=1) if few else own
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
-        alone = exchange.pooled
-        alone |= bool(roots) and are_levels and inputs.are_confounded(unit)
-        partners = []
-        for k in [] if alone else others.tolist():
+        partners = {}
+        confounded = roots and are_levels and inputs.are_confounded(unit)
+        for k in [] if exchange.pooled or confounded else others.tolist():
             table = mean_of(inputs.terms[k].leading, unit)
             if table.size:  # else the input is constant
                 first_alone = few and not inputs.is_category[k]
-                partners.append((k, table[:, :1] if first_alone else table))
+                partners[k] = table[:, :1] if first_alone else table
+        n_products = n_columns * sum(one.shape[1] for one in partners.values())
+        sees_pairs = n_products <= _MOST_PRODUCTS
         return cls(
             problem=problem,
             own=own,
             residuals=residuals,
             groups=groups,
-            partners=tuple(partners),
+            partners=partners if sees_pairs else {},
             exchange=exchange,
             tied_to=tied,
             outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
             functions=terms,
             beside=beside,
+            sees_pairs=sees_pairs,
             is_left=is_left,
             roots=roots,
             prior_of=fit.prior_of,
@@ -1146,29 +1103,24 @@ class _Setting:
         return self.own.first(self.own.n_leading)
 
     @cached_property
-    def products(self) -> FloatArray:  # shape: (n_units, n_coordinates, n_leading)
+    def columns(self) -> FloatArray:  # shape: (n_units, n_products)
+        """Leading terms of all partners."""
+        return np.hstack([np.zeros((self.n_units, 0)), *self.partners.values()])
+
+    @cached_property
+    def products(self) -> FloatArray:  # shape: (n_units, n_coordinates * n_products)
         """Residuals times the leading terms of all partners."""
-        return self.residuals[:, :, None] * self._partner_columns()[:, None, :]
-
-    def _partner_columns(self) -> FloatArray:  # shape: (n_units, n_products)
-        columns = [] if self.too_many_products else [t for _, t in self.partners]
-        return np.hstack([np.zeros((self.n_units, 0)), *columns])
-
-    @property
-    def n_products(self) -> int:
-        """Columns of products."""
-        columns = sum(table.shape[1] for _, table in self.partners)
-        return columns * self.residuals.shape[1]
-
-    @property
-    def too_many_products(self) -> bool:
-        """Whether there are too many partners and coordinates to look at pairs."""
-        return self.n_products > _MOST_PRODUCTS
+        return products_of(self.residuals, self.columns)
 
     def of_partners(self, values: FloatArray) -> FloatArray:
         """Add up the last axis, of products, by partner."""
-        starts = np.cumsum([0, *(table.shape[1] for _, table in self.partners[:-1])])
-        return np.add.reduceat(values, starts, axis=-1)
+        widths = [table.shape[1] for table in self.partners.values()]
+        return np.add.reduceat(values, np.cumsum([0, *widths[:-1]]), axis=-1)
+
+    def with_partner(self, place: int) -> list[Terms]:
+        """Return the terms, and their products with a partner; -1 for none."""
+        tables = list(self.partners.values())[place : place + 1] if place >= 0 else []
+        return [self.own, *map(self.own.times, tables)]
 
     def only(self, outputs: IndexArray) -> _Setting:
         """Keep some outputs, with new numbers."""
@@ -1188,16 +1140,14 @@ class _Setting:
     def without(self, rows: IndexArray) -> _Setting:
         """Leave units out."""
         keep = np.setdiff1d(np.arange(self.n_units), rows)
-        exchange = self.exchange
-        if exchange.strata is not None:
-            labels = np.unique(exchange.strata[keep], return_inverse=True)[1]
-            exchange = replace(exchange, unit=np.arange(len(keep)), strata=labels)
+        strata = self.exchange.strata
+        strata = None if strata is None else numbers_of(strata[keep])
         return replace(
             self,
             own=self.own.of_units(keep),
             residuals=self.residuals[keep] - self.residuals[keep].mean(axis=0),
-            partners=tuple((k, table[keep]) for k, table in self.partners),
-            exchange=exchange,
+            partners={k: table[keep] for k, table in self.partners.items()},
+            exchange=replace(self.exchange, strata=strata),
             outlying=self.outlying[keep],
             functions=self.functions[keep],
             beside=self.beside[keep],
@@ -1213,32 +1163,54 @@ class _Setting:
             few = np.flatnonzero(self.outlying[:, output])
             yield output, few, self.only(np.array([output])).without(few)
 
-    def orders(self, number: int, block: int) -> Iterator[IndexArray]:
-        """Return so many orders of the units, in blocks."""
+    # Scores, of draws in which the input does nothing.
+
+    def draws(self, number: int, block: int, signs: bool = False) -> Iterator[_Scores]:
+        """Return scores of so many draws, in blocks; of other signs or as exchanged."""
         strata = self.exchange.within
-        if strata is None:
-            yield from self.problem.orders(number, block, self.n_units)
+        signs |= self.exchange.kind == "signs"
+        if strata is None and not (signs or self.turns):
+            every = self.problem.orders(number, block, self.n_units)
+            yield from map(self.scores_of_orders, every)
             return
-        places = np.argsort(strata, kind="stable")
         for start in range(0, number, block):
             size = min(block, number - start)
-            generator = np.random.default_rng([start, 2])
-            keys = generator.random((size, self.n_units)) + strata
-            found = np.empty((size, self.n_units), dtype=np.int64)
-            found[:, places] = np.argsort(keys, axis=1)
-            yield found
+            if signs:
+                unit = self.unit_of_signs
+                shape = size, self.n_units if unit is None else int(unit.max()) + 1
+                generator = np.random.default_rng([start, 3])
+                yield self.scores_of_signs(generator.choice([-1.0, 1.0], size=shape))
+            elif self.turns:
+                yield self.scores_in_place(self.residuals_of_draws(size, start))
+            else:
+                assert strata is not None
+                keys = np.random.default_rng([start, 2]).random((size, self.n_units))
+                orders = np.empty((size, self.n_units), dtype=np.int64)
+                orders[:, np.argsort(strata, kind="stable")] = np.argsort(keys + strata)
+                yield self.scores_of_orders(orders)
+
+    @property
+    def unit_of_signs(self) -> IndexArray | None:  # shape: (n_units,)
+        """Units whose signs change together; None where each has its own."""
+        return self.exchange.unit if self.exchange.kind == "signs" else None
 
     def scores_of_orders(self, orders: IndexArray) -> _Scores:
         """Return scores where the terms have other orders."""
-        n_orders, n_units = orders.shape
         moved = np.take(self.own.values.T, orders, axis=1)  # (n_terms, n, n_units)
-        n_leading, n_terms = self.own.n_leading, len(moved)
-        alone = moved.reshape(-1, n_units) @ self.residuals
-        flat = self.products.reshape(n_units, -1)
-        pairs = moved[:n_leading].reshape(-1, n_units) @ flat
-        pairs = pairs.reshape(n_leading, n_orders, *self.products.shape[1:])
-        alone = alone.reshape(n_terms, n_orders, -1)
+        flat = moved.reshape(-1, self.n_units)
+        n_flat = self.own.n_leading * len(orders)
+        alone, pairs = flat @ self.residuals, flat[:n_flat] @ self.products
         return self._over_deviations(alone, pairs, moved)
+
+    def scores_of_signs(self, signs: FloatArray) -> _Scores:
+        """Return scores where the contributions of units have other signs."""
+        unit, found = self.unit_of_signs, []
+        for own, table in ((self.own, self.residuals), (self.lead, self.products)):
+            flat = products_of(own.values, table)
+            flat = signs @ (flat if unit is None else sum_of(flat, unit))
+            found.append(flat.reshape(len(signs), own.values.shape[1], -1))
+        alone, pairs = (np.swapaxes(one, 0, 1) for one in found)
+        return self._over_deviations(alone, pairs)
 
     def scores_in_place(
         self,
@@ -1246,7 +1218,7 @@ class _Setting:
     ) -> _Scores:
         """Return scores of other residuals."""
         alone = np.tensordot(self.own.values.T, residuals, axes=(1, 1))
-        whole = products_of(self.lead.values, self._partner_columns())
+        whole = products_of(self.lead.values, self.columns)
         pairs = np.tensordot(whole.T, residuals, axes=(1, 1))
         pairs = pairs.reshape(self.own.n_leading, -1, *alone.shape[1:])
         return self._over_deviations(alone, np.moveaxis(pairs, 1, 3))
@@ -1255,11 +1227,14 @@ class _Setting:
         """Draw residuals as long as these, and as alike, from their covariances."""
         assert self.prior_of is not None
         roots = [self.roots[k] for k in self.prior_of.tolist()]
-        white = [
-            np.linalg.lstsq(root, column, rcond=None)[0]
-            for root, column in zip(roots, self.residuals.T, strict=True)
-        ]
-        length = np.sqrt([_unshrunken(*one) for one in zip(white, roots, strict=True)])
+        white, length = [], []
+        for root, column in zip(roots, self.residuals.T, strict=True):
+            white.append(np.linalg.lstsq(root, column, rcond=None)[0])
+            # Squares are not divided by more than the noise where they are small.
+            squares, sizes = np.square(white[-1]), np.square(root).sum(axis=0)
+            most = np.maximum(squares, _NOISE * squares.mean())
+            every = squares * sizes.max() / np.maximum(sizes, 1e-300)
+            length.append(np.sqrt(np.minimum(every, most).sum()))
         half = root_of(np.array(white) @ np.array(white).T)
         generator = np.random.default_rng([start, 4])
         normal = generator.normal(size=(number, roots[0].shape[1], len(half)))
@@ -1274,16 +1249,18 @@ class _Setting:
         """Divide scores, of terms in other places or in their own, by deviations."""
         if moved is None:
             moved = self.own.values.T[:, np.newaxis]
-        sizes = np.full((1, pairs.shape[3]), float(self.n_free))
-        if not self.roots:
-            if self.of_levels:
-                sizes = np.square(moved[0]) @ np.square(self._partner_columns())
-            return alone, pairs, np.maximum(sizes, 1e-300)
-        alone = alone / self._deviations(moved)
-        lead = moved[: self.own.n_leading]
-        for k, column in enumerate(self._partner_columns().T):
-            pairs[..., k] /= self._deviations(lead * column)
-        return alone, pairs, sizes
+        n_columns, n_products = self.residuals.shape[1], self.columns.shape[1]
+        alone = alone.reshape(len(moved), -1, n_columns)
+        pairs = pairs.reshape(self.own.n_leading, alone.shape[1], n_columns, n_products)
+        sizes = np.full((1, n_products), float(self.n_free))
+        if self.roots:
+            alone = alone / self._deviations(moved)
+            lead = moved[: self.own.n_leading]
+            for k, column in enumerate(self.columns.T):
+                pairs[..., k] /= self._deviations(lead * column)
+        elif self.of_levels:
+            sizes = np.square(moved[0]) @ np.square(self.columns)
+        return alone, pairs, np.maximum(sizes, 1e-300)
 
     def _deviations(self, moved: FloatArray) -> FloatArray:
         """Return deviations of scores; shape (n_terms, n_orders, n_coordinates)."""
@@ -1294,26 +1271,8 @@ class _Setting:
         known = [np.where(one > least, one, np.inf) for one in found]
         return np.stack(known, axis=2)[:, :, self.prior_of]
 
-    def scores_of_signs(
-        self, signs: FloatArray, unit: IndexArray | None = None
-    ) -> _Scores:
-        """Return scores where the contributions of units have other signs."""
-
-        def scores(terms: FloatArray, table: FloatArray) -> FloatArray:
-            flat = products_of(terms, table)
-            flat = flat if unit is None else sum_of(flat, unit)
-            found = (signs @ flat).reshape(len(signs), terms.shape[1], -1)
-            return np.swapaxes(found, 0, 1)
-
-        pairs = scores(self.lead.values, self.products.reshape(self.n_units, -1))
-        shape = *pairs.shape[:2], *self.products.shape[1:]
-        alone = scores(self.own.values, self.residuals)
-        return self._over_deviations(alone, pairs.reshape(shape))
-
-    def statistics(
-        self, scores: _Scores
-    ) -> tuple[FloatArray, FloatArray]:  # shape: (n_draws, n_outputs) each
-        """Return both statistics of scores.
+    def statistics(self, scores: _Scores) -> list[FloatArray]:  # (n_draws, n_outputs)
+        """Return the statistic of scores alone, and that of the best pair.
 
         In a design of levels, what an input does alone is no noise of what it does in
         its best pair, nor the other way round: what is beyond chance is taken off.
@@ -1321,23 +1280,24 @@ class _Setting:
         alone, pairs, sizes = np.square(scores[0]), np.square(scores[1]), scores[2]
         whole, first = alone.sum(axis=0), pairs[:1]
         alone = added(np.tensordot(self.own.weights, alone, axes=1), self.groups)
-        if not pairs.shape[3]:
-            return alone, np.zeros_like(alone)
+        if self.alone:
+            return [alone]
+        if not self.partners:
+            return [alone, np.zeros_like(alone)]
         pairs = np.tensordot(self.lead.weights, pairs, axes=1)
         pairs = self.of_partners(added(pairs, self.groups, axis=1)) / self.expected
         pairs = pairs.max(axis=2)
         if not self.of_levels:
-            return alone, pairs
+            return [alone, pairs]
         whole = added(whole, self.groups) / self.n_free
         best = added(first.sum(axis=0), self.groups, axis=1) / sizes[:, np.newaxis]
         best = best.max(axis=2)
-        return alone / self._beside(best, whole), pairs / self._beside(whole, best)
-
-    def _beside(self, part: FloatArray, other: FloatArray) -> FloatArray:
-        """Return what a part leaves of the residuals, where it is beyond chance."""
-        left = 1.0 - part / np.maximum(self.total, 1e-300)
-        rest = (self.total - other - part) / max(self.n_free - 2, 1)
-        return np.where(part > _LARGE_F * rest, np.maximum(left, _LEAST_LEFT), 1.0)
+        total = added(np.square(self.residuals), self.groups).sum(axis=0)
+        rest = (total - best - whole) / max(self.n_free - 2, 1)
+        for statistic, other in ((alone, best), (pairs, whole)):
+            left = np.maximum(1.0 - other / np.maximum(total, 1e-300), _LEAST_LEFT)
+            statistic /= np.where(other > _LARGE_F * rest, left, 1.0)
+        return [alone, pairs]
 
     @property
     def n_free(self) -> int:
@@ -1345,32 +1305,44 @@ class _Setting:
         return self.roots[0].shape[1] if self.roots else self.n_units
 
     @cached_property
-    def total(self) -> FloatArray:  # shape: (n_outputs,)
-        """Sum of squares of the residuals."""
-        return np.asarray(added(np.square(self.residuals), self.groups).sum(axis=0))
-
-    @cached_property
     def expected(self) -> FloatArray:  # shape: (n_outputs, n_partners)
         """Mean of the scores of products where the input does nothing."""
         size = float(np.square(self.lead.values).mean(axis=0) @ self.lead.weights)
         if self.roots:
-            columns = self.of_partners(np.ones(self.products.shape[2]))
+            columns = self.of_partners(np.ones(self.columns.shape[1]))
             return np.outer(np.bincount(self.groups), columns) * size
-        sums = np.square(self.products).sum(axis=0)  # (n_coordinates, n_leading)
+        sums = np.square(self.products).sum(axis=0)
+        sums = sums.reshape(len(self.groups), -1)  # (n_coordinates, n_products)
         sums = added(sums, self.groups, axis=0)
         return np.asarray(np.maximum(size * self.of_partners(sums), 1e-300))
 
     @cached_property
-    def observed(self) -> tuple[FloatArray, FloatArray]:
-        """Both statistics; shape (1, n_outputs) each."""
+    def observed(self) -> list[FloatArray]:  # of shape (1, n_outputs)
+        """The statistics."""
         return self.statistics(self.scores_of_orders(np.arange(self.n_units)[None]))
 
+    @cached_property
+    def best(self) -> IndexArray:  # shape: (n_outputs,)
+        """Partners with the largest products; -1 for none."""
+        if not self.partners:
+            return np.full(self.n_outputs, -1)
+        scores = np.square(self.lead.values.T @ self.products)
+        scores = (self.lead.weights @ scores).reshape(len(self.groups), -1)
+        scores = self.of_partners(added(scores, self.groups, axis=0))
+        return np.argmax(scores / self.expected, axis=1)
+
+    # P-values, by ranks among draws, or by tails where these would be too many.
+
     @property
-    def work(self) -> float:
+    def work(self) -> int:
         """Multiplications of a draw."""
-        columns = self.own.values.shape[1] * self.residuals.shape[1]
-        products = 0 if self.too_many_products else self.n_products
-        return float(self.n_units * (columns + self.own.n_leading * products))
+        size = self.own.values.shape[1] + self.own.n_leading * self.columns.shape[1]
+        return self.residuals.size * size
+
+    def is_affordable(self, n_draws: int) -> bool:
+        """Whether so many draws are made; else tails stand in their place."""
+        entries = self.n_units * n_draws
+        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
 
     @property
     def is_nearly_normal(self) -> BoolArray:  # shape: (n_outputs,)
@@ -1383,22 +1355,46 @@ class _Setting:
 
         largest = peaks(self.own.values).max() * peaks(self.residuals)
         of_lead = peaks(self.lead.values).max(initial=0.0)
-        for column in self._partner_columns().T:
+        for column in self.columns.T:
             products = self.residuals * column[:, np.newaxis]
             np.maximum(largest, of_lead * peaks(products), out=largest)
-        whole = np.maximum.reduceat(largest, starts_of(self.groups))
+        whole = added(largest, self.groups, of=np.maximum)
         return np.asarray(whole <= _NORMAL * self.n_units)
 
-    def is_affordable(self, n_draws: int) -> bool:
-        """Whether so many draws are made; else tails stand in their place."""
-        entries = self.n_units * n_draws
-        return self.work * n_draws <= _MOST_WORK and entries <= _MOST_DRAWN
+    def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values; more draws for those that are small, then signs."""
+        found = self._of_exchange(_FIRST)
+        open_ = np.flatnonzero(found <= _CLEAR)
+        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
+            found[open_] = self.only(open_)._of_exchange(n_draws)
+        small = np.flatnonzero(found <= _SMALL)
+        if len(small):
+            by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
+            found[small] = np.maximum(found[small], by_signs)
+        return found
 
-    @property
-    def asks_signs(self) -> bool:
-        """Whether signs are asked too: of few runs an exchange in strata is exact."""
-        few = self.exchange.within is not None and self.n_units < _EXACT
-        return self.exchange.kind != "signs" and not few
+    def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Return p-values that are adjusted for all outputs."""
+        found = self._of_exchange(n_draws, step_down)
+        if found.min() <= _SMALL:
+            found = np.maximum(found, self._of_signs(n_draws, step_down))
+        return found if self.roots or self.is_affordable(n_draws) else holm(found)
+
+    def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
+        """Test whether the size of the residuals depends on the input."""
+        each = np.arange(self.n_outputs)
+        sizes = bounded(_sizes(self.residuals, self.groups), each)
+        of_sizes = replace(
+            self,
+            own=self.lead,
+            residuals=sizes,
+            groups=each,
+            partners={},
+            roots=(),
+            turns=False,
+            alone=True,
+        )
+        return of_sizes.p_values(n_draws)
 
     def differences(self) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values whose error is what differs between labels, such as seeds.
@@ -1410,102 +1406,55 @@ class _Setting:
         found = np.zeros(self.n_outputs)
         if self.rows is None:
             return found
-        label = self.problem.design.recurring
+        label, unit = self.problem.design.recurring, self.exchange.unit
         assert label is not None
-        unit = self.exchange.unit
         for output, partner in enumerate(self.best.tolist()):
             columns = self.rows[:, self.groups == output]
-            detected, steady = _by_label(self.own, unit, columns, label)
-            if partner >= 0:
-                both = self.own.times(self.partners[partner][1])
-                detected_pair, pair = _by_label(both, unit, columns, label)
-                detected = min(2.0 * min(detected, detected_pair), 1.0)
-                pair *= len(self.partners)
-                steady = min(float(_of_both(steady, pair)), 1.0)
-            if detected <= _DIFFERS:
-                found[output] = steady
-        return found
-
-    def p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values; more draws for those that are small, then signs."""
-        found = self._by_exchange(n_draws)
-        small = np.flatnonzero(found <= _SMALL)
-        if len(small) and self.asks_signs:
-            by_signs = self.only(small)._of_signs(min(n_draws, _SIGNS))
-            found[small] = np.maximum(found[small], by_signs)
-        return found
-
-    def p_values_of_all(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values that are adjusted for all outputs."""
-        found = self._of_exchange(n_draws, step_down)
-        if found.min() <= _SMALL and self.asks_signs:
-            found = np.maximum(found, self._of_signs(n_draws, step_down))
-        return found if self.roots or self.is_affordable(n_draws) else holm(found)
-
-    def _by_exchange(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Return p-values of exchanges; more draws for those that are small."""
-        found = self._of_exchange(_FIRST)
-        open_ = np.flatnonzero(found <= _CLEAR)
-        if len(open_) and (self.roots or self.is_affordable(_FIRST)):
-            found[open_] = self.only(open_)._of_exchange(n_draws)
+            every = self.with_partner(partner)
+            detected, steady = np.transpose(
+                [_by_label(one, unit, columns, label) for one in every]
+            )
+            steady[1:] *= len(self.partners)
+            if min(len(every) * detected.min(), 1.0) <= _DIFFERS:
+                found[output] = min(float(_of_both(*steady)), 1.0)
         return found
 
     def _of_exchange(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
         """Return ranks among draws; tails of normal scores where these cost too much.
 
         Where scores are not nearly normal, ranks among few draws stand for the tails.
+        In a series, amplitudes of waves are asked too, whose products with an input
+        change their signs: what a trend, a step or a cycle shares with another one is
+        in few of them.
         """
         if self.roots or self.is_affordable(n_draws):
-            found = self._drawn(n_draws, rank)
+            found = rank(self.observed, self._drawn(n_draws))
         else:
             signs = self.exchange.kind == "signs"
             found = self._of_tails(self.residuals, signs)
             others = np.flatnonzero(~self.is_nearly_normal)
             if len(others) and not signs:
-                found[others] = self.only(others)._drawn(_FEW_DRAWS)
+                rare = self.only(others)
+                found[others] = smaller_rank(rare.observed, rare._drawn(_FEW_DRAWS))
         if self.order is None:
             return found
-        return np.maximum(found, self._in_waves(self.order)._of_exchange(n_draws, rank))
-
-    def _drawn(self, n_draws: int, rank: _Rank = smaller_rank) -> FloatArray:
-        each = self.own.values.size if self.alone else int(self.work)
-        drawn = map(
-            self.statistics,
-            self._scores_of_draws(n_draws, max(_BLOCK * 8 // each, 64)),
-        )
-        alone, pairs = (np.concatenate(one) for one in zip(*drawn, strict=True))
-        if self.alone:
-            return rank_p_values(self.observed[0][0], alone)
-        return rank(self.observed, (alone, pairs))
-
-    def _in_waves(self, order: FloatArray) -> _Setting:
-        """Return amplitudes of waves, whose products with an input change their signs.
-
-        What a trend, a step or a cycle shares with another one is in few of them.
-        """
-        residuals = waves_along(order, self.residuals)
-        return replace(
+        residuals = waves_along(self.order, self.residuals)
+        waves = replace(
             self,
-            own=replace(self.own, values=waves_along(order, self.own.values)),
+            own=replace(self.own, values=waves_along(self.order, self.own.values)),
             residuals=residuals,
-            partners=(),
+            partners={},
             exchange=replace(self.exchange, unit=np.arange(len(residuals))),
             order=None,
         )
+        return np.maximum(found, waves._of_exchange(n_draws, rank))
 
-    def _scores_of_draws(self, n_draws: int, block: int) -> Iterator[_Scores]:
-        """Return scores of draws in which the input does nothing, in blocks."""
-        if self.exchange.kind != "signs" and not self.turns:
-            yield from map(self.scores_of_orders, self.orders(n_draws, block))
-            return
-        for start in range(0, n_draws, block):
-            size = min(block, n_draws - start)
-            if self.turns:
-                yield self.scores_in_place(self.residuals_of_draws(size, start))
-            else:
-                unit = self.exchange.unit
-                signs = _signs(size, int(unit.max()) + 1, start)
-                yield self.scores_of_signs(signs, unit)
+    def _drawn(self, n_draws: int) -> list[FloatArray]:  # of shape (n_draws, n_outputs)
+        """Return the statistics of draws."""
+        each = self.own.values.size if self.alone else self.work
+        every = self.draws(n_draws, max(_BLOCK * 8 // each, 64))
+        drawn = zip(*map(self.statistics, every), strict=True)
+        return list(map(np.concatenate, drawn))
 
     def _of_signs(
         self, n_draws: int, rank: _Rank = smaller_rank
@@ -1514,8 +1463,12 @@ class _Setting:
 
         What its terms, and those of the best partner, explain would be noise here. It
         is left in where the spread follows the input: in small samples a fit takes
-        most of the noise away where there is most of it.
+        most of the noise away where there is most of it. Of few runs an exchange in
+        strata is exact.
         """
+        few = self.exchange.within is not None and self.n_units < _EXACT
+        if self.alone or few or self.exchange.kind == "signs":
+            return np.zeros(self.n_outputs)
         left = self.left_over()
         follows = replace(self, residuals=left).spread_p_values(_FIRST) <= _FOLLOWS
         if self.exchange.strata is None:
@@ -1531,7 +1484,7 @@ class _Setting:
         if not other.is_affordable(n_draws):
             found = self._of_tails(left, signs=True)
         else:
-            drawn = other.scores_of_signs(_signs(n_draws, self.n_units, 0))
+            (drawn,) = other.draws(n_draws, n_draws, signs=True)
             found = rank(self.observed, self.statistics(drawn))
         return found if self.is_left else np.where(follows, found, 0.0)
 
@@ -1539,10 +1492,7 @@ class _Setting:
         """Return what the terms, and those of the best partner, leave of residuals."""
         left = self.residuals.copy()
         for partner in np.unique(self.best).tolist():
-            design = [self.own.values]
-            if partner >= 0:
-                design.append(self.own.times(self.partners[partner][1]).values)
-            whole = np.hstack(design)
+            whole = np.hstack([one.values for one in self.with_partner(partner)])
             if whole.shape[1] >= 0.5 * len(whole):
                 continue
             q = np.linalg.qr(whole)[0]
@@ -1563,28 +1513,18 @@ class _Setting:
         share = size / np.maximum(size.mean(axis=0), 1e-300)
         larger = np.zeros(self.n_outputs, dtype=bool)
         for output, partner in enumerate(self.best.tolist()):
-            tables = [] if partner < 0 else [self.partners[partner][1]]
-            for one in (self.own, *map(self.own.times, tables)):
+            for one in self.with_partner(partner):
                 squares = np.square(one.values) @ one.weights
                 larger[output] |= squares @ share[:, output] > squares.sum()
         return larger
 
-    @cached_property
-    def best(self) -> IndexArray:  # shape: (n_outputs,)
-        """Partners with the largest products; -1 for none."""
-        if not self.products.shape[2]:
-            return np.full(self.n_outputs, -1)
-        scores = np.tensordot(self.lead.values.T, self.products, axes=1)
-        scores = np.tensordot(self.lead.weights, np.square(scores), axes=1)
-        scores = added(scores, self.groups, axis=0)
-        return np.argmax(self.of_partners(scores) / self.expected, axis=1)
-
     def _of_tails(self, residuals: FloatArray, signs: bool) -> FloatArray:
         """Return p-values by the tails of the statistics, Bonferroni among them."""
         alone = self._tail(self.own, residuals, None, signs)
-        if not self.partners or self.too_many_products:
+        if not self.partners:
             return alone
-        each = [self._tail(self.lead, residuals, t, signs) for _, t in self.partners]
+        tables = self.partners.values()
+        each = [self._tail(self.lead, residuals, table, signs) for table in tables]
         best = np.minimum(len(each) * np.min(each, axis=0), 1.0)
         return np.minimum(_of_both(alone, best), 1.0)
 
@@ -1592,7 +1532,6 @@ class _Setting:
         self, own: Terms, residuals: FloatArray, table: FloatArray | None, signs: bool
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return the tail of squared scores of terms, times those of a partner."""
-        unit = self.exchange.unit if self.exchange.kind == "signs" else None
         found = np.ones(self.n_outputs)
         for output in range(self.n_outputs):
             columns = self.groups == output
@@ -1601,26 +1540,13 @@ class _Setting:
                 seen, given = products_of(seen, table), products_of(given, table)
             value = own.weights @ np.square(own.values.T @ seen).sum(axis=1)
             if signs:
-                sizes = sizes_of_signs(own, given, unit)
+                sizes = sizes_of_signs(own, given, self.unit_of_signs)
             else:
                 sizes = sizes_of_exchange(own, given, self.exchange.within)
             found[output] = tail_of_mixture(value, sizes)
         return found
 
-    def spread_p_values(self, n_draws: int) -> FloatArray:  # shape: (n_outputs,)
-        """Test whether the size of the residuals depends on the input."""
-        each = np.arange(self.n_outputs)
-        of_sizes = replace(
-            self,
-            own=self.lead,
-            residuals=bounded(_sizes(self.residuals, self.groups), each),
-            groups=each,
-            partners=(),
-            roots=(),
-            turns=False,
-            alone=True,
-        )
-        return of_sizes._by_exchange(n_draws)
+    # Pairs
 
     def pairs(
         self, partners: Sequence[tuple[int, ...]]
@@ -1633,16 +1559,14 @@ class _Setting:
         beside the stronger ones, which would be noise that follows the input.
         """
         found = np.ones((len(partners), self.n_outputs))
-        if self.exchange.kind == "signs" or self.too_many_products:
+        if self.exchange.kind == "signs":
             return found
-        tables = dict(self.partners)
         products: dict[int, Terms] = {}
         for place, inputs in enumerate(partners):
-            if all(k in tables for k in inputs):
-                product = self._product(np.hstack([tables[k] for k in inputs]))
-                if product is not None:
-                    products[place] = product
-                    found[place] = self._of_product(product)
+            product = self._product(inputs)
+            if product is not None:
+                products[place] = product
+                found[place] = self._of_product(product)
         for output in np.flatnonzero((found <= OF_PAIRS).sum(axis=0) > 1):
             rest, stronger = self.only(np.array([output])), None
             for place in np.argsort(found[:, output], kind="stable").tolist():
@@ -1655,24 +1579,23 @@ class _Setting:
                 stronger = products[place].values
         return found
 
-    def with_partner(
+    def pairs_by_exchange(
         self, inputs: tuple[int, ...], n_draws: int
     ) -> FloatArray:  # shape: (n_outputs,)
         """Return p-values of products with a partner, by exchanges of the input.
 
         Of an input that does nothing they are valid whatever the partner does alone.
         """
-        tables = dict(self.partners)
-        if self.exchange.kind == "signs" or not all(k in tables for k in inputs):
+        if self.exchange.kind == "signs" or not set(inputs) <= set(self.partners):
             return np.zeros(self.n_outputs)  # as the tails say
-        one = replace(self, partners=tuple((k, tables[k]) for k in inputs))
-        block = max(_BLOCK * 8 // int(one.work), 64)
-        drawn = map(one.statistics, one._scores_of_draws(n_draws, block))
-        pairs = np.concatenate([of_pairs for _, of_pairs in drawn])
-        return rank_p_values(one.observed[1][0], pairs)
+        one = replace(self, partners={k: self.partners[k] for k in inputs})
+        return rank_p_values(one.observed[1][0], one._drawn(n_draws)[1])
 
-    def _product(self, table: FloatArray) -> Terms | None:
+    def _product(self, inputs: tuple[int, ...]) -> Terms | None:
         """Return products with a partner, beside what both do alone."""
+        if not set(inputs) <= set(self.partners):
+            return None
+        table = np.hstack([self.partners[k] for k in inputs])
         alone = np.hstack([self.own.values, self.functions, table])
         alone = linalg.orth(alone, rcond=_ROUNDING)
         if alone.shape[1] >= 0.5 * len(alone):
@@ -1684,13 +1607,7 @@ class _Setting:
         return Terms(left[:, seen], whole.weights[seen], 0) if seen.any() else None
 
     def _of_product(self, product: Terms) -> FloatArray:  # shape: (n_outputs,)
-        other = replace(
-            self,
-            own=product,
-            residuals=self.beside,
-            partners=(),
-            exchange=replace(self.exchange, kind="rows"),
-        )
+        other = replace(self, own=product, residuals=self.beside, partners={})
         by_signs = other._of_tails(other.left_over(), signs=True)
         return np.maximum(other._of_tails(self.beside, signs=False), by_signs)
 
@@ -1699,20 +1616,6 @@ def _beside(values: FloatArray, table: FloatArray) -> FloatArray:
     """Return what no linear function of the columns of a table explains."""
     basis = linalg.orth(table, rcond=_ROUNDING)
     return np.asarray(values - basis @ (basis.T @ values))
-
-
-def _unshrunken(white: FloatArray, root: FloatArray) -> float:
-    """Add up squares, not divided by more than the noise where they are small."""
-    squares, sizes = np.square(white), np.square(root).sum(axis=0)
-    most = np.maximum(squares, _NOISE * squares.mean())
-    whole = squares * sizes.max() / np.maximum(sizes, 1e-300)
-    return float(np.minimum(whole, most).sum())
-
-
-def _signs(number: int, n_units: int, start: int) -> FloatArray:
-    """Draw signs; shape (number, n_units)."""
-    generator = np.random.default_rng([start, 3])
-    return np.asarray(generator.choice([-1.0, 1.0], size=(number, n_units)))
 
 
 def _sizes(
@@ -1780,16 +1683,17 @@ def _by_label(
     return float(detected), float(stats.f.sf(whole / between, n_terms, degrees))
 
 
-def added(values: FloatArray, groups: IndexArray, axis: int = -1) -> FloatArray:
-    """Add up the coordinates of each output, which stand together along an axis."""
+def added(
+    values: FloatArray, groups: IndexArray, axis: int = -1, of: np.ufunc = np.add
+) -> FloatArray:
+    """Add up the coordinates of each output, which stand together along an axis.
+
+    Or take the largest of them.
+    """
     if len(groups) == groups[-1] + 1:
         return values
-    return np.add.reduceat(values, starts_of(groups), axis=axis)
-
-
-def starts_of(groups: IndexArray) -> IndexArray:
-    """Return where each output begins among sorted coordinates."""
-    return np.flatnonzero(np.diff(groups, prepend=-1))
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    return np.asarray(of.reduceat(values, starts, axis=axis))
 
 
 def _left_of(

@@ -9,13 +9,21 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
 from ._cautions import Caution, Seen, find_cautions
 from ._dependence import find_series, with_copies
-from ._design import Design, find_constraint, first_of, is_complete, standardized
+from ._design import (
+    Design,
+    find_constraint,
+    first_of,
+    is_complete,
+    levels_of,
+    standardized,
+)
 from ._exchange import OF_PAIRS, Inputs, Problem, Tested, holm
 from ._shares import Shares, shares_of
 
@@ -46,12 +54,12 @@ class State(StrEnum):
 class Findings:
     """States, shares and evidence, as arrays; (n_outputs, n_rows) if nothing else."""
 
-    states: Sequence[Sequence[State]]
+    states: NDArray[Any]  # of State
     p_values: FloatArray  # Holm
     q_values: FloatArray  # Benjamini and Hochberg
     shares: Shares
     more_runs: FloatArray  # NaN where settled, inf where too many
-    tested: Sequence[Sequence[Tested]]
+    tested: Tested
     pair_p_values: dict[tuple[int, int, int], float]  # output and two rows
     cautions: tuple[Caution, ...]
     n_members: IndexArray  # shape: (n_outputs,)
@@ -59,7 +67,7 @@ class Findings:
     members: Sequence[tuple[int, ...]] = ()  # inputs of each row of the answer
 
     def __str__(self) -> str:
-        found = [str(state) for row in self.states for state in row]
+        found = self.states.ravel().tolist()
         counts = {state: found.count(state) for state in dict.fromkeys(found)}
         return ", ".join(f"{count} {state}" for state, count in counts.items()) + "."
 
@@ -84,7 +92,7 @@ def find_drivers(
 ) -> Findings:
     """Test every input for every output, and measure the shares."""
     coordinates = _upright(coordinates)
-    given = members
+    as_given = members
     order, members = order_of_inputs(X, coordinates, members, names)
     X, is_category = X[:, order], is_category[order]
     laws = None if laws is None else [laws[k] for k in order]
@@ -96,50 +104,50 @@ def find_drivers(
         series = find_series(X, is_category, laws, coordinates)
         design = replace(design, series=series)
     tied, shape = find_constraint(X), (outputs.n_groups, len(members))
-    tested = [[Tested()] * len(members) for _ in range(outputs.n_groups)]
-    shares = Shares.nothing(*shape)
-    seen = Seen(
-        X, coordinates, outputs, design, names, members, tied, n_copies, tested, shares
-    )
-    counts = _gather(seen, is_category, laws, n_choices)
-    p_values = [[(one.location, one.spread) for one in row] for row in tested]
-    of_choice = np.minimum(np.reshape(p_values, (*shape, 2)) * n_choices, 1.0)
-    location, spread = np.moveaxis(of_choice, 2, 0)
-    told_apart = np.array([[not one.tied_to for one in row] for row in tested], bool)
+    tested, shares = Tested.nothing(*shape), Shares.nothing(*shape)
+    given = X, coordinates, outputs, design, names, members, tied, n_copies
+    seen = Seen(*given, tested, shares, drives=np.zeros(shape, dtype=bool))
+    counts, parts = _gather(seen, is_category, laws, n_choices)
+    location = np.minimum(tested.location * n_choices, 1.0)
+    spread = np.minimum(tested.spread * n_choices, 1.0)
+    told_apart = ~tested.tied_to.astype(bool)
     for row, own in enumerate(members):  # a group that holds all of them is free of it
         if set(tied) & set(own) and not set(tied) <= set(own):
             told_apart[:, row] = False
     location[~told_apart] = 1.0
     level = LEVEL - OF_PAIRS - _OF_SPREAD
     adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    drives = adjusted <= LEVEL
+    seen.drives[:] = adjusted <= LEVEL
+    drives = seen.drives
     on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
     if design.series:
         drives[:] = on_spread[:] = False
-    pairs = {} if design.series else _named_pairs(seen, drives, n_choices)
+    pairs = {} if design.series else _named_pairs(seen, parts, n_choices)
     for (output, i, j), p_value in pairs.items():
         both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
         drives[output, both] = True  # named by the pair, whose p-value is theirs
         if shares.pairs[output, i, j] < _NO_PAIR:
             shares.total[2, output, [i, j]] = 1.0
         adjusted[output, both] = p_value * LEVEL / OF_PAIRS
-        if "tried" in {tested[output][k].scope for k in (i, j)}:
-            for k in both:
-                tested[output][k] = replace(tested[output][k], scope="tried")
-    alike = _alike(seen.parts, drives, told_apart)
-    of_blocks = [k for k, own in enumerate(members) if design.is_of_blocks(X[:, own])]
-    untold = ~told_apart  # of which nothing is said not to matter
+        if "tried" in tested.scope[output, [i, j]]:
+            tested.scope[output, both] = "tried"
+    alike = _alike(parts, drives, told_apart)
+    of_blocks = design.inputs_of_blocks(X, members)
+    # Of these nothing is said not to matter:
+    untold = ~told_apart | tested.why_not.astype(bool)
     untold[:, of_blocks] = True
-    shares.unknown(of_blocks)
-    for output, i, j in alike:
-        untold[output, [i, j]] = True
-    for output, row_of in enumerate(tested):
-        for row, one in enumerate(row_of):
-            untold[output, row] |= bool(one.why_not)
-            untold[output] |= [bool(set(one.tied_to) & set(own)) for own in members]
+    for part in (shares.first, shares.total):  # NaN of no variance stays
+        part[..., of_blocks] *= 0.0
+        part[2][:, of_blocks] += 1.0
+        part[1, ~drives] = 0.0  # as of all that no test has let through
+    for output, *both in alike:
+        untold[output, both] = True
+    for output, ties in enumerate(tested.tied_to):
+        others = list(set().union(*ties))
+        for row, own in enumerate(members):
+            untold[output, row] |= np.isin(own, others).any()
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
-    shares.not_shown(~drives)
     q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
     return Findings(
         states=states,
@@ -149,10 +157,10 @@ def find_drivers(
         more_runs=more,
         tested=tested,
         pair_p_values=pairs,
-        cautions=find_cautions(replace(seen, drives=drives, alike=alike)),
+        cautions=find_cautions(replace(seen, alike=alike)),
         n_members=counts,
         design=design,
-        members=given,
+        members=as_given,
     )
 
 
@@ -179,28 +187,31 @@ def order_of_inputs(
     standard, values = standardized(X), standardized(np.nan_to_num(coordinates))
     shape = [np.abs(np.mean(standard**power, axis=0)).round(8) for power in (3, 4)]
     strength = np.abs(standard.T @ values / len(X)).sum(axis=1).round(8)
-    levels = [len(np.unique(column)) for column in X.T]
     named = [""] * X.shape[1]
     for name, inputs in zip(names, members, strict=True):
         for i in inputs:
             named[i] = name
-    order = np.lexsort((np.array(named), *shape, strength, np.array(levels)))
+    order = np.lexsort((np.array(named), *shape, strength, levels_of(X)))
     place = np.argsort(order)
     return order, [tuple(place[list(inputs)].tolist()) for inputs in members]
 
 
+_Parts = Sequence[tuple[IndexArray, Problem]]
+
+
 def _gather(
     seen: Seen, is_category: BoolArray, laws: Sequence[Any] | None, n_choices: int
-) -> IndexArray:  # shape: (n_outputs,)
+) -> tuple[IndexArray, _Parts]:
     """Test and measure, output by output or those with the same members at once.
 
-    Returns the members of each output; the others are 0.
+    Returns the members of each output; the others are 0. And the outputs that the same
+    runs have, with their problem.
     """
     X, coordinates, outputs = seen.X, seen.coordinates, seen.outputs
     shares, n_rows = seen.shares, len(seen.members)
     patterns = _patterns(coordinates, outputs)
     n_tested = sum(len(own) for _, own, _ in patterns)
-    counts = np.zeros(outputs.n_groups, dtype=np.int64)
+    counts, parts = np.zeros(outputs.n_groups, dtype=np.int64), []
     for rows, own_outputs, columns in patterns:
         order = rows[canonical_order(X[rows], coordinates[rows][:, columns])]
         counts[own_outputs] = len(order)
@@ -214,50 +225,56 @@ def _gather(
         own, members = seen.design.of_rows(order), tuple(seen.members)
         n_hypotheses = 2 * n_tested * n_rows * n_choices
         problem = Problem(inputs, values, groups, own, members, n_hypotheses)
-        seen.parts.append((own_outputs, problem))
+        parts.append((own_outputs, problem))
         # Labels of which all combinations were tried: no more settings exist.
         are_labels = own.has_repeats and inputs.is_category.all()
         all_tried = are_labels and is_complete(inputs.X)
         for row in range(n_rows):
-            results = zip(own_outputs.tolist(), problem.test(row), strict=True)
-            for output, one in results:
-                scope = "tried" if all_tried else one.scope
-                places = tuple(order[list(one.resting)].tolist())
-                seen.tested[output][row] = replace(one, resting=places, scope=scope)
+            found = problem.test(row)
+            for output, places in enumerate(found.resting):
+                found.resting[output] = tuple(order[list(places)].tolist())
+            if all_tried:
+                found.scope[:] = "tried"
+            seen.tested.put(own_outputs, row, found)
         # Of few settings only what is so at these can be known: runs are left out.
-        at_tried = all(one.scope == "tried" for one in seen.tested[own_outputs[0]])
+        at_tried = (seen.tested.scope[own_outputs[0]] == "tried").all()
         unit = np.arange(len(order)) if at_tried else own.units
         shares.put(own_outputs, shares_of(problem, unit))
-    return counts
-
-
-_Parts = Sequence[tuple[IndexArray, Problem]]
+    return counts, parts
 
 
 def _named_pairs(
-    seen: Seen, drives: BoolArray, n_choices: int
+    seen: Seen, parts: _Parts, n_choices: int
 ) -> dict[tuple[int, int, int], float]:
     """Test the pairs of inputs that drive, each from both sides."""
     asked: dict[tuple[int, int, int], float] = {}
-    for own, problem in seen.parts:
+    drives = seen.drives
+    for own, problem in parts:
         for i in np.flatnonzero(drives[own].any(axis=0)).tolist():
             partners = [j for j in range(drives.shape[1]) if j != i]
             if not partners:
                 continue
-            values = problem.pair_p_values(i, partners)
+            setting = problem.setting(problem.members[i])
+            assert setting is not None  # of an input that drives
+            values = setting.pairs([problem.members[j] for j in partners])
             for j, by_output in zip(partners, values, strict=True):
-                if by_output.min() <= OF_PAIRS and problem.depends(j):
-                    # It may stand for an input that it is correlated with.
-                    other = problem.pair_p_values(j, [i])[0]
-                    np.maximum(by_output, other, out=by_output)
+                back = None
+                if by_output.min() <= OF_PAIRS:
+                    back = problem.setting(problem.members[j])
+                    if back is None or back.is_left:
+                        # It may stand for an input that it is correlated with.
+                        given = [problem.members[i]]
+                        other = 1.0 if back is None else back.pairs(given)[0]
+                        np.maximum(by_output, other, out=by_output)
                 # Of noise far below what a driver does tails say little: an input of
                 # which the fit too sees little is exchanged.
                 some = (by_output <= OF_PAIRS) & drives[own, i] & ~drives[own, j]
                 some &= seen.shares.pairs[own, i, j] < _SMALL_PAIR
-                if some.any():
-                    named = np.flatnonzero(some)
-                    again = problem.partner_p_values(j, i, named)
-                    by_output[named] = np.maximum(by_output[named], again)
+                if back is not None and some.any():
+                    again = back.only(np.flatnonzero(some)).pairs_by_exchange(
+                        problem.members[i], problem.n_draws
+                    )
+                    by_output[some] = np.maximum(by_output[some], again)
                 for output, p_value in zip(own.tolist(), by_output, strict=True):
                     if drives[output, i]:
                         key = output, min(i, j), max(i, j)
@@ -289,7 +306,7 @@ def _states(
     p_values: FloatArray,
     negligible: float,
     counts: IndexArray,  # shape: (n_outputs, 1)
-) -> tuple[list[list[State]], FloatArray]:
+) -> tuple[NDArray[Any], FloatArray]:
     """Return states, and how many more runs would settle those that are open."""
     drives, on_spread, tied = kinds
     shares, high = seen.shares, seen.shares.total[2]
@@ -297,8 +314,7 @@ def _states(
     may_be_nothing = (left_open <= _LEFT_OPEN)[:, np.newaxis] & ~tied
     nothing = may_be_nothing & (high < negligible) & (not seen.design.series)
     kind = np.select([drives, on_spread, nothing], [0, 1, 2], 3)
-    every = State.DRIVES, State.SPREAD, State.NOTHING, State.OPEN
-    states = [[every[k] for k in row] for row in kind.tolist()]
+    states = np.array(list(State), dtype=object)[kind]  # in this order
     needed = stats.norm.isf(LEVEL / (2 * max(drives.size, 1)))
     score = stats.norm.isf(np.minimum(p_values, 1.0) / 2)
     # Of an input that may well do nothing its score says nothing of more runs.
@@ -356,7 +372,7 @@ def canonical_order(X: FloatArray, values: FloatArray) -> IndexArray:
     along = standardized(X)
     along = along * np.where((sums @ along).round(9) < 0, -1.0, 1.0)
     keys = *along.T, distance, sizes, sums
-    return np.lexsort([key.round(9) for key in keys])
+    return np.lexsort(np.round(keys, 9))
 
 
 # Figures in words

@@ -31,7 +31,7 @@ from ._design import (
     units_by_inputs,
     without_means,
 )
-from ._exchange import Inputs, Problem, added, rotated
+from ._exchange import Problem, added, rotated
 
 # Draws of the posterior; coordinates times inputs up to which these are made, and
 # coordinates of a kernel basis.
@@ -73,6 +73,7 @@ class Shares:
     q2: FloatArray  # shape: (3, n_outputs): of runs that are left out, low, high
     noise: FloatArray  # shape: (n_outputs,), between repeats; NaN without any
     lack_of_fit: FloatArray  # shape: (n_outputs,), p-value; NaN without repeats
+    of_few: BoolArray  # shape: (n_outputs,), whether a run or two make the variance
     noise_name: str = "noise between repeats"  # another where the noise was given
 
     @classmethod
@@ -82,13 +83,14 @@ class Shares:
         unknown = np.full((3, n_outputs), np.nan)
         pairs = np.zeros((n_outputs, n_rows, n_rows))
         explained, noise, lack_of_fit = unknown.copy()
-        return cls(empty, empty.copy(), pairs, explained, unknown, noise, lack_of_fit)
+        few, ends = np.zeros(n_outputs, dtype=bool), (empty, empty.copy())
+        return cls(*ends, pairs, explained, unknown, noise, lack_of_fit, few)
 
     def put(self, outputs: IndexArray, part: Shares) -> None:
         """Set the shares of some outputs."""
         for name in ("first", "total", "q2"):
             getattr(self, name)[:, outputs] = getattr(part, name)
-        for name in ("pairs", "explained", "noise", "lack_of_fit"):
+        for name in ("pairs", "explained", "noise", "lack_of_fit", "of_few"):
             getattr(self, name)[outputs] = getattr(part, name)
 
     def columns(self) -> dict[str, FloatArray]:
@@ -98,15 +100,6 @@ class Shares:
             for kind, parts in (("first", self.first), ("total", self.total))
             for end, part in zip(("", "_low", "_high"), parts, strict=True)
         }
-
-    def not_shown(self, rows: BoolArray) -> None:  # shape: (n_outputs, n_rows)
-        """Take the lower ends of shares that no test has let through to 0."""
-        self.first[1, rows] = self.total[1, rows] = 0.0
-
-    def unknown(self, rows: Sequence[int]) -> None:
-        """Say nothing of rows whose inputs do not vary in what the shares are of."""
-        for part in (self.first, self.total):  # NaN of no variance stays
-            part[..., rows] = 0.0 * part[..., rows] + np.reshape([0, 0, 1], (3, 1, 1))
 
 
 def shares_of(problem: Problem, unit: IndexArray) -> Shares:
@@ -119,30 +112,14 @@ def shares_of(problem: Problem, unit: IndexArray) -> Shares:
     tried = problem.design.has_repeats and int(unit.max()) + 1 == len(unit)
     fit = _Fit.of(problem, tried)
     q2 = fit.left_out(unit)
-    noise, lack_of_fit = fit.repeats()
-    first, total = fit.simultaneous()
-    few = of_few_runs(problem.values, problem.groups)
-    first[1, few] = total[1, few] = 0.0
-    missed = fit.missed(q2)[:, np.newaxis]
-    total[2] = np.minimum(total[2] + missed, 1.0)
+    found, missed = _measured([fit], q2, (1, 3))
+    found.pairs[:] = fit.pairs()
+    found.noise[:], found.lack_of_fit[:] = fit.repeats()
     if unit.max() + 1 < len(unit):  # what a fit knows of a unit by its other rows
-        unknown = np.where(missed > _MISSED, missed, 0.0)
-        first[1] = np.maximum(first[1] - unknown, 0.0)
-        total[1] = np.maximum(total[1] - unknown, 0.0)
-    nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
-    first[1, nothing] = total[1, nothing] = 0.0
-    first[2, nothing] = total[2, nothing] = 1.0
-    if len(problem.members) == 1 or fit.is_additive:
-        first = total.copy()
-    return Shares(
-        first=first,
-        total=total,
-        pairs=fit.pairs(),
-        explained=fit.explained,
-        q2=q2,
-        noise=noise,
-        lack_of_fit=lack_of_fit,
-    )
+        unknown = np.where(missed > _MISSED, missed, 0.0)[:, np.newaxis]
+        for part in (found.first, found.total):
+            part[1] = np.maximum(part[1] - unknown, 0.0)
+    return found
 
 
 def shares_along(problem: Problem, q2: FloatArray) -> Shares:
@@ -151,34 +128,45 @@ def shares_along(problem: Problem, q2: FloatArray) -> Shares:
     Each output has a prior of its own: along a curve the noise and what inputs do grow
     and vanish. Q² has the shape (3, n_outputs).
     """
-    problem = _within_blocks(problem)
-    found = Shares.nothing(problem.n_outputs, len(problem.members))
-    found.q2[:], missed = q2, np.zeros(q2.shape[1])
-    generator = np.random.default_rng(2)
-    drawn: list[tuple[FloatArray, BoolArray]] = []
+    problem, fits = _within_blocks(problem), []
     for output in range(q2.shape[1]):
         values = problem.values[:, problem.groups == output]
         one = np.zeros(values.shape[1], dtype=np.int64)
-        own = replace(problem, values=values, groups=one)
-        fit = _Fit.of(own)
-        found.explained[output] = fit.explained[0]
-        found.first[0, output], found.total[0, output] = fit.estimate[:, 0]
+        fits.append(_Fit.of(replace(problem, values=values, groups=one)))
+    return _measured(fits, q2, (1, 2, 3))[0]
+
+
+def _measured(
+    fits: Sequence[_Fit],  # each of some outputs, one after another
+    q2: FloatArray,  # shape: (3, n_outputs)
+    axes: tuple[int, ...],  # along which bounds hold together, see ``_bands``
+) -> tuple[Shares, FloatArray]:
+    """Return shares, and what fits to other runs miss of each output; (n_outputs,)."""
+    found = Shares.nothing(q2.shape[1], len(fits[0].data.members))
+    found.q2[:], missed = q2, np.zeros(q2.shape[1])
+    generator, drawn, end = np.random.default_rng(2), [], 0
+    for fit in fits:
+        own = slice(end, end := end + fit.data.n_outputs)
+        found.explained[own], missed[own] = fit.explained, fit.missed(q2[:, own])
+        found.of_few[own] = of_few_runs(fit.data.values, fit.data.groups)
+        found.first[0, own], found.total[0, own] = fit.estimate
         drawn.append(fit.draws(generator))
-        missed[output] = fit.missed(q2[:, [output]])[0]
-    estimate = np.stack([found.first[0], found.total[0]])
-    draws, settled = zip(*drawn, strict=True)
-    bounds = _bands(np.concatenate(draws, axis=2), estimate, (1, 2, 3))
-    bounds[1][~np.concatenate(settled, axis=1)] = 0.0
-    found.first[:], found.total[:] = bounds[:, 0], bounds[:, 1]
-    found.total[2] = np.minimum(found.total[2] + missed[:, np.newaxis], 1.0)
-    nothing = q2[0] <= 0
-    found.first[2, nothing] = found.total[2, nothing] = 1.0
-    return found
+    first, total = found.first, found.total
+    bounds = _bands(drawn, np.stack([first[0], total[0]]), axes)
+    first[:], total[:] = bounds[:, 0], bounds[:, 1]
+    first[1, found.of_few] = total[1, found.of_few] = 0.0
+    total[2] = np.minimum(total[2] + missed[:, np.newaxis], 1.0)
+    nothing = q2[0] <= 0  # is predicted of runs left out: then any share may be
+    first[1, nothing] = total[1, nothing] = 0.0
+    first[2, nothing] = total[2, nothing] = 1.0
+    if first.shape[2] == 1 or fits[0].is_additive:
+        first[:] = total
+    return found, missed
 
 
 def _within_blocks(problem: Problem) -> Problem:
     blocks = problem.design.blocks
-    if blocks is None or (np.bincount(blocks) == 1).all():
+    if blocks is None or not problem.design.within_blocks:
         return problem
     return replace(problem, values=without_means(problem.values, blocks))
 
@@ -205,21 +193,52 @@ class _Fit:
     """
 
     data: Problem
-    problem: FittedProblem
-    labels: IndexArray | None = None  # shape: (n_rows,), of the groups
+    labels: IndexArray  # shape: (n_rows, 1), of the groups; (n_rows, 0) without
     merged: IndexArray | None = None  # shape: (n_rows,), rows whose means were fitted
     tried: bool = False  # whether shares are of the settings that were tried
 
     @classmethod
     def of(cls, problem: Problem, tried: bool = False) -> _Fit:
-        labels, merged = problem.design.groups, None
-        if labels is not None:
-            labels = numbers_of(labels)
-            if not int(labels.max()) + 1 <= min(_MOST_LABELS, len(labels) - 1):
-                labels = None
-        elif _are_means_enough(problem.inputs, problem.design.setting):
-            merged = problem.design.setting
-        return cls(problem, _fitted(problem, labels, merged), labels, merged, tried)
+        design, n_rows = problem.design, len(problem.values)
+        setting, merged = design.setting, None
+        labels = np.zeros((n_rows, 0), dtype=np.int64)
+        if design.groups is not None:
+            groups = numbers_of(design.groups)
+            if groups.max() + 1 <= min(_MOST_LABELS, n_rows - 1):
+                labels = groups[:, np.newaxis]
+        else:  # settings may differ on their own, if most of them are repeated
+            counts = np.bincount(setting)
+            is_even = counts.min() >= 2 and counts.max() <= 2 * counts.min()
+            are_enough = is_even and len(counts) >= _FEW_SETTINGS
+            if are_enough and not problem.inputs.are_levels(setting):
+                merged = setting
+        return cls(problem, labels, merged, tried)
+
+    @cached_property
+    def problem(self) -> FittedProblem:
+        """The fit to all rows."""
+        return self.fitted(slice(None))
+
+    def fitted(self, rows: Any) -> FittedProblem:
+        """Fit all inputs to some rows."""
+        data, groups, n_outputs = self.data, self.data.groups, self.data.n_outputs
+        X = np.hstack([data.inputs.X[rows], self.labels[rows]])
+        laws, values = list(data.inputs.laws), data.values[rows]
+        if self.labels.size:
+            laws.append(CategoricalLaw.learn(X[:, -1], np.ones(len(X))))
+        if self.merged is not None:
+            some = numbers_of(self.merged[rows])
+            X, values = X[first_of(some)], mean_of(values, some)
+        samples = Samples(X, values, np.ones(len(X)))
+        if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
+            order = 1 if data.is_ablation else None
+            basis, solver = learn_terms(laws, samples, groups, largest_order=order)
+            return solve_samples(solver, basis, samples, groups)
+        few = Samples(X, rotated(values, groups), samples.weights)
+        basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
+        known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
+        solver = LearnedRidgeSolver(*known, True, False, solver.priors)
+        return solve_samples(solver, basis, samples, groups)
 
     @property
     def is_additive(self) -> bool:
@@ -236,7 +255,8 @@ class _Fit:
     @cached_property
     def at_rows(self) -> FloatArray:  # shape: (n_rows, n_terms)
         """Values of the terms."""
-        return self.problem.basis.evaluate(_with(self.labels, self.data.inputs.X))
+        whole = np.hstack([self.data.inputs.X, self.labels])
+        return self.problem.basis.evaluate(whole)
 
     @cached_property
     def whole(self) -> Expansion:
@@ -247,7 +267,7 @@ class _Fit:
     @cached_property
     def expansion(self) -> Expansion:
         """The expansion in the inputs."""
-        if self.labels is None:
+        if not self.labels.size:
             return self.whole
         return self.whole.marginal(range(self.n_inputs))
 
@@ -310,9 +330,9 @@ class _Fit:
             return found
         first, total = self.estimate
         acts = (total - first > _SMALLEST_PAIR).any(axis=0)
-        rows = [row for row, own in enumerate(self.data.members) if len(own) == 1]
-        for i, j in combinations([row for row in rows if acts[row]], 2):
-            own = [self.data.members[row][0] for row in (i, j)]
+        acts &= [len(own) == 1 for own in self.data.members]
+        for i, j in combinations(np.flatnonzero(acts).tolist(), 2):
+            own = self.data.members[i] + self.data.members[j]
             closed = np.nan_to_num(self.expansion.closed_sobol_index(own))
             both = closed * self.explained - first[:, i] - first[:, j]
             found[:, i, j] = found[:, j, i] = np.maximum(both, 0.0)
@@ -326,14 +346,11 @@ class _Fit:
         predicted = np.empty_like(values)
         for number in range(int(fold.max()) + 1):
             out = fold == number
-            kept = _fitted(self.data, self.labels, self.merged, ~out)
-            unseen = None if self.labels is None else np.full(out.sum(), -1)
-            at = kept.basis.evaluate(_with(unseen, self.data.inputs.X[out]))
-            predicted[out] = at @ kept.coefficients.T
-        centred = values - values.mean(axis=0)
-        errors, deviations = (
-            added(np.square(table), groups) for table in (values - predicted, centred)
-        )
+            kept = self.fitted(~out)
+            unseen = np.hstack([self.data.inputs.X[out], 0 * self.labels[out] - 1])
+            predicted[out] = kept.basis.evaluate(unseen) @ kept.coefficients.T
+        errors = added(np.square(values - predicted), groups)
+        deviations = added(np.square(values - values.mean(axis=0)), groups)
         return np.nan_to_num(q2_with_interval(errors, deviations, order, unit))
 
     def missed(self, q2: FloatArray) -> FloatArray:  # shapes: (3, n_outputs) -> (n,)
@@ -370,13 +387,9 @@ class _Fit:
         setting = self.data.design.setting
         nothing = np.full(int(groups.max()) + 1, np.nan)
         n_rows, n_settings = len(values), int(setting.max()) + 1
-        if n_settings >= n_rows or n_settings < 2:
+        if not 1 < n_settings < n_rows:
             return nothing, nothing
         within = _within(values, groups, setting)
-        if n_settings == 2:  # through whose means any fit goes
-            whole = added(np.square(values - values.mean(axis=0)), groups).sum(axis=0)
-            share = within * (n_rows - 2) / np.maximum(whole, 1e-300)
-            return np.where(within > 0, share, np.nan), nothing
         misses = values - self.at_rows @ self.problem.coefficients.T
         misses = mean_of(misses, setting)
         between = np.bincount(setting) @ added(np.square(misses), groups) / n_settings
@@ -385,28 +398,23 @@ class _Fit:
         degrees = n_settings * widths, (n_rows - n_settings) * widths
         found = noise_share(values, groups, setting), stats.f.sf(ratio, *degrees)
         noise, lack_of_fit = np.where(within > 0, found, np.nan)
-        return noise, lack_of_fit
+        # Through the means of two settings any fit goes.
+        return noise, lack_of_fit if n_settings > 2 else nothing
 
-    def simultaneous(self) -> tuple[FloatArray, FloatArray]:
-        """Return shares with bounds that hold together, of both kinds."""
-        is_kernel = isinstance(self.problem.basis, KernelBasis)
-        n_coordinates, n_inputs = len(self.data.groups), self.n_inputs
-        is_wide = n_coordinates * n_inputs > _MOST_DRAWN
-        is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
-        if is_wide or n_inputs > _MOST_INPUTS:
-            low, high = np.zeros_like(self.estimate), np.ones_like(self.estimate)
-            bounds = np.stack([self.estimate, low, high])
-        else:
-            shares, settled = self.draws(np.random.default_rng(2))
-            bounds = _bands(shares, self.estimate)
-            bounds[1][~settled] = 0.0
-        return bounds[:, 0], bounds[:, 1]
-
-    def draws(self, generator: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+    def draws(
+        self, generator: np.random.Generator
+    ) -> tuple[FloatArray, BoolArray] | None:
         """Return draws of the shares of both kinds, and which of them are not 0.
 
-        Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows).
+        Of shapes (n_draws, 2, n_outputs, n_rows) and (2, n_outputs, n_rows). None for
+        more inputs and outputs than draws can be made of.
         """
+        is_kernel = isinstance(self.problem.basis, KernelBasis)
+        n_coordinates = len(self.data.groups)
+        is_wide = n_coordinates * self.n_inputs > _MOST_DRAWN
+        is_wide |= is_kernel and n_coordinates > _MOST_OF_KERNELS
+        if is_wide or self.n_inputs > _MOST_INPUTS:
+            return None
         members, n_inputs = self.data.members, self.n_inputs
         groups, n_laws = self.data.groups, len(self.problem.basis.laws)
         rows = RowSums(
@@ -461,55 +469,6 @@ class _Fit:
         return found
 
 
-def _fitted(
-    problem: Problem,
-    labels: IndexArray | None,  # shape: (n_rows,), one more input
-    merged: IndexArray | None,  # shape: (n_rows,), of whose rows the means are fitted
-    rows: Any = slice(None),
-) -> FittedProblem:
-    """Fit all inputs to some rows."""
-    X, values = problem.inputs.X[rows], problem.values[rows]
-    laws, groups, n_outputs = problem.inputs.laws, problem.groups, problem.n_outputs
-    if labels is not None:
-        X = _with(labels[rows], X)
-        laws = [*laws, CategoricalLaw.learn(X[:, -1], np.ones(len(X)))]
-    if merged is not None:
-        some = numbers_of(merged[rows])
-        X, values = X[first_of(some)], mean_of(values, some)
-    samples = Samples(X, values, np.ones(len(X)))
-    if n_outputs <= _MOST_PRIORS or values.shape[1] <= len(X):
-        order = 1 if _is_ablation(problem) else None
-        basis, solver = learn_terms(laws, samples, groups, largest_order=order)
-        return solve_samples(solver, basis, samples, groups)
-    few = Samples(X, rotated(values, groups), samples.weights)
-    basis, solver = learn_terms(laws, few, np.zeros(few.targets.shape[1], np.int64))
-    known = solver.scales, solver.noise, np.zeros(n_outputs, np.int64)
-    solver = LearnedRidgeSolver(*known, True, False, solver.priors)
-    return solve_samples(solver, basis, samples, groups)
-
-
-def _is_ablation(problem: Problem) -> bool:
-    """Whether each input was changed alone, so that nothing is known of products."""
-    settings = [problem.setting(members) for members in problem.members]
-    return all(one is not None and one.exchange.pooled for one in settings)
-
-
-def _are_means_enough(inputs: Inputs, setting: IndexArray) -> bool:
-    """Whether means of repeats are fitted, so that settings may differ on their own.
-
-    Not of levels that settings share, as in a factorial, nor where few are repeated.
-    """
-    counts = np.bincount(setting)
-    if counts.min() < 2 or counts.max() > 2 * counts.min():
-        return False
-    return len(counts) >= _FEW_SETTINGS and not inputs.are_levels(setting)
-
-
-def _with(labels: IndexArray | None, X: FloatArray) -> FloatArray:
-    """Return inputs with labels, if there are any, behind them."""
-    return X if labels is None else np.column_stack([X, labels])
-
-
 def noise_share(
     values: FloatArray,  # shape: (n_rows, n_coordinates)
     groups: IndexArray,  # shape: (n_coordinates,)
@@ -524,6 +483,9 @@ def noise_share(
     n_rows, n_settings = len(values), len(counts)
     centred = values - values.mean(axis=0)
     within = _within(centred, groups, setting)
+    if n_settings == 2:
+        whole = added(np.square(centred), groups).sum(axis=0)
+        return np.asarray(within * (n_rows - 2) / np.maximum(whole, 1e-300))
     means = mean_of(centred, setting)
     between = counts @ added(np.square(means), groups) / (n_settings - 1)
     typical = (n_rows - np.square(counts).sum() / n_rows) / (n_settings - 1)
@@ -542,9 +504,9 @@ def _within(
 
 
 def _bands(
-    shares: FloatArray,  # shape: (n_draws, 2, n_outputs, n_rows)
+    drawn: Sequence[tuple[FloatArray, BoolArray] | None],  # see ``_Fit.draws``
     estimate: FloatArray,  # shape: (2, n_outputs, n_rows)
-    axes: tuple[int, ...] = (1, 3),
+    axes: tuple[int, ...],
 ) -> FloatArray:  # shape: (3, 2, n_outputs, n_rows)
     """Return bounds in which all shares of an output lie together, in 90 % of draws.
 
@@ -554,11 +516,14 @@ def _bands(
 
     Along other axes, such as that of the outputs too, all shares of these.
     """
+    known = [one for one in drawn if one is not None]
+    if len(known) < len(drawn):
+        return np.stack([estimate, np.zeros_like(estimate), np.ones_like(estimate)])
+    shares, settled = (np.concatenate(one, axis=-2) for one in zip(*known, strict=True))
     angle = np.arcsin(np.sqrt(shares))
     middle = np.median(angle, axis=0)
-    below, above = (
-        np.abs(np.quantile(angle, q, axis=0) - middle) / 1.645 for q in (0.05, 0.95)
-    )
+    ends = np.quantile(angle, (0.05, 0.95), axis=0)
+    below, above = np.abs(ends - middle) / 1.645
     deviation = np.where(angle < middle, below, above)
     score = np.abs(angle - middle) / np.maximum(deviation, 1e-9)
     score = np.where(deviation > 1e-6, score, 0.0)
@@ -568,4 +533,5 @@ def _bands(
     estimate = np.stack([alone, estimate[1]])
     low = np.square(np.sin(np.clip(middle - reach * below, 0.0, np.pi / 2)))
     high = np.square(np.sin(np.clip(middle + reach * above, 0.0, np.pi / 2)))
-    return np.stack([estimate, np.minimum(low, estimate), np.maximum(high, estimate)])
+    low = np.where(settled, np.minimum(low, estimate), 0.0)
+    return np.stack([estimate, low, np.maximum(high, estimate)])

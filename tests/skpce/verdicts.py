@@ -39,7 +39,6 @@ def findings(
     pairs: Sequence[tuple[int, int, int, float]] = (),
     p_value: ArrayLike = 0.5,
     cautions: Sequence[Caution] = (),
-    scope: str = "beyond",
 ) -> Findings:
     """Return findings of 60 members, of as many outputs as there are rows of states."""
     states = np.atleast_2d(np.array(states, dtype=object))
@@ -65,14 +64,15 @@ def findings(
         q2=np.stack([q2, *map(column, interval or (q2, q2))]),
         noise=column(noise),
         lack_of_fit=column(np.nan),
+        of_few=np.zeros(n_outputs, dtype=bool),
     )
     return Findings(
-        states=states.tolist(),
+        states=states,
         p_values=table(p_value),
         q_values=table(p_value),
         shares=shares,
         more_runs=table(more),
-        tested=[[Tested(scope=scope)] * n_rows for _ in range(n_outputs)],
+        tested=Tested.nothing(*shape),
         pair_p_values={(o, i, j): 0.001 for o, i, j, _ in pairs},
         cautions=tuple(cautions),
         n_members=np.full(n_outputs, N_MEMBERS),

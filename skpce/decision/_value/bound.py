@@ -114,10 +114,10 @@ def p_values_of_rows(
         tied = find_constraint(known)
         p_values = []
         for place, own in enumerate(own_sets):
-            (test,) = problem.test(place)
+            test = problem.test(place)
             told_apart = len(own) == len(row) or not (
-                test.tied_to or np.isin(own, tied).any()
+                test.tied_to.item() or np.isin(own, tied).any()
             )
-            p_values.append(test.location if told_apart else 1.0)
+            p_values.append(test.location.item() if told_apart else 1.0)
         found.append(float(holm(np.array(p_values)).min()))
     return holm(np.array(found))

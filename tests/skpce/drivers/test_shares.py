@@ -41,7 +41,9 @@ def test_the_only_input_does_nothing_together_with_others():
     rng = np.random.default_rng(3)
     x = rng.uniform(size=(40, 1))
     answer = skpce.explain(x, np.sin(4 * x[:, 0]) + 0.5 * rng.normal(size=40))
-    assert_array_equal(answer.drivers.first, answer.drivers.total)
+    curves = skpce.explain(x, x * [1.0, 2.0] + rng.normal(size=(40, 2))).over([1, 2])
+    for one in (answer.drivers, curves):
+        assert_array_equal(one.first, one.total)
     assert "together" not in str(answer)
     assert "alone" not in answer.sentences[0]
 
@@ -53,9 +55,8 @@ def test_shares_of_very_many_outputs_have_intervals_too(monkeypatch):
     y = rng.normal(size=(60, 80))
     y[:, :60] += X[:, [0]]
     inputs = Inputs.of(X, np.zeros(2, dtype=bool))
-    row = np.arange(60)
     problem = Problem(inputs, y, np.arange(80), Design.of(X), ((0,), (1,)), 4 * 80)
-    found = _shares.shares_of(problem, row).total
+    found = _shares.shares_of(problem, np.arange(60)).total
     covered = (found[1, :60, 0] <= 0.5) & (found[2, :60, 0] >= 0.5)
     assert covered.mean() > 0.85
     assert np.median(np.abs(found[0, :60, 0] - 0.5)) < 0.15

@@ -343,8 +343,7 @@ def test_many_outputs_are_tested_by_tails(monkeypatch):
     problem = Problem(
         inputs, y, np.arange(120), Design.of(X), ((0,), (1,), (2,)), 2 * 3 * 120
     )
-    tested = [problem.test(row) for row in range(3)]
-    p_values = holm(np.array([[one.location for one in row] for row in tested]))
+    p_values = holm(np.array([problem.test(row).location for row in range(3)]))
     assert (p_values[0, :40] <= 0.05).mean() > 0.7
     assert (p_values[0, 40:] > 0.05).all()
     assert (p_values[1:] > 0.05).all()
@@ -355,9 +354,9 @@ def test_a_group_of_so_many_terms_that_nothing_is_left_has_no_pair():
     rng = np.random.default_rng(15)
     X = rng.normal(size=(120, 12))
     y = X[:, :11] @ np.ones(11) + X[:, 0] * X[:, 11]
-    problem = dataclasses.replace(problem_of(X, y), members=(tuple(range(11)), (11,)))
-    assert problem.pair_p_values(0, [1]).tolist() == [[1.0]]
-    assert problem_of(X, y).pair_p_values(0, [11])[0, 0] < 1.0
+    problem = problem_of(X, y)
+    assert problem.setting(tuple(range(11))).pairs([(11,)]).tolist() == [[1.0]]
+    assert problem.setting((0,)).pairs([(11,)])[0, 0] < 1.0
 
 
 @pytest.mark.parametrize("seed", [7, 9])

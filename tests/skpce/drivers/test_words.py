@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -46,11 +44,10 @@ def test_noise_is_apart_from_what_is_not_predicted():
 
 
 def test_the_scope_of_a_test_is_said():
-    tried = words(findings([D, D, N, N], [0.5, 0.3, 0, 0], scope="tried"))[0]
-    assert "This is shown at the settings tried, not beyond them." in tried
     found = findings([D, D, N, N], [0.5, 0.3, 0, 0])
-    row = found.tested[0]
-    row[1] = replace(row[1], scope="tried")
+    found.tested.scope[:] = "tried"
+    assert "This is shown at the settings tried, not beyond them." in words(found)[0]
+    found.tested.scope[0, 0] = "beyond"
     assert "What units does is shown at the settings tried" in words(found)[0]
     assert "settings tried" not in words(findings([D, N, N, N], [0.9, 0, 0, 0]))[0]
 
