@@ -78,8 +78,12 @@ _NAMES_OF_MODULE = {
         "log_mean_bump_reward",
         "wiener_regression_rewards",
     ),
-    "rewards.proxy_training": ("PAPER_PROXY", "ProxySpec"),
-    "rewards.proxies": ("FeatureProxies", "train_feature_proxies"),
+    "rewards.proxies": (
+        "PAPER_PROXY",
+        "ProxySpec",
+        "FeatureProxies",
+        "train_feature_proxies",
+    ),
     "rewards.process_reward": (
         "ProcessReward",
         "ProcessRewardSpec",

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import (
+from gflownet_envs.environments.base import (
+    Environment,
     SampledTrajectories,
     sample_uniformly,
 )
+from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 
 __all__ = ["check_environment", "environment_checks", "sample_uniformly"]

@@ -32,12 +32,12 @@ from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import WholeSpace, policies_everywhere, solve_exact
 from gflownet_envs.exact.solve import ExactSolution
-from gflownet_envs.experiments.space_maps import (
+from gflownet_envs.experiments.analysis import (
     effects_everywhere,
     has_choice,
-    map_of_states,
     reasons_of,
 )
+from gflownet_envs.experiments.figures import map_of_states
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
 

@@ -21,7 +21,7 @@ class LevelTask(Task):
 
     Examples
     --------
-    >>> from gflownet_envs.experiments.policies import make_policies
+    >>> from gflownet_envs.experiments.analysis import make_policies
     >>> task = LevelTask()
     >>> preset = task.presets["smoke"]
     >>> quiet = lambda stage, done, total: None

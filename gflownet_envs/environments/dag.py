@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.objects import listed_codes
+from gflownet_envs.environments.state_graph import listed_codes
 
 ENCODINGS = ("parent_sets", "adjacency")
 

@@ -11,13 +11,13 @@ from gflownet_envs.exact.trajectories import (
     PoliciesAlong,
     PolicySource,
     Trajectory,
+    WholeSpace,
     greedy_trajectory,
     mean_policy,
     policies_along,
     policies_everywhere,
     trajectory_of_actions,
 )
-from gflownet_envs.exact.whole_space import WholeSpace
 
 __all__ = [
     "ExactSolution",

@@ -355,8 +355,8 @@ def progress_bars() -> Iterator[ProgressCallback]:
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
-    from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
+    from gflownet_envs.experiments.tables import answers
 
     console.print("\nWhich part of the reward drives which choice", style="bold")
     for sentence in answers(results):

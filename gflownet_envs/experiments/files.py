@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import answer_table, answers
 from gflownet_envs.experiments.figures import make_figures, png
 from gflownet_envs.experiments.paper.systems import FIRST
+from gflownet_envs.experiments.tables import answer_table, answers
 from gflownet_envs.experiments.task import (
     LEVELS,
     Analysis,

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.selection import SequentialSelectionEnvironment
-from gflownet_envs.environments.sequences import TokenSequenceEnvironment
+from gflownet_envs.environments.sequences import (
+    SequentialSelectionEnvironment,
+    TokenSequenceEnvironment,
+)
 from gflownet_envs.experiments.task import NamedParts, PartEntries
 from gflownet_envs.rewards.source import RewardSource, RewardTable
 

@@ -17,9 +17,12 @@ from gflownet_envs.block_store import BlockStore
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.experiments.analysis import (
     analyse,
+    find_part_effects,
+    find_reasons,
     fragility,
     fragility_beside_equal_noise,
     level_shares,
+    make_policies,
     step_intervals,
     training_cautions,
     training_noise,
@@ -27,9 +30,6 @@ from gflownet_envs.experiments.analysis import (
 from gflownet_envs.experiments.files import write_run
 from gflownet_envs.experiments.paper.claims.rules import figures_beside
 from gflownet_envs.experiments.paper.systems import FIRST
-from gflownet_envs.experiments.part_effects import find_part_effects
-from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Preset,
     Progress,

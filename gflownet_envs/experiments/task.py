@@ -20,8 +20,7 @@ from sklearn.pipeline import Pipeline
 from gflownet_envs.block_store import Store
 from gflownet_envs.environments.base import Environment, require_environment
 from gflownet_envs.exact.solve import ExactSolution
-from gflownet_envs.exact.trajectories import PolicySource, Trajectory
-from gflownet_envs.exact.whole_space import WholeSpace
+from gflownet_envs.exact.trajectories import PolicySource, Trajectory, WholeSpace
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.certificate import DistanceBound

@@ -18,8 +18,8 @@ from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.network_reward import NetworkReward
-from gflownet_envs.rewards.proxy_training import (
+from gflownet_envs.rewards.proxies import (
+    NetworkReward,
     RegressionData,
     StackedRegression,
     distinct_numbers,

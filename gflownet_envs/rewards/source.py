@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.block_store import array_digest
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, sample_uniformly
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 
 # (members, object numbers of shape (m,)) -> log R of shape (e, m)
 RewardFunction = Callable[[slice, Tensor], Tensor | ArrayLike]

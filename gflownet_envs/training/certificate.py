@@ -76,9 +76,12 @@ from scipy.special import logsumexp
 from torch import Tensor
 
 from gflownet_envs.block_store import split_into_blocks
-from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.environments.base import (
+    Environment,
+    require_at_least,
+    sample_uniformly,
+)
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.source import (

@@ -23,11 +23,11 @@ from gflownet_envs.block_store import (
 )
 from gflownet_envs.environments.base import (
     Environment,
+    environment_digest,
     require_at_least,
     require_environment,
 )
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import environment_digest
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.training.block import (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.environments.selection import SequentialSelectionEnvironment
+from gflownet_envs.environments.sequences import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.named_parts import (
     columns_of_levels,
@@ -27,8 +27,12 @@ from gflownet_envs.experiments.task import (
     stage,
     words_of,
 )
-from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
-from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxies import (
+    PAPER_PROXY,
+    FeatureProxies,
+    ProxySpec,
+    train_feature_proxies,
+)
 from gflownet_envs.rewards.source import RewardTable, one_hot_levels
 
 #: The paper's τ: log R is the predicted yield in percent over τ.

@@ -30,11 +30,9 @@ from gflownet_envs.experiments.task import (
     stage,
     words_of,
 )
-from gflownet_envs.experiments.tasks.graph_parts import (
-    GraphParts,
-)
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphParts,
     GraphTask,
     covariance_names,
     levels_of_nodes,

@@ -26,11 +26,9 @@ from gflownet_envs.experiments.task import (
     presets_of,
     words_of,
 )
-from gflownet_envs.experiments.tasks.graph_parts import (
-    GraphParts,
-)
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphParts,
     GraphTask,
     covariance_names,
     edges_in_preferred_order,

@@ -16,19 +16,19 @@ from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import answer_table, answers, share_in_words
+from gflownet_envs.experiments.analysis import (
+    find_part_effects,
+    leading_entries,
+    make_policies,
+    noise_beside_exact,
+)
 from gflownet_envs.experiments.named_parts import (
     REST,
     factorial_parts,
     input_parts,
     level_parts,
 )
-from gflownet_envs.experiments.part_effects import (
-    find_part_effects,
-    leading_entries,
-    noise_beside_exact,
-)
-from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.tables import answer_table, answers, share_in_words
 from gflownet_envs.experiments.task import Policies
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.rewards.source import RewardTable

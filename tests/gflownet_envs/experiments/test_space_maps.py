@@ -13,10 +13,9 @@ from gflownet_envs import (
     WholeSpace,
     solve_exact,
 )
-from gflownet_envs.experiments import space_maps
-from gflownet_envs.experiments.space_maps import (
-    find_reasons,
-    has_choice,
+from gflownet_envs.experiments import analysis
+from gflownet_envs.experiments.analysis import find_reasons, has_choice
+from gflownet_envs.experiments.figures import (
     map_of_states,
     names_of_states,
     shares_of_steps,
@@ -82,7 +81,7 @@ def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
     settings = {"n_draws": 4, "seed": 0}
     assert find_reasons(study, replace(policies, solution=None), **settings) is None
     assert find_reasons(replace(study, named_parts=()), policies, **settings) is None
-    monkeypatch.setattr(space_maps, "_MOST_EDGES", 3)
+    monkeypatch.setattr(analysis, "_MOST_EDGES", 3)
     assert find_reasons(study, policies, **settings) is None
 
 

@@ -108,7 +108,7 @@ def test_chunks_do_not_matter(monkeypatch):
     expected = reward(slice(0, 5), objects)
     module = "gflownet_envs.rewards"
     monkeypatch.setattr(f"{module}.process_reward._SEQUENCES_AT_ONCE", 700)
-    monkeypatch.setattr(f"{module}.network_reward._VALUES_AT_ONCE", 700)
+    monkeypatch.setattr(f"{module}.proxies._OUTPUTS_AT_ONCE", 700)
     again = train_process_reward(env, problems, labels, SPEC, members=range(5))
     torch.testing.assert_close(again(slice(0, 5), objects), expected)
 

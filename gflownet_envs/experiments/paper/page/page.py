@@ -28,9 +28,11 @@ from gflownet_envs.experiments.paper.claims.answers import (
     UNDECIDED,
     UNFINISHED,
     Answer,
+    Claim,
+    Item,
     Side,
+    claim_list,
 )
-from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
 from gflownet_envs.experiments.paper.measures import (
     N_DRAWS,

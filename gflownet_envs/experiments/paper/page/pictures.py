@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.answers import claim_list
 from gflownet_envs.experiments.paper.measures import (
     EXTREMES_AND_MEDIAN,
     across,
