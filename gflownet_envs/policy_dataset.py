@@ -291,7 +291,7 @@ class PolicyDataset:
         >>> dataset.trajectory, dataset.y[0].round(2).tolist()
         (('right', 'stop'), [0.0, 0.33, 0.0, 0.33, 0.33, 0.0, 0.0, 0.0, 0.0, 1.0])
         """
-        from gflownet_envs.exact.trajectories import (
+        from gflownet_envs.exact.solve import (
             CallablePolicies,
             greedy_trajectory,
             mean_policy,

@@ -24,12 +24,13 @@ from gflownet_envs.block_store import Store
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import GraphFlows
-from gflownet_envs.exact.solve import distance_to_exact, solve_exact
-from gflownet_envs.exact.trajectories import (
+from gflownet_envs.exact.solve import (
     PolicySource,
     WholeSpace,
+    distance_to_exact,
     policies_along,
     policies_everywhere,
+    solve_exact,
 )
 from gflownet_envs.experiments.task import (
     LEVELS,

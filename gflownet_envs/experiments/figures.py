@@ -14,7 +14,7 @@ import numpy as np
 
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.trajectories import WholeSpace
+from gflownet_envs.exact.solve import WholeSpace
 from gflownet_envs.experiments.analysis import (
     has_choice,
     possible_columns,

@@ -23,7 +23,6 @@ from gflownet_envs.experiments.task import (
     Table,
     TrainingNoise,
 )
-from gflownet_envs.experiments.tasks import path_of
 from gflownet_envs.records import ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
@@ -214,7 +213,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
     solution = results.policies.solution
     return {
-        "task": path_of(results.task),
+        "task": results.task.path,
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,

@@ -10,8 +10,7 @@ from sklearn.decomposition import PCA
 
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import policies_everywhere
+from gflownet_envs.exact.solve import policies_everywhere, solve_exact
 from skpce import CompositionalPCESurrogate
 from skpce._checks import check_real
 from skpce.decision import ThompsonPolicy

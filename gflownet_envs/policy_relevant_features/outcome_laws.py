@@ -10,8 +10,12 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.solve import push_forward, solve_exact
-from gflownet_envs.exact.trajectories import PolicySource, Trajectory
+from gflownet_envs.exact.solve import (
+    PolicySource,
+    Trajectory,
+    push_forward,
+    solve_exact,
+)
 from gflownet_envs.policies.networks import torch_threads
 from gflownet_envs.sampling import inverse_cdf_sample
 from gflownet_envs.training.spec import TrainingSpec

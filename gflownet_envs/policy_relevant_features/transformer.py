@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.trajectories import (
+from gflownet_envs.exact.solve import (
     LOWEST_LOG,
     PolicySource,
     Trajectory,

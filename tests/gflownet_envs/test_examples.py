@@ -3,7 +3,7 @@
 import numpy as np
 
 from gflownet_envs.block_store import array_digest, share_out
-from gflownet_envs.experiments.named_parts import columns_of_levels
+from gflownet_envs.experiments.task import columns_of_levels
 from gflownet_envs.experiments.tasks.graphs import (
     covariance_names,
     edge_kind,

@@ -9,20 +9,18 @@ import numpy as np
 
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.sequences import SequentialSelectionEnvironment
-from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.named_parts import (
-    columns_of_levels,
-    factorial_parts,
-    level_parts,
-    phrases_of_factors,
-)
+from gflownet_envs.exact.solve import trajectory_of_actions
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
     Study,
     Table,
     Task,
+    columns_of_levels,
+    factorial_parts,
+    level_parts,
     mean_and_ends,
+    phrases_of_factors,
     presets_of,
     stage,
     words_of,

@@ -13,9 +13,7 @@ from torch import Tensor
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.named_parts import input_parts
+from gflownet_envs.exact.solve import Trajectory, greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
     Preset,
@@ -25,6 +23,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     facts,
+    input_parts,
     presets_of,
     walk_in_words,
     words_of,

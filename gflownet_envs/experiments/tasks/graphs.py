@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.exact.trajectories import (
+from gflownet_envs.exact.solve import (
     PolicySource,
     Trajectory,
     trajectory_of_actions,

@@ -9,9 +9,7 @@ import numpy as np
 import torch
 
 from gflownet_envs.environments.walks import GridEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.named_parts import group_parts
+from gflownet_envs.exact.solve import greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
     Preset,
@@ -20,6 +18,7 @@ from gflownet_envs.experiments.task import (
     Study,
     Task,
     facts,
+    group_parts,
     presets_of,
     walk_in_words,
     words_of,

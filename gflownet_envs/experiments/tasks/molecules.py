@@ -25,17 +25,14 @@ from gflownet_envs.environments.sequences import (
     SequentialSelectionEnvironment,
     fragment_chain_environment,
 )
-from gflownet_envs.exact.solve import solve_exact, terminating_distribution
-from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
-from gflownet_envs.experiments.named_parts import (
-    REST,
-    columns_of_levels,
-    factorial_parts,
-    feature_parts,
-    phrases_of_factors,
-    sequence_parts,
+from gflownet_envs.exact.solve import (
+    greedy_trajectory,
+    solve_exact,
+    terminating_distribution,
+    trajectory_of_actions,
 )
 from gflownet_envs.experiments.task import (
+    REST,
     NamedParts,
     Policies,
     Preset,
@@ -45,9 +42,14 @@ from gflownet_envs.experiments.task import (
     Study,
     Table,
     Task,
+    columns_of_levels,
+    factorial_parts,
     facts,
+    feature_parts,
     mean_and_ends,
+    phrases_of_factors,
     presets_of,
+    sequence_parts,
     stage,
     trajectory_in_lines,
     words_of,

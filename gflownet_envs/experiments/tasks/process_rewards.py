@@ -13,9 +13,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.named_parts import sequence_parts
+from gflownet_envs.exact.solve import greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
     NamedParts,
@@ -28,6 +26,7 @@ from gflownet_envs.experiments.task import (
     Task,
     facts,
     presets_of,
+    sequence_parts,
     walk_in_words,
     words_of,
 )

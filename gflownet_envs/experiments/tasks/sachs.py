@@ -17,7 +17,7 @@ from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
-from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
+from gflownet_envs.exact.solve import Trajectory, greedy_trajectory
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,

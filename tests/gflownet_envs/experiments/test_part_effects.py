@@ -14,7 +14,7 @@ from scipy.stats import t
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
-from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
+from gflownet_envs.exact.solve import policies_along, trajectory_of_actions
 from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.analysis import (
     find_part_effects,
@@ -22,15 +22,15 @@ from gflownet_envs.experiments.analysis import (
     make_policies,
     noise_beside_exact,
 )
-from gflownet_envs.experiments.named_parts import (
+from gflownet_envs.experiments.run import find_task
+from gflownet_envs.experiments.tables import answer_table, answers, share_in_words
+from gflownet_envs.experiments.task import (
     REST,
+    Policies,
     factorial_parts,
     input_parts,
     level_parts,
 )
-from gflownet_envs.experiments.tables import answer_table, answers, share_in_words
-from gflownet_envs.experiments.task import Policies
-from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error

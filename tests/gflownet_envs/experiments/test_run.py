@@ -13,7 +13,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
-from gflownet_envs.exact.trajectories import Trajectory
+from gflownet_envs.exact.solve import Trajectory
 from gflownet_envs.experiments import analysis, run, tables
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.tasks.grid import GridTask
