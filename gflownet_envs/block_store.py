@@ -174,14 +174,14 @@ class BlockStore:
             holds something else. Such a file is renamed ``*.damaged`` (in place of
             an earlier one of that name), with a `DamagedBlockWarning`.
         """
-        from gflownet_envs.records import BlockRecord, checked_record
+        from gflownet_envs.records import BlockRecord, read_record
 
         path = self.block_path(key)
         if not path.exists():
             return None
         try:
             arrays, metadata = read_arrays(path)
-            record = checked_record(metadata, BlockRecord, "it is no block")
+            record = read_record(metadata, BlockRecord, "it is no block")
         except (ValueError, FileNotFoundError) as error:  # the latter: a folder
             self._set_aside(path, str(error))
             return None

@@ -353,7 +353,7 @@ class PolicyDataset:
         ValueError
             If it is damaged, holds something else, or has another version.
         """
-        from gflownet_envs.records import DatasetRecord, checked_record
+        from gflownet_envs.records import DatasetRecord, read_record
 
         arrays, metadata = read_arrays(path)
         place = os.fspath(path)
@@ -373,7 +373,7 @@ class PolicyDataset:
                 f"{place} has the arrays {sorted(arrays)}; expected {sorted(expected)}"
             )
         what = f"{place} has other metadata than a policy data set"
-        record = checked_record(metadata, DatasetRecord, what)
+        record = read_record(metadata, DatasetRecord, what)
         parts = {
             name: getattr(record, name) for name in (*_NAMES, "source", "metadata")
         }

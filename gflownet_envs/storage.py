@@ -97,7 +97,13 @@ def write_together(
         except OSError as error:
             raise write_error(last, error) from error
     for folder in {path.parent for path in payloads}:
-        _sync_folder(folder)
+        # renaming is durable where the system allows opening a folder
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _behind_links(path: Path) -> Path:
@@ -147,16 +153,6 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming durable where the system allows opening a folder."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def write_error(path: Path, error: OSError) -> OSError:
     """Return an error of the same kind that names the file meant."""
     reason = f"could not write {path}: {error.strerror or error}"
@@ -200,7 +196,11 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return _plain_float(float(value), where, nan_as_null)
+        if math.isnan(value) and nan_as_null:
+            return None
+        if not math.isfinite(value):
+            raise ValueError(f"{where} is {value}; expected a finite number")
+        return float(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
@@ -209,7 +209,9 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
             for i, item in enumerate(value)
         ]
     if isinstance(value, dict):
-        _check_keys(value, where)
+        for key in value:
+            if not isinstance(key, str):
+                raise ValueError(f"{where} has the key {key!r}; expected a string")
         return {
             visible(key): plain_json(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
             for key, item in value.items()
@@ -218,20 +220,6 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
         f"{where} is {value!r} of type {type(value).__name__}; expected a dict, "
         "list, tuple, string, number, boolean, None, or a NumPy array of these"
     )
-
-
-def _plain_float(value: float, where: str, nan_as_null: bool) -> float | None:
-    if math.isfinite(value):
-        return value
-    if math.isnan(value) and nan_as_null:
-        return None
-    raise ValueError(f"{where} is {value}; expected a finite number")
-
-
-def _check_keys(value: dict[Any, Any], where: str) -> None:
-    for key in value:
-        if not isinstance(key, str):
-            raise ValueError(f"{where} has the key {key!r}; expected a string")
 
 
 def canonical_json(plain: Any) -> str:
@@ -447,14 +435,9 @@ def environment_versions() -> dict[str, str | None]:
     """Return the versions that a record of a run should name."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "skpce"):
-        versions[name] = _installed_version(name)
+        versions[name] = None
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     if "torch" in sys.modules:  # never imported for the sake of its number
         versions["torch"] = str(sys.modules["torch"].__version__)
     return versions
-
-
-def _installed_version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

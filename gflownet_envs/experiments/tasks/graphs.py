@@ -20,12 +20,14 @@ from gflownet_envs.exact.solve import (
 from gflownet_envs.experiments.task import (
     NamedParts,
     PartEntries,
+    Preset,
     RunResults,
+    Study,
     Table,
     Task,
 )
-from gflownet_envs.rewards.graph_scores import bge_scores
-from gflownet_envs.rewards.source import RewardSource
+from gflownet_envs.rewards.graph_scores import LocalScoreReward, bge_scores
+from gflownet_envs.rewards.source import RewardSource, RewardTable
 
 Edge = tuple[str, str]
 
@@ -68,7 +70,47 @@ class GraphTask(Task):
         )
         ax.set_title(self.picture_title)
 
-    def trajectory_table(
+    def study_of(
+        self,
+        preset: Preset,
+        reward: LocalScoreReward | RewardTable,
+        covariances: np.ndarray,  # shape: (E, d * d)
+        trajectory: Trajectory,
+        how: str,
+        *,
+        noun: str,
+        table: Table,
+        **rest: Any,
+    ) -> Study:
+        """Return the study of rewards that follow from members' samples of the nodes.
+
+        Its inputs are sample covariances; ``how`` says where the trajectory is from,
+        and ``noun`` what a node is.
+        """
+        environment = cast(DagEnvironment, reward.environment)
+        names = environment.node_names
+        row, column = np.divmod(np.arange(len(names) ** 2), len(names))
+        return Study(
+            environment=environment,
+            reward=reward,
+            reward_features=covariances,
+            feature_names=tuple(f"cov({i}, {j})" for i in names for j in names),
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=np.arange(len(covariances)),
+            trajectory=trajectory,
+            levels={
+                noun: {
+                    name: np.flatnonzero((row == i) | (column == i))
+                    for i, name in enumerate(names)
+                }
+            },
+            feature_unit="sample covariance of standardised columns",
+            tables=(table, self._trajectory_table(environment, trajectory, how)),
+            **rest,
+        )
+
+    def _trajectory_table(
         self, environment: DagEnvironment, trajectory: Trajectory, how: str
     ) -> Table:
         """Return the edges of the reference trajectory, beside the known ones."""
@@ -198,21 +240,6 @@ def scores_above_empty(samples: np.ndarray) -> np.ndarray:
     """Return BGe scores relative to the graph without edges."""
     scores = bge_scores(samples)
     return scores - scores[:, :, :1]
-
-
-def covariance_names(node_names: Sequence[str]) -> tuple[str, ...]:
-    """Name the entries of a flattened covariance."""
-    return tuple(f"cov({i}, {j})" for i in node_names for j in node_names)
-
-
-def levels_of_nodes(node_names: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Return the entries of a flattened covariance that involve each node."""
-    n_nodes = len(node_names)
-    row, column = np.divmod(np.arange(n_nodes**2), n_nodes)
-    return {
-        name: np.flatnonzero((row == i) | (column == i))
-        for i, name in enumerate(node_names)
-    }
 
 
 def edges_of_trajectory(

@@ -34,8 +34,6 @@ from gflownet_envs.experiments.tasks.graphs import (
     Edge,
     GraphParts,
     GraphTask,
-    covariance_names,
-    levels_of_nodes,
     scores_above_empty,
 )
 from gflownet_envs.rewards.graph_scores import (
@@ -113,26 +111,14 @@ class SachsTask(GraphTask):
         started = time.process_time()
         trajectory = _reference(reward, preset, **run)
         covariances = sample_covariances(samples)
-        return Study(
-            environment=environment,
-            reward=reward,
-            reward_features=covariances,
-            feature_names=covariance_names(names),
-            n_train=preset.n_train,
-            n_test=preset.n_test,
-            members=members,
-            trajectory=trajectory,
-            levels={"protein": levels_of_nodes(names)},
-            feature_unit="sample covariance of standardised columns",
-            tables=(
-                _cells_table(cells, len(rows), covariances[: preset.n_train]),
-                self.trajectory_table(
-                    environment,
-                    trajectory,
-                    f"greedy roll-out of the {cells.pilot} policy on the first "
-                    "subsample",
-                ),
-            ),
+        return self.study_of(
+            preset,
+            reward,
+            covariances,
+            trajectory,
+            f"greedy roll-out of the {cells.pilot} policy on the first subsample",
+            noun="protein",
+            table=_cells_table(cells, len(rows), covariances[: preset.n_train]),
             cpu_seconds={"pilot": time.process_time() - started},
             exact_solver=GraphFlows,
             named_parts=self._named_parts(samples, reward, preset),

@@ -30,9 +30,7 @@ from gflownet_envs.experiments.tasks.graphs import (
     Edge,
     GraphParts,
     GraphTask,
-    covariance_names,
     edges_in_preferred_order,
-    levels_of_nodes,
     scores_above_empty,
 )
 from gflownet_envs.rewards.graph_scores import (
@@ -121,26 +119,15 @@ class StructureLearningTask(GraphTask):
             freezes=False,
             n_verifying=_N_VERIFYING,
         )
-        return Study(
-            environment=environment,
-            reward=reward,
-            reward_features=covariances,
-            feature_names=covariance_names(data.feature_names),
-            n_train=preset.n_train,
-            n_test=preset.n_test,
-            members=members,
-            trajectory=trajectory,
-            levels={"node": levels_of_nodes(data.feature_names)},
-            feature_unit="sample covariance of standardised columns",
-            tables=(
-                _data_table(data, rows, covariances, table, preset.n_train),
-                self.trajectory_table(
-                    environment,
-                    trajectory,
-                    "the edges of the simulated network, always the one that the "
-                    "exact policy under the mean reward likes best",
-                ),
-            ),
+        return self.study_of(
+            preset,
+            reward,
+            covariances,
+            trajectory,
+            "the edges of the simulated network, always the one that the exact policy "
+            "under the mean reward likes best",
+            noun="node",
+            table=_data_table(data, rows, covariances, table, preset.n_train),
             # the parts of the data, which are independent, then those of the scores
             named_parts=(
                 parts.regressions(),
