@@ -37,7 +37,7 @@ from gflownet_envs.experiments.analysis import (
     has_choice,
     reasons_of,
 )
-from gflownet_envs.experiments.figures import map_of_states
+from gflownet_envs.experiments.figures import space_map
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
 
@@ -265,7 +265,12 @@ def main() -> None:
         effects = effects_everywhere(named, task.solution.graph, n_draws=_N_DRAWS[name])
         reasons = reasons_of(task.space, effects, list(named.parts))
         if arguments.images is not None:
-            drawn = map_of_states(task.space, reasons, TITLES[name])
+            drawn = space_map(
+                task.space,
+                reasons.parts,
+                settled=reasons.settled.tolist(),
+                title=TITLES[name],
+            )
             drawn.savefig(arguments.images / IMAGES[name], dpi=110)
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.environments import GridEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import WholeSpace
 from gflownet_envs.experiments.analysis import (
     has_choice,
@@ -23,7 +22,6 @@ from gflownet_envs.experiments.analysis import (
 from gflownet_envs.experiments.task import (
     LEVELS,
     PartFindings,
-    Reasons,
     RunResults,
     SourceResults,
 )
@@ -86,7 +84,13 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         first = PartEffectsDisplay(results.parts[0].effects)
         order = [first.part_names[part] for part in first.leading]  # with a colour
         figures["space"] = (
-            map_of_states(*results.space, results.task.title, order),
+            space_map(
+                results.space[0],
+                results.space[1].parts,
+                settled=results.space[1].settled.tolist(),
+                title=results.task.title,
+                order=order,
+            ),
             "All states by exact policies: as wide as the share of the members' walks "
             "that pass them; above by how far apart their visitors' policies are, "
             "below by the named part that explains most of it.",
@@ -316,49 +320,20 @@ _PALE = 0.4
 _LEAST_NAMED = 0.012
 
 
-def names_of_states(graph: StateGraph) -> list[str]:
-    """Return the last action of each state of a tree, without its component."""
-    env, found = graph.environment, []
-    for state in graph.states:
-        history = [a for a in env.action_history(state).tolist() if a >= 0]
-        name = env.action_names[history[-1]] if history else "all walks"
-        found.append(name.split(": ", maxsplit=1)[-1])
-    return found
-
-
-def map_of_states(
-    space: WholeSpace, reasons: Reasons, title: str, order: Sequence[str] = ()
-) -> Any:  # matplotlib.figure.Figure
-    """Draw the map of a tree, or of a grid."""
-    graph = space.graph
-    is_grid = isinstance(graph.environment, GridEnvironment)
-    return space_map(
-        space,
-        reasons.parts,
-        settled=reasons.settled.tolist(),
-        names=None if is_grid else names_of_states(graph),
-        positions=graph.states[:, :2].numpy() if is_grid else None,
-        title=title,
-        order=order,
-    )
-
-
 def space_map(
     space: WholeSpace,
     reasons: Sequence[str],
     *,
     settled: Sequence[bool] | None = None,
-    names: Sequence[str] | None = None,
-    positions: np.ndarray | None = None,
     title: str = "",
     order: Sequence[str] = (),
 ) -> Any:
     """Draw all states twice: by their fragility, and by its reason.
 
     Each row of boxes is a decision; a box is a state, as wide as the share of the
-    members' walks that pass it. In trees the box lies below that of its parent. With
-    ``positions`` each decision is a board, a state a disc on it, and the area of the
-    disc the share of the walks.
+    members' walks that pass it. In trees the box lies below that of its parent, and
+    has the name of the action that leads there. Of a `GridEnvironment` each decision is
+    a board, a state a disc on it, and the area of the disc the share of the walks.
 
     Parameters
     ----------
@@ -367,10 +342,6 @@ def space_map(
         Such as the leading named part of the reward; empty where there is none.
     settled : sequence of bool of length n_states, optional
         Where the reason is sure; it is pale elsewhere. None says everywhere.
-    names : sequence of str of length n_states, optional
-        Written into wide boxes.
-    positions : ndarray of shape (n_states, 2), optional
-        Row and column of each state on the board.
     title : str
     order : sequence of str, optional
         Reasons that have their colours in this order, as in other pictures; default:
@@ -383,11 +354,10 @@ def space_map(
     Raises
     ------
     ValueError
-        If there is not one reason, name or position a state.
+        If there is not one reason a state.
     """
     n_states = space.graph.n_states
-    per_state = {"settled": settled, "names": names, "positions": positions}
-    for what, given in {"reasons": reasons, **per_state}.items():
+    for what, given in {"reasons": reasons, "settled": settled}.items():
         if given is not None and len(given) != n_states:
             raise ValueError(
                 f"{what} must be {n_states}, one a state, got {len(given)}"
@@ -396,22 +366,15 @@ def space_map(
 
     n_layers = space.graph.n_layers
     size = (10.0, 2.6 + 1.3 * n_layers)
-    if positions is not None:
+    drawn = _Map(space)
+    if drawn.is_board:
         size = (max(7.0, 1.75 * n_layers + 1.6), 5.4)
     figure = Figure(figsize=size, layout="constrained")
     parts: Any = figure.subfigures(2, 1)
-    drawn = _Map(space, names, None if positions is None else np.asarray(positions))
     drawn.draw_fragility(parts[0], title)
     sure = np.ones(n_states, dtype=bool) if settled is None else np.asarray(settled)
     drawn.draw_reasons(parts[1], reasons, sure, order)
     return figure
-
-
-def shares_of_steps(space: WholeSpace) -> list[float]:
-    """Return the share of all contributions that each decision has."""
-    sums = np.bincount(space.graph.steps.numpy(), space.contribution)
-    found: list[float] = (sums / (sums.sum() or 1.0)).tolist()
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,8 +382,20 @@ class _Map:
     """All states of a space, as boxes of a tree or as discs on boards."""
 
     space: WholeSpace
-    names: Sequence[str] | None  # of the states
-    positions: np.ndarray | None  # shape: (n_states, 2), where there are boards
+
+    @property
+    def is_board(self) -> bool:
+        """Whether states have places on a board."""
+        return isinstance(self.space.graph.environment, GridEnvironment)
+
+    def names(self) -> list[str]:
+        """Return the last action of each state of a tree, without its component."""
+        graph, found = self.space.graph, []
+        for state in graph.states if graph.environment.is_tree else ():
+            history = graph.environment.action_history(state)
+            taken = [graph.environment.action_names[a] for a in history if a >= 0]
+            found.append((taken or ["all walks"])[-1].split(": ", maxsplit=1)[-1])
+        return found
 
     def draw_fragility(self, part: Any, title: str) -> None:
         from matplotlib.cm import ScalarMappable
@@ -432,7 +407,8 @@ class _Map:
             scale.to_rgba(value) if own else _NO_CHOICE_COLOR
             for value, own in zip(values, choice, strict=True)
         ]
-        shares = shares_of_steps(self.space)
+        sums = np.bincount(self.space.graph.steps.numpy(), self.space.contribution)
+        shares = sums / (sums.sum() or 1.0)
         titles = [
             f"{title}\n{share:.0%} of it"
             for title, share in zip(self._titles(), shares, strict=True)
@@ -501,10 +477,8 @@ class _Map:
         self, part: Any, colors: Sequence[Any], titles: Sequence[str], scale: Any
     ) -> Any:
         """Draw the states with a bar of a scale of colours; return the bar."""
-        is_board = self.positions is not None
-        axes = (self._draw_boards if is_board else self._draw_boxes)(
-            part, colors, titles
-        )
+        draw = self._draw_boards if self.is_board else self._draw_boxes
+        axes = draw(part, colors, titles)
         bar = part.colorbar(scale, ax=axes, fraction=0.03, pad=0.01)
         bar.set_label("total variation", fontsize=8)
         bar.ax.tick_params(labelsize=8)
@@ -522,7 +496,7 @@ class _Map:
         lines = np.where(width > 0.004, 0.5, 0.0)
         box = {"color": colors, "edgecolor": "white", "linewidth": lines}
         ax.barh(middle, width, 0.88, left=left, **box)
-        for i, name in enumerate(self.names or ()):
+        for i, name in enumerate(self.names()):
             if width[i] < _LEAST_NAMED:
                 continue
             wide = width[i] > 0.12
@@ -551,7 +525,7 @@ class _Map:
     ) -> Any:
         """Draw a board a decision, a disc a state."""
         graph, visits = self.space.graph, self.space.visits.mean(axis=0)
-        rows, columns = np.asarray(self.positions).T
+        rows, columns = graph.states[:, :2].numpy().T
         shape = rows.max() + 1, columns.max() + 1
         axes = part.subplots(1, graph.n_layers, sharex=True, sharey=True)
         for step, ax in enumerate(np.atleast_1d(axes)):
