@@ -49,6 +49,7 @@ CHANGED: set[str] = {
     # options that nothing used
     *of("gflownet_envs", "draw_molecules gaussian_process_modes molecule_log_reward"),
     *of("gflownet_envs", "quadrant_shift_rewards PolicyRelevantFeatures"),
+    *of("gflownet_envs", "arithmetic_problems strategy_problems"),
     # once, in `gflownet_envs`; and proxies of yields, which are those of features
     "gflownet_envs.rewards",
     *of("gflownet_envs", "YieldProxies train_yield_proxies yield_log_reward"),
