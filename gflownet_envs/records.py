@@ -22,6 +22,7 @@ __all__ = [
     "DatasetRecord",
     "FormatHeader",
     "PaperRow",
+    "PieceRecord",
     "ResultsRecord",
     "read_record",
 ]
@@ -61,6 +62,13 @@ class DatasetRecord(Struct):
     trajectory: tuple[str, ...]
     source: Literal["exact", "trained"]
     metadata: dict[str, Any]
+
+
+class PieceRecord(Struct):
+    """A finished piece of the page of the paper, and what it was made with."""
+
+    key: dict[str, Any]
+    piece: dict[str, Any]
 
 
 class PaperRow(Struct):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,6 +40,7 @@ from gflownet_envs.experiments.run import require_seed, writable_folder
 from gflownet_envs.experiments.task import Progress, record_of, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
+from gflownet_envs.records import PieceRecord, read_record
 from gflownet_envs.storage import (
     canonical_json,
     plain_json,
@@ -117,7 +117,7 @@ def make_paper(
     for place in places:
         if not place.is_dir():
             raise ValueError(f"runs must be folders that exist, got {str(place)!r}.")
-    keys = keys_of_pieces(Path(out) / "pieces", places)
+    keys = Pieces(Path(out) / "pieces", places, {}).keys()
     if preset is None:
         known = (key.get("preset") for key in keys)
         preset = next((name for name in known if name in PRESETS), "quick")
@@ -141,7 +141,7 @@ def make_paper(
         systems = Systems(
             quick=preset == "quick",
             folder=folder / "policies",
-            runs=_folder_of_runs(places),
+            runs=next(filter(_has_runs, places), None),
             seed=seed,
             n_jobs=n_jobs,
             progress=report,
@@ -159,16 +159,9 @@ def make_paper(
     return {"page": folder / "paper.html", "preset": preset, **counts}
 
 
-def _folder_of_runs(places: Sequence[Path]) -> Path | None:
-    """Return the first folder that holds finished runs."""
-    return next(
-        (
-            place
-            for place in places
-            if any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
-        ),
-        None,
-    )
+def _has_runs(place: Path) -> bool:
+    """Whether a folder holds finished runs."""
+    return any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
 
 
 def _all_pieces(pieces: Pieces, systems: Systems, *, finished: bool) -> dict[str, Any]:
@@ -308,6 +301,17 @@ class Pieces:
     others: tuple[Path, ...]
     key: Mapping[str, Any]
 
+    @property
+    def folders(self) -> list[Path]:
+        """The folders in which a piece may lie."""
+        others = (other / "pieces" for other in self.others)
+        return [self.folder, *self.others, *others]
+
+    def keys(self) -> list[dict[str, Any]]:
+        """Return the keys of all pieces that are there, folder by folder."""
+        places = (path for f in self.folders for path in sorted(f.glob("*.json")))
+        return [record.key for path in places if (record := _read(path)) is not None]
+
     def get(
         self, name: str, make: Callable[[], dict[str, Any]], settings: str = ""
     ) -> dict[str, Any]:
@@ -316,58 +320,33 @@ class Pieces:
         ``settings`` is a checksum of what the piece depends on beside the key.
         """
         found = self.find(name, settings)
-        if found is not None:
-            return found
-        piece = make()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        payload = {"key": self.key_of(settings), "piece": piece}
-        write_bytes(self.folder / f"{name}.json", _compact(payload))
-        return piece
-
-    def key_of(self, settings: str) -> dict[str, Any]:
-        """Return the key that a piece of these settings has."""
-        return {**self.key, "format": FORMAT, "settings": settings}
+        return self._write(name, make(), settings) if found is None else found
 
     def find(self, name: str, settings: str = "") -> dict[str, Any] | None:
         """Return a finished piece; None where there is none of this key."""
-        for folder in _places(self.folder, self.others):
+        for folder in self.folders:
             record = _read(folder / f"{name}.json")
-            if record is not None and record["key"] == self.key_of(settings):
-                piece: dict[str, Any] = record["piece"]
+            if record is not None and record.key == self._key_of(settings):
                 if folder != self.folder:
-                    self.folder.mkdir(parents=True, exist_ok=True)
-                    write_bytes(self.folder / f"{name}.json", _compact(record))
-                return piece
+                    self._write(name, record.piece, settings)
+                return record.piece
         return None
 
+    def _key_of(self, settings: str) -> dict[str, Any]:
+        return {**self.key, "format": FORMAT, "settings": settings}
 
-def keys_of_pieces(folder: Path, others: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return the keys of all pieces that are there, folder by folder."""
-    places = _places(folder, others)
-    found = [_read(path) for place in places for path in sorted(place.glob("*.json"))]
-    return [record["key"] for record in found if record is not None]
+    def _write(self, name: str, piece: dict[str, Any], settings: str) -> dict[str, Any]:
+        """Write a piece in one line, since pieces are many, and return it."""
+        payload = {"key": self._key_of(settings), "piece": piece}
+        plain = canonical_json(plain_json(payload, "piece", nan_as_null=True))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(self.folder / f"{name}.json", f"{plain}\n".encode())
+        return piece
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> PieceRecord | None:
     """Return a piece with its key; None where there is none, or half of one."""
-    if not path.is_file():
-        return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
+        return read_record(path.read_bytes(), PieceRecord, "no piece")
+    except (OSError, ValueError):
         return None  # of something else, or cut off: made again
-    if not isinstance(record, dict):
-        return None
-    is_piece = all(isinstance(record.get(name), dict) for name in ("key", "piece"))
-    return record if is_piece else None
-
-
-def _compact(payload: dict[str, Any]) -> bytes:
-    """Return JSON in one line: pieces are many, and are read by machines."""
-    plain = plain_json(payload, "piece", nan_as_null=True)
-    return f"{canonical_json(plain)}\n".encode()
-
-
-def _places(folder: Path, others: Iterable[Path]) -> list[Path]:
-    """Return the folders in which a piece may lie."""
-    return [folder, *others, *(other / "pieces" for other in others)]

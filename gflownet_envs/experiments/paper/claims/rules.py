@@ -63,8 +63,8 @@ def answer(claim: Claim, found: Found) -> Answer:
     piece = _PIECES.get(claim.rule, "").format(task=claim.task)
     if piece and piece not in found:
         return Answer(INCOMPARABLE, {}, f"{UNFINISHED}: {piece}")
-    if claim.rule in _WHOLE:
-        return _WHOLE[claim.rule](claim, found)
+    if claim.rule not in _PER_DRAW:
+        return _WHOLE.get(claim.rule, _study)(claim, found)
     rule = partial(_PER_DRAW[claim.rule], claim)
     task = claim.task or ""
     return judged(
@@ -403,7 +403,6 @@ SECONDS: Mapping[str, Callable[[Measures, Options], Any]] = {
 FIGURES: Mapping[str, Callable[[Measures, Options], Any]] = {
     **SECONDS,
     "d_expansion": _of_steps,
-    "d_of_steps": _of_steps,
     "total_variation": partial(_of_steps, key="total_variation"),
     "d_ratio": _d_ratio,
     "d_of_edges": lambda m, options: [d for *_, d in edges(m)],
@@ -603,18 +602,6 @@ def _study(claim: Claim, found: Found) -> Answer:
     return judged(claim, sides, control)
 
 
-#: The piece that each rule looks at.
-STUDY_PIECES: Mapping[str, str] = {
-    "repetitions": ARTEFACTS,
-    **{rule: piece for rule, (piece, *_) in _STUDIES.items()},
-}
-#: The rules by the names that claims use.
-STUDY_RULES: Mapping[str, Callable[[Claim, Found], Answer]] = {
-    "repetitions": _repetitions,
-    **dict.fromkeys(_STUDIES, _study),
-}
-
-
 # ------------------------------------------------------ rules on everything
 
 
@@ -786,11 +773,15 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "architectures": _architectures,
     "coverage_alike": _coverage_alike,
     "speedups": _speedups,
-    **STUDY_RULES,
+    "repetitions": _repetitions,
 }
 
 #: The piece that the answer by a rule is made of.
-_PIECES = {**dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"), **STUDY_PIECES}
+_PIECES = {
+    **dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"),
+    **{rule: piece for rule, (piece, *_) in _STUDIES.items()},
+    "repetitions": ARTEFACTS,
+}
 
 #: Every rule that a claim may name.
-RULES = frozenset({*_WHOLE, *_PER_DRAW})
+RULES = frozenset({*_WHOLE, *_PER_DRAW, *_STUDIES})
