@@ -16,7 +16,7 @@ from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
-from gflownet_envs.policies.networks import StackedMLP, torch_threads
+from gflownet_envs.policies.networks import StackedMLP
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
 from gflownet_envs.rewards.proxies import (
     NetworkReward,
@@ -384,12 +384,8 @@ def _trained(
     regression = StackedRegression(
         network, data, streams, spec.learning_rate, batch_size=None, patience=None
     )
-    with torch_threads(1):
-        for epoch in range(1, spec.n_epochs + 1):
-            regression.train_epoch(epoch)
-    return ProcessReward(
-        environment, features, regression.result(), spec.temperature, seen
-    )
+    network = regression.fit(spec.n_epochs)
+    return ProcessReward(environment, features, network, spec.temperature, seen)
 
 
 def _validated_labels(

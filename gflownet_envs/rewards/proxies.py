@@ -210,30 +210,33 @@ class StackedRegression:
         self.best_epoch = np.zeros(len(streams), dtype=np.int64)
         self._best_loss = np.full(len(streams), np.inf)
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether every member has stopped."""
-        return len(self._active) == 0
-
     def _new_optimizer(self) -> torch.optim.Adam:
         parameters = self._network.parameters()
         return torch.optim.Adam(parameters, lr=self._learning_rate, fused=True)
 
-    def result(self) -> StackedMLP:
-        """Return the parameters of the best epochs, or the last without patience."""
+    def fit(
+        self, n_epochs: int, tick: Callable[[int], None] = lambda epoch: None
+    ) -> StackedMLP:
+        """Train for so many epochs, or until the last member is out of patience.
+
+        Each epoch goes once over each member's rows, then judges by its validation
+        rows. Returns the parameters of the best epochs, the last without patience.
+        """
+        with torch_threads(1):
+            for epoch in range(1, n_epochs + 1):
+                tick(epoch - 1)
+                for places in self._minibatches():
+                    rows = self._data.train_rows.gather(1, places)
+                    loss = self._mean(self._squared_error(rows), rows).sum()
+                    self._optimizer.zero_grad(set_to_none=True)
+                    loss.backward()
+                    self._optimizer.step()
+                self._judge(epoch)
+                if not len(self._active):
+                    break
         if self._patience is None:
             return self._network
         return StackedMLP.from_arrays(self._best_arrays)
-
-    def train_epoch(self, epoch: int) -> None:
-        """Go once over each member's rows, then judge by its validation rows."""
-        for places in self._minibatches():
-            rows = self._data.train_rows.gather(1, places)
-            loss = self._mean(self._squared_error(rows), rows).sum()
-            self._optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            self._optimizer.step()
-        self._judge(epoch)
 
     def _minibatches(self) -> tuple[Tensor, ...]:  # shapes: (E, b)
         """Return the places of each minibatch among the training rows."""
@@ -370,33 +373,6 @@ PAPER_PROXY = ProxySpec(
 """Full batch, 200 steps of Adam, raw percent: the paper leaves the batch open."""
 
 
-def _seen_rows(
-    n_rows: int, spec: ProxySpec, streams: list[MemberStream]
-) -> tuple[np.ndarray, int]:  # shape: (E, n_seen)
-    """Draw each member's rows; the first few are for validation."""
-    n_seen = round(spec.train_fraction * n_rows)
-    n_validation = 0
-    if spec.patience is not None:
-        n_validation = max(1, round(spec.validation_fraction * n_seen))
-    if n_seen - n_validation < 1:
-        raise ValueError(
-            f"train_fraction={spec.train_fraction} of {n_rows} rows leaves "
-            f"{n_seen - n_validation} rows to train on, expected at least 1"
-        )
-    draws = [s.generator(Purpose.ROW_SUBSET).permutation(n_rows) for s in streams]
-    return np.stack([draw[:n_seen] for draw in draws]), n_validation
-
-
-def _target_scale(
-    targets: np.ndarray, standardize: bool
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: targets (E, n_train) -> (E, 1), (E, 1)
-    """Return the centre and scale of each member's targets; a scale of 0 becomes 1."""
-    if not standardize:
-        return np.zeros((len(targets), 1)), np.ones((len(targets), 1))
-    scale = targets.std(axis=1, keepdims=True)
-    return targets.mean(axis=1, keepdims=True), np.where(scale > 0, scale, 1.0)
-
-
 def scores_of_rows(
     targets: np.ndarray, predicted: np.ndarray, seen: np.ndarray
 ) -> dict[str, np.ndarray]:  # shapes: targets (n,), predicted (E, n), seen (E, n_seen)
@@ -433,9 +409,23 @@ def train_block(
     The layers are those of networks that put out numbers in the units of the targets.
     """
     started = time.process_time()
-    seen, n_validation = _seen_rows(len(features), spec, streams)
+    n_rows, n_validation = len(features), 0
+    n_seen = round(spec.train_fraction * n_rows)
+    if spec.patience is not None:  # the first rows are for validation
+        n_validation = max(1, round(spec.validation_fraction * n_seen))
+    if n_seen - n_validation < 1:
+        raise ValueError(
+            f"train_fraction={spec.train_fraction} of {n_rows} rows leaves "
+            f"{n_seen - n_validation} rows to train on, expected at least 1"
+        )
+    draws = [s.generator(Purpose.ROW_SUBSET).permutation(n_rows) for s in streams]
+    seen = np.stack([draw[:n_seen] for draw in draws])
     train, validation = seen[:, n_validation:], seen[:, :n_validation]
-    centre, scale = _target_scale(targets[train], spec.standardize)
+    centre, scale = np.zeros((len(streams), 1)), np.ones((len(streams), 1))
+    if spec.standardize:
+        centre = targets[train].mean(axis=1, keepdims=True)
+        scale = targets[train].std(axis=1, keepdims=True)
+        scale[scale == 0] = 1.0
     dtype = getattr(torch, spec.dtype)
     data = RegressionData(
         torch.from_numpy(features).to(dtype),
@@ -447,13 +437,8 @@ def train_block(
     regression = StackedRegression(
         network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
     )
+    layers = regression.fit(spec.max_epochs, tick).to_arrays()
     with torch_threads(1):
-        for epoch in range(1, spec.max_epochs + 1):
-            tick(epoch - 1)
-            regression.train_epoch(epoch)
-            if regression.is_finished:
-                break
-        layers = regression.result().to_arrays()
         # the last layer takes back the standardisation
         weight, bias = f"weight_{len(spec.hidden)}", f"bias_{len(spec.hidden)}"
         scale, centre = scale[:, None], centre[:, None]
