@@ -76,7 +76,12 @@ class BuchwaldHartwigTask(Task):
         yields = proxies.predict(one_hot_levels(combinations, environment.sizes))
         one = 100.0 if preset.variant == FRACTIONS else 1.0
         log_reward = yields / (TEMPERATURE * one)
-        shown = _shown_reactions(len(combinations), preset, run["seed"])
+        # the reactions whose predictions are the reward features
+        shown = np.arange(len(combinations))
+        if preset.n_reward_features is not None:
+            rng = np.random.default_rng(run["seed"])
+            drawn = rng.choice(len(shown), preset.n_reward_features, replace=False)
+            shown = np.sort(drawn)
         names = np.array(environment.object_names(), dtype=object)
         best = int(np.argmax(data.target))
         actions = [
@@ -118,16 +123,6 @@ class BuchwaldHartwigTask(Task):
                 ),
             ),
         )
-
-
-def _shown_reactions(n_reactions: int, preset: Preset, seed: int) -> np.ndarray:
-    # shape: -> (n_reward_features,), int
-    """Return the reactions whose predictions are the reward features."""
-    if preset.n_reward_features is None:
-        return np.arange(n_reactions)
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(n_reactions, preset.n_reward_features, replace=False)
-    return np.sort(drawn)
 
 
 def _proxy_table(proxies: FeatureProxies, yields: np.ndarray, preset: Preset) -> Table:

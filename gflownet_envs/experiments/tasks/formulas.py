@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -49,6 +50,10 @@ AS_PAPER = "as the paper has it"
 _MAX_GAP = 20.0
 
 
+#: A space, log R as a function of inputs, and that of the pilot.
+Formula = tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]
+
+
 class FormulaTask(Task):
     """The inputs are the reward features, and the named parts.
 
@@ -67,18 +72,11 @@ class FormulaTask(Task):
     phrase: ClassVar[str]
 
     @abstractmethod
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
-        """Return the space, log R as a function of inputs, and that of the pilot.
-
-        The reference trajectory is the likeliest one of the pilot.
-        """
+    def formula(self, preset: Preset) -> Formula:
+        """Return the formula; the trajectory is the likeliest one of the pilot."""
 
     @abstractmethod
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         """Return a table about the rewards."""
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
@@ -128,19 +126,12 @@ class ContinuousGridTask(FormulaTask):
     parts_title = "heights of the bumps"
     phrase = "the height of the {}"
 
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
+    def formula(self, preset: Preset) -> Formula:
         environment = PlaneWalkEnvironment()
-
-        def log_reward(heights: np.ndarray) -> Tensor:
-            return gaussian_bump_rewards(environment, heights)
-
+        log_reward = partial(gaussian_bump_rewards, environment)
         return environment, log_reward, log_mean_bump_reward(environment)
 
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         centres = zip(self.input_names, BUMP_CENTRES, strict=True)
         return facts(
             "The reward field",
@@ -148,7 +139,7 @@ class ContinuousGridTask(FormulaTask):
             | {
                 "width of the bumps": BUMP_WIDTH,
                 "places that can be reached": reward.environment.n_objects,
-                GREEDY: walk_in_words(reward.environment, trajectory),
+                GREEDY: walk_in_words(reward.environment, walk),
             },
         )
 
@@ -180,24 +171,17 @@ class SymbolicRegressionTask(FormulaTask):
     parts_title = "modes of the noise"
     phrase = "{} of the noise"
 
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
+    def formula(self, preset: Preset) -> Formula:
         environment = SymbolicExpressionEnvironment()
         gap = None if preset.variant == AS_PAPER else _MAX_GAP
-
-        def log_reward(scores: np.ndarray) -> Tensor:
-            return wiener_regression_rewards(environment, scores, max_gap=gap)
-
+        log_reward = partial(wiener_regression_rewards, environment, max_gap=gap)
         return environment, log_reward, log_reward(np.zeros((1, len(self.input_names))))
 
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         environment = reward.environment
         law = torch.softmax(pilot[0], dim=0)
         best = int(law.argmax())
-        written = int(environment.object_index(trajectory.states[-1]))
+        written = int(environment.object_index(walk.states[-1]))
         name = environment.object_name(written)
         return facts(
             "The expressions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
@@ -134,7 +135,7 @@ class _ProcessRewardTask(Task):
         pilot = solve_exact(environment, mean_reward(some_rewards, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         scores = reward.scores(problems).to(torch.float64).numpy()
-        names = _distinct([_in_words(environment, problem) for problem in problems])
+        names = _names_of(environment, problems)
         trained = time.process_time()
         some = slice(0, min(_N_EXCHANGED, len(members)))
         n_objects = environment.require_listed_objects()
@@ -234,16 +235,14 @@ def _reward_table(
     )
 
 
-def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
-    return " ".join(environment.action_names[a] for a in problem.tolist() if a >= 0)
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Number names that occur more than once."""
-    seen: dict[str, int] = {}
-    distinct = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
+def _names_of(
+    environment: TokenSequenceEnvironment, problems: Tensor
+) -> tuple[str, ...]:
+    """Write problems in words, numbered where several are the same."""
+    distinct, seen = [], Counter[str]()
+    for problem in problems.tolist():
+        name = " ".join(environment.action_names[a] for a in problem if a >= 0)
+        seen[name] += 1
         distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(distinct)
 
@@ -258,12 +257,17 @@ class LlmArithmeticTask(_ProcessRewardTask):
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = arithmetic_environment()
         problems, labels = arithmetic_problems(environment, seed=seed)
+        tokens = np.array(environment.action_names)[problems[:, 1].numpy()]
         return environment, _Pool(
             problems,
             labels,
             halves=("right equations", "wrong equations"),
             is_first=labels.numpy() == 1,
-            groups=_by_operation(environment, problems),
+            groups={
+                f"the equations with {operation}": np.flatnonzero(tokens == operation)
+                for operation in OPERATIONS
+                if operation in tokens
+            },
             grouped="labelled equations by their operation",
             nouns=("token", "tokens"),
             kinds=equations(environment),
@@ -280,34 +284,17 @@ class StrategyReasoningTask(_ProcessRewardTask):
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = strategy_environment()
         problems, labels = strategy_problems(environment, seed=seed)
+        quarters = np.array_split(np.argsort(-labels.numpy(), kind="stable"), 4)
+        names = ("the best", "the second", "the third", "the worst")
         return environment, _Pool(
             problems,
             labels,
             halves=("better half", "worse half"),
             is_first=labels.numpy() > np.median(labels.numpy()),
-            groups=_by_quality(labels.numpy()),
+            groups={
+                f"{name} quarter of the sequences": np.sort(own)
+                for name, own in zip(names, quarters, strict=True)
+            },
             grouped="labelled sequences by their quality",
             nouns=("strategy", "strategies"),
         )
-
-
-def _by_operation(
-    environment: TokenSequenceEnvironment, problems: Tensor
-) -> dict[str, np.ndarray]:
-    """Group equations by their operation, the second token."""
-    tokens = np.array(environment.action_names)[problems[:, 1].numpy()]
-    return {
-        f"the equations with {operation}": np.flatnonzero(tokens == operation)
-        for operation in OPERATIONS
-        if operation in tokens
-    }
-
-
-def _by_quality(labels: np.ndarray) -> dict[str, np.ndarray]:  # shape: (n,)
-    """Group sequences by their labels, a quarter in each."""
-    quarters = np.array_split(np.argsort(-labels, kind="stable"), 4)
-    names = ("the best", "the second", "the third", "the worst")
-    return {
-        f"{name} quarter of the sequences": np.sort(own)
-        for name, own in zip(names, quarters, strict=True)
-    }
