@@ -56,6 +56,12 @@ _NAMES_OF_MODULE = {
         "NotConvergedWarning",
         "train_ensemble",
     ),
+    "rewards.graph_scores": (
+        "LocalScoreReward",
+        "bge_scores",
+        "subsample_rows",
+        "sample_covariances",
+    ),
     "rewards.source": (
         "RewardSource",
         "RewardTable",
@@ -63,14 +69,6 @@ _NAMES_OF_MODULE = {
         "log_reward_table",
         "mean_log_reward",
         "mean_reward",
-    ),
-    "rewards.graph_scores": (
-        "LocalScoreReward",
-        "bge_scores",
-        "subsample_rows",
-        "sample_covariances",
-    ),
-    "rewards.closed_form": (
         "quadrant_shift_rewards",
         "hypergrid_mode_rewards",
         "mode_of_object",

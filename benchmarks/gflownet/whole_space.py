@@ -265,12 +265,8 @@ def main() -> None:
         effects = effects_everywhere(named, task.solution.graph, n_draws=_N_DRAWS[name])
         reasons = reasons_of(task.space, effects, list(named.parts))
         if arguments.images is not None:
-            drawn = space_map(
-                task.space,
-                reasons.parts,
-                settled=reasons.settled.tolist(),
-                title=TITLES[name],
-            )
+            known = {"settled": reasons.settled, "title": TITLES[name]}
+            drawn = space_map(task.space, reasons.parts, **known)
             drawn.savefig(arguments.images / IMAGES[name], dpi=110)
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]

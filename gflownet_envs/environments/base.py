@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
+from gflownet_envs.storage import array_digest
 
 
 def require_at_least(name: str, value: object, least: int) -> None:

@@ -37,7 +37,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph, require_enumerable
 from gflownet_envs.rewards.source import (
@@ -49,6 +48,7 @@ from gflownet_envs.rewards.source import (
     reward_rows,
     uncopied_log_reward,
 )
+from gflownet_envs.storage import split_into_blocks
 
 # Rounding of float32 policies over many actions.
 _CLOSURE_TOLERANCE = 1e-4

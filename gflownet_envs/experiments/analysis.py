@@ -20,7 +20,6 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import GraphFlows
@@ -50,6 +49,7 @@ from gflownet_envs.experiments.task import (
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource, mean_reward, reward_of_objects
+from gflownet_envs.storage import Store
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from gflownet_envs.training.train import train_ensemble

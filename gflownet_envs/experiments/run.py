@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.experiments.analysis import (
     analyse,
@@ -44,7 +43,7 @@ from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.storage import check_writable
+from gflownet_envs.storage import BlockStore, check_writable
 from skpce._checks import FEWEST_MEMBERS
 
 SOLVERS = ("train", "exact")

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, TypedDict
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments.base import Environment, require_environment
 from gflownet_envs.environments.sequences import (
     SequentialSelectionEnvironment,
@@ -34,6 +33,7 @@ from gflownet_envs.exact.solve import (
 )
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource, RewardTable
+from gflownet_envs.storage import Store
 from gflownet_envs.training.certificate import DistanceBound
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.sequences import SequentialSelectionEnvironment
 from gflownet_envs.rewards.proxies import FeatureProxies, NetworkReward
+from gflownet_envs.storage import array_digest
 
 DESCRIPTORS = ("molecular weight", "logP", "donors", "acceptors", "aromatic rings")
 POSITIONS = ("scaffold 1", "scaffold 2", "linker", "decoration 1", "decoration 2")

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
@@ -24,6 +23,7 @@ from gflownet_envs.rewards.proxies import (
     StackedRegression,
     distinct_numbers,
 )
+from gflownet_envs.storage import array_digest
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13

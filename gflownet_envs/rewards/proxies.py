@@ -15,7 +15,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import (
+from gflownet_envs.environments.base import Environment, require_at_least, require_field
+from gflownet_envs.policies.networks import StackedMLP, torch_threads
+from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
+from gflownet_envs.storage import (
     Progress,
     Store,
     array_digest,
@@ -24,9 +27,6 @@ from gflownet_envs.block_store import (
     load_or_run,
     split_into_blocks,
 )
-from gflownet_envs.environments.base import Environment, require_at_least, require_field
-from gflownet_envs.policies.networks import StackedMLP, torch_threads
-from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
 
 _VALUES_AT_ONCE = 2**22
 

@@ -75,7 +75,6 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from torch import Tensor
 
-from gflownet_envs.block_store import split_into_blocks
 from gflownet_envs.environments.base import (
     Environment,
     require_at_least,
@@ -93,6 +92,7 @@ from gflownet_envs.rewards.source import (
     reward_rows,
 )
 from gflownet_envs.sampling import PlainSampler
+from gflownet_envs.storage import split_into_blocks
 
 if TYPE_CHECKING:
     from gflownet_envs.policy_dataset import PolicyDataset

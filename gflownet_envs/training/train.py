@@ -14,13 +14,6 @@ from joblib import delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import (
-    Progress,
-    Store,
-    block_ticker,
-    json_values,
-    share_out,
-)
 from gflownet_envs.environments.base import (
     Environment,
     environment_digest,
@@ -30,6 +23,13 @@ from gflownet_envs.environments.base import (
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
+from gflownet_envs.storage import (
+    Progress,
+    Store,
+    block_ticker,
+    json_values,
+    share_out,
+)
 from gflownet_envs.training.block import (
     BlockJob,
     most_members,

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from gflownet_envs.block_store import array_digest, share_out
 from gflownet_envs.experiments.task import columns_of_levels
 from gflownet_envs.experiments.tasks.graphs import (
     edge_kind,
 )
+from gflownet_envs.storage import array_digest, share_out
 from tests.shared import cases
 
 LEVELS = columns_of_levels(

@@ -29,10 +29,11 @@ from gflownet_envs.experiments.task import (
     walk_in_words,
     words_of,
 )
-from gflownet_envs.rewards.closed_form import (
+from gflownet_envs.rewards.source import (
     BUMP_CENTRES,
     BUMP_WIDTH,
     INTERVAL_LENGTH,
+    RewardTable,
     bump_profiles,
     gaussian_bump_rewards,
     log_mean_bump_reward,
@@ -40,7 +41,6 @@ from gflownet_envs.rewards.closed_form import (
     wiener_modes,
     wiener_regression_rewards,
 )
-from gflownet_envs.rewards.source import RewardTable
 
 #: The variant of the symbolic regression whose rewards are not raised.
 AS_PAPER = "as the paper has it"

@@ -23,8 +23,12 @@ from gflownet_envs.experiments.task import (
     walk_in_words,
     words_of,
 )
-from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
-from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+from gflownet_envs.rewards.source import (
+    RewardTable,
+    mean_log_reward,
+    quadrant_of_cell,
+    quadrant_shift_rewards,
+)
 
 QUADRANTS = ("near", "right", "down", "far")
 

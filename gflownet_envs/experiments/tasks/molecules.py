@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import torch
 
-from gflownet_envs.block_store import Store, array_digest, load_or_run
 from gflownet_envs.chemistry import (
     PROPERTIES,
     Fragment,
@@ -72,6 +71,7 @@ from gflownet_envs.rewards.proxies import (
     train_feature_proxies,
 )
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+from gflownet_envs.storage import Store, array_digest, load_or_run
 
 # Toy chains whose rewards are split into parts.
 _MOST_CHAINS = 500_000

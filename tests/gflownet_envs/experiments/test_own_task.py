@@ -9,8 +9,8 @@ import pytest
 
 from gflownet_envs.environments import GridEnvironment
 from gflownet_envs.exact.solve import trajectory_of_actions
+from gflownet_envs.experiments.files import answers
 from gflownet_envs.experiments.run import find_task, load_task, run_task
-from gflownet_envs.experiments.tables import answers
 from gflownet_envs.experiments.task import Study, Task
 from gflownet_envs.rewards.source import RewardTable
 from tests.gflownet_envs.experiments.conftest import invoke

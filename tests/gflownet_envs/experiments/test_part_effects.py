@@ -15,15 +15,15 @@ from scipy.stats import t
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
 from gflownet_envs.exact.solve import policies_along, trajectory_of_actions
-from gflownet_envs.experiments import tables
+from gflownet_envs.experiments import files
 from gflownet_envs.experiments.analysis import (
     find_part_effects,
     leading_entries,
     make_policies,
     noise_beside_exact,
 )
+from gflownet_envs.experiments.files import answer_table, answers, share_in_words
 from gflownet_envs.experiments.run import find_task
-from gflownet_envs.experiments.tables import answer_table, answers, share_in_words
 from gflownet_envs.experiments.task import (
     REST,
     Policies,
@@ -99,7 +99,7 @@ def test_the_grid_against_all_its_rewards(grid):
         apart = np.abs(pair.interaction - pairs)
         assert (apart <= 3.0 * pair.interaction_error + 1e-9).all()
         assert row.supported
-    for step, name, text in tables.pairs_table(found).rows:
+    for step, name, text in files.pairs_table(found).rows:
         row = found.effects.pairs[step]
         place = found.effects.pairs.pair_names.index(name)
         share, error = row.interaction[place], row.interaction_error[place]
@@ -175,7 +175,7 @@ def test_a_run_answers_first(tiny):
     (parts,) = record["named_parts"]
     assert_allclose(parts["effects"]["first"][0], first.first)
     assert results.cpu_seconds["named parts"] > 0
-    assert tables.parts_table(found).rows[0][:2] == ("move 1", leading)
+    assert files.parts_table(found).rows[0][:2] == ("move 1", leading)
     # One row for each decision is in view; the other tables of the section are folded.
     table = answer_table(found)
     assert [row[0] for row in table.rows] == list(found.effects.step_names)

@@ -51,7 +51,7 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.experiments.tasks.grid import QUADRANTS
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.closed_form import SHIFTS
+from gflownet_envs.rewards.source import SHIFTS
 from skpce import CompositionalPCESurrogate
 from skpce._solvers.ridge import PAPER_ALPHAS
 
