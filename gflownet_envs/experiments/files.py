@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -483,21 +483,8 @@ def noise_cell(found: PartFindings, place: int) -> str:
     return percent_with_error(share, error) if error > 0 else f"{share:.0%}"
 
 
-# Columns of the table of parts that fit a terminal, and their names there.
-_BRIEF = {
-    "decision": "decision",
-    "part": "part",
-    "alone (first order)": "alone",
-    "with interactions (total)": "total",
-    "supported": "supported",
-}
-
-
-def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
-    """What each named part explains of each step: the leading parts, largest first.
-
-    The brief table fits a terminal.
-    """
+def parts_table(found: PartFindings) -> Table:
+    """What each named part explains of each step: the leading parts, largest first."""
     effects, rows = found.effects, []
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
@@ -526,8 +513,6 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
                     "training noise": noise_cell(found, place),
                 }
             rows.append(cells)
-    if brief:
-        rows = [{_BRIEF[k]: row[k] for k in row if k in _BRIEF} for row in rows]
     return Table.of_rows(
         f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
@@ -596,44 +581,45 @@ def entries_table(found: PartFindings) -> Table | None:
 
 def verdict_table(results: RunResults) -> Table:
     """Is something shown to drive a step, for every source and degree."""
-    rows: list[dict[str, Any]] = []
     level = results.headline.main.verdict.confidence_level
-    for name, source in results.sources.items():
+
+    def cells(source: SourceResults, i: int) -> Iterator[dict[str, Any]]:
         for analysis in source.analyses:
-            for i, step in enumerate(analysis.verdict.steps):
-                row = {"decision": step.step, "policies": name, "deg": analysis.degree}
-                if np.isnan(step.q2):
-                    rows.append(row | {"drivers": "no choice"})
-                    continue
-                ends = interval_in_words(step.q2_low, step.q2_high)
-                rows.append(
-                    row
-                    | {
-                        "drivers": _drivers(analysis.verdict, i),
-                        "p": f"{step.p_value:.2g}",
-                        f"Q² [{level:.0%}]": f"{step.q2:z.2f} {ends}",
-                        "held out": f"{analysis.held_out_q2[i]:z.2f}",
-                        "not predicted": f"{step.not_predicted:.0%}",
-                        "noise": "–"
-                        if np.isnan(step.noise_share)
-                        else f"{min(step.noise_share, 1.0):.0%}",
-                    }
-                )
+            step, row = analysis.verdict.steps[i], {"deg": analysis.degree}
+            if np.isnan(step.q2):
+                yield row | {"drivers": "no choice"}
+                continue
+            ends = interval_in_words(step.q2_low, step.q2_high)
+            noise = min(step.noise_share, 1.0)
+            yield row | {
+                "drivers": _drivers(analysis.verdict, i),
+                "p": f"{step.p_value:.2g}",
+                f"Q² [{level:.0%}]": f"{step.q2:z.2f} {ends}",
+                "held out": f"{analysis.held_out_q2[i]:z.2f}",
+                "not predicted": f"{step.not_predicted:.0%}",
+                "noise": "–" if np.isnan(step.noise_share) else f"{noise:.0%}",
+            }
+
     return Table.of_rows(
         "Verdict per decision and degree: what drives it (share in all), the "
         "smallest p (Holm), cross-fitted Q² of "
         f"{results.study.n_train} members with its interval, Q² on the members held "
         "out, what is not predicted, share of training noise",
-        _by_decision(results, rows),
+        _by_decision(results, cells),
     )
 
 
 def _by_decision(
-    results: RunResults, rows: Iterable[dict[str, Any]]
+    results: RunResults,
+    cells_of: Callable[[SourceResults, int], Iterable[dict[str, Any]]],
 ) -> list[dict[str, Any]]:
-    """Sort rows of several kinds of policies by their decisions."""
-    order = results.headline.dataset.step_names
-    return sorted(rows, key=lambda row: order.index(row["decision"]))
+    """Return rows about each decision and kind of policies."""
+    return [
+        {"decision": step, "policies": name} | cells
+        for place, step in enumerate(results.headline.dataset.step_names)
+        for name, source in results.sources.items()
+        for cells in cells_of(source, place)
+    ]
 
 
 def _drivers(verdict: Answer, output: int) -> str:
@@ -746,35 +732,31 @@ def intervals_table(source: SourceResults) -> Table:
 
 def fragility_table(results: RunResults) -> Table:
     """Measures of disagreement side by side, trained beside exact."""
-    rows = []
-    for name, source in results.sources.items():
-        (_, steps), *measures = fragility_columns(source.fragility)
-        columns = {heading: _listed(values) for heading, values in measures}
-        for place, step in enumerate(steps):
-            row = {"decision": step, "policies": name}
-            rows.append(row | {head: cells[place] for head, cells in columns.items()})
+
+    def cells(source: SourceResults, i: int) -> Iterator[dict[str, Any]]:
+        _, *measures = fragility_columns(source.fragility)
+        yield {heading: _listed(values)[i] for heading, values in measures}
+
     return Table.of_rows(
-        "How much the members disagree (training members)", _by_decision(results, rows)
+        "How much the members disagree (training members)", _by_decision(results, cells)
     )
 
 
 def excess_table(results: RunResults) -> Table:
     """Fragility beside that of members with equal noise, trained beside exact."""
-    rows = [
-        {
-            "decision": step,
-            "policies": name,
-            "actions": int(found.n_possible[i]),
-            "contestedness (1 − Σ p²)": float(found.contestedness[i]),
-            "total variation (TV)": float(found.total_variation[i]),
-            "TV of equal noise": float(found.expected[i]),
-            "TV over that of equal noise": f"{found.excess[i]:z.2f} ± "
-            f"{found.excess_error[i]:.2f}",
-        }
-        for name, found in ((n, s.excess) for n, s in results.sources.items())
-        for i, step in enumerate(found.step_names)
-        if found.n_possible[i] > 1
-    ]
+
+    def cells(source: SourceResults, i: int) -> Iterator[dict[str, Any]]:
+        found = source.excess
+        if found.n_possible[i] > 1:
+            ratio = f"{found.excess[i]:z.2f} ± {found.excess_error[i]:.2f}"
+            yield {
+                "actions": int(found.n_possible[i]),
+                "contestedness (1 − Σ p²)": float(found.contestedness[i]),
+                "total variation (TV)": float(found.total_variation[i]),
+                "TV of equal noise": float(found.expected[i]),
+                "TV over that of equal noise": ratio,
+            }
+
     scales = ", ".join(
         f"{name}: {source.excess.noise_scale:.2g}"
         for name, source in results.sources.items()
@@ -784,7 +766,7 @@ def excess_table(results: RunResults) -> Table:
         "Total variation to the mean, beside that of members with the same mean policy "
         "and equal noise in the log-weight of every action of every decision (standard "
         f"deviation of that noise: {scales})",
-        _by_decision(results, rows),
+        _by_decision(results, cells),
     )
 
 

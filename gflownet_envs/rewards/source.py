@@ -139,28 +139,23 @@ def _as_tensor(values: Any) -> Tensor:
             raise ValueError(f"log_reward must be real, got {values.dtype}")
         tensor = values.detach().cpu()
     else:
-        array = _real_array(values)
+        if isinstance(values, np.ma.MaskedArray):
+            raise ValueError("log_reward must have no mask, got a masked array")
+        try:
+            array = np.asarray(values)
+            if array.dtype.kind not in "biuf":
+                raise TypeError(f"dtype {array.dtype}")
+            array = array if array.dtype == np.float32 else array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "log_reward must be an array of real numbers, got "
+                f"{type(values).__name__}: {error}"
+            ) from error
         # torch wants memory that it may write to, in steps that are not negative
         array = np.require(array, requirements=["C", "W"])
         tensor = torch.from_numpy(array)
     keep = tensor.dtype in (torch.float32, torch.float64)
     return tensor if keep else tensor.to(torch.float64)
-
-
-def _real_array(values: Any) -> np.ndarray:
-    """Return an array of float32 or float64, or say that there is none."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError("log_reward must have no mask, got a masked array")
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"dtype {array.dtype}")
-        return array if array.dtype == np.float32 else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            "log_reward must be an array of real numbers, got "
-            f"{type(values).__name__}: {error}"
-        ) from error
 
 
 def _require_finite(
