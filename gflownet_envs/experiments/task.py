@@ -865,7 +865,19 @@ def sequence_parts(
     """
     one_token, many = nouns
     names = environment.step_names
-    tokens, shortest = _alphabet(environment)
+    # what may stand at a position, and the least length
+    if isinstance(environment, TokenSequenceEnvironment):
+        end = environment.end_token
+        tokens = tuple(t for t in environment.action_names if t != end)
+        shortest = environment.max_length if end is None else 0
+    else:
+        alphabets = {tuple(levels) for levels in environment.levels.values()}
+        if len(alphabets) > 1:
+            raise ValueError(
+                "environment must have the same levels everywhere, got "
+                f"{environment.name}"
+            )
+        tokens, shortest = alphabets.pop(), len(environment.levels)
     rows = [
         np.pad(
             np.indices((len(tokens),) * length).reshape(length, len(tokens) ** length),
@@ -927,22 +939,6 @@ def sequence_parts(
     )
 
 
-def _alphabet(
-    environment: TokenSequenceEnvironment | SequentialSelectionEnvironment,
-) -> tuple[tuple[str, ...], int]:
-    """Return what may stand at a position, and the least length."""
-    if isinstance(environment, TokenSequenceEnvironment):
-        end = environment.end_token
-        tokens = tuple(t for t in environment.action_names if t != end)
-        return tokens, environment.max_length if end is None else 0
-    alphabets = {tuple(levels) for levels in environment.levels.values()}
-    if len(alphabets) > 1:
-        raise ValueError(
-            f"environment must have the same levels everywhere, got {environment.name}"
-        )
-    return alphabets.pop(), len(environment.levels)
-
-
 def level_parts(
     environment: Environment,
     log_reward: np.ndarray,  # shape: (n_members, n_objects)
@@ -971,43 +967,6 @@ def level_parts(
         reward,
         {common: f"what all levels of {shown} have in common"},
     )
-
-
-def group_parts(
-    environment: Environment,
-    log_reward: np.ndarray,  # shape: (n_members, n_objects)
-    groups: Mapping[str, np.ndarray],
-    *,
-    title: str,
-    phrases: Mapping[str, str],
-) -> NamedParts:
-    """Split log R by groups of objects, each object in one of them."""
-    parts = {}
-    for name, objects in groups.items():
-        parts[name] = np.zeros_like(log_reward)
-        parts[name][:, objects] = log_reward[:, objects]
-
-    def reward(chosen: Mapping[str, np.ndarray]) -> RewardSource:
-        return RewardTable(environment, sum(chosen.values()))
-
-    return NamedParts(title, parts, reward, phrases)
-
-
-def input_parts(
-    inputs: np.ndarray,  # shape: (n_members, n_inputs)
-    names: Sequence[str],
-    reward: Callable[[np.ndarray], RewardSource],
-    *,
-    title: str,
-    phrases: Mapping[str, str],
-) -> NamedParts:
-    """Take each input of a formula of the reward as a part."""
-
-    def of_parts(parts: Mapping[str, np.ndarray]) -> RewardSource:
-        return reward(np.stack([parts[name] for name in names], axis=1))
-
-    parts = dict(zip(names, inputs.T, strict=True))
-    return NamedParts(title, parts, of_parts, phrases)
 
 
 def feature_parts(

@@ -17,6 +17,7 @@ from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import Trajectory, greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
+    NamedParts,
     Preset,
     RunResults,
     RunSettings,
@@ -24,7 +25,6 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
     facts,
-    input_parts,
     presets_of,
     walk_in_words,
     words_of,
@@ -90,6 +90,9 @@ class FormulaTask(Task):
         def reward_of(inputs: np.ndarray) -> RewardTable:
             return RewardTable(environment, log_reward(inputs))
 
+        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardTable:
+            return reward_of(np.stack([chosen[n] for n in self.input_names], axis=1))
+
         reward = reward_of(inputs)
         return Study(
             environment=environment,
@@ -104,12 +107,11 @@ class FormulaTask(Task):
             feature_unit=self.unit,
             tables=(self.facts_of(reward, pilot, trajectory),),
             named_parts=(
-                input_parts(
-                    inputs,
-                    self.input_names,
-                    reward_of,
-                    title=self.parts_title,
-                    phrases={n: self.phrase.format(n) for n in self.input_names},
+                NamedParts(
+                    self.parts_title,
+                    dict(zip(self.input_names, inputs.T, strict=True)),
+                    of_parts,
+                    {name: self.phrase.format(name) for name in self.input_names},
                 ),
             ),
         )

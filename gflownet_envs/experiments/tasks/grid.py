@@ -12,13 +12,13 @@ from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
+    NamedParts,
     Preset,
     RunResults,
     RunSettings,
     Study,
     Task,
     facts,
-    group_parts,
     presets_of,
     walk_in_words,
     words_of,
@@ -65,6 +65,13 @@ class GridTask(Task):
             name: np.flatnonzero(quadrant == number)
             for number, name in enumerate(QUADRANTS)
         }
+        parts = {name: np.zeros_like(features) for name in quadrants}
+        for name, own in quadrants.items():
+            parts[name][:, own] = features[:, own]
+
+        def reward_of(chosen: Mapping[str, np.ndarray]) -> RewardTable:
+            return RewardTable(environment, sum(chosen.values()))
+
         return Study(
             environment=environment,
             reward=RewardTable(environment, features),
@@ -90,12 +97,11 @@ class GridTask(Task):
                 ),
             ),
             named_parts=(
-                group_parts(
-                    environment,
-                    features,
-                    quadrants,
-                    title="levels of the quadrants",
-                    phrases={name: f"the level of “{name}”" for name in QUADRANTS},
+                NamedParts(
+                    "levels of the quadrants",
+                    parts,
+                    reward_of,
+                    {name: f"the level of “{name}”" for name in QUADRANTS},
                 ),
             ),
         )

@@ -28,10 +28,8 @@ from gflownet_envs.experiments.task import (
     REST,
     Policies,
     factorial_parts,
-    input_parts,
     level_parts,
 )
-from gflownet_envs.rewards.source import RewardTable
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error
 from skpce.inspection import part_effects
@@ -149,15 +147,14 @@ def test_entries_of_the_leading_part_are_solved_again(space, log_reward):
     assert found.left[0] == pytest.approx(after / before)
 
 
-def test_inputs_as_parts(space):
-    inputs = np.random.default_rng(1).normal(size=(8, 2))
-
-    def reward(values):
-        return RewardTable(space, values @ np.arange(12.0).reshape(2, 6))
-
-    named = input_parts(inputs, ("x", "y"), reward, title="inputs", phrases={})
+def test_inputs_as_parts():
+    task, preset = find_task("continuous-grid", "smoke")
+    run = {"seed": 0, "store": None, "progress": lambda *done: None, "options": {}}
+    study = task.prepare(preset, **run)
+    (named,) = study.named_parts
+    assert list(named.parts) == ["upper bump", "left bump", "right bump"]
     found = named.reward(named.parts).log_reward
-    assert_allclose(found, reward(inputs).log_reward)
+    assert_allclose(found, study.reward.log_reward)
 
 
 def test_a_run_answers_first(tiny):
