@@ -671,18 +671,15 @@ def policies_everywhere(
     chosen = (graph.mask.sum(dim=1) > 1).nonzero()[:, 0]
     if not len(chosen):
         raise ValueError(f"no state of {environment.name} leaves a choice")
-    names = tuple(_state_name(graph, int(i)) for i in chosen)
+    names = ["start" if i == 0 else f"state {i}" for i in chosen.tolist()]
+    if environment.is_tree:
+        histories = environment.action_history(graph.states[chosen]).tolist()
+        taken = [[environment.action_names[a] for a in h if a >= 0] for h in histories]
+        names = [", ".join(actions) or "start" for actions in taken]
     steps = graph.steps[chosen].tolist()
-    return _side_by_side(environment, policy_source, graph.states[chosen], steps, names)
-
-
-def _state_name(graph: StateGraph, number: int) -> str:
-    if number == 0:
-        return "start"
-    if not graph.environment.is_tree:
-        return f"state {number}"
-    history = graph.environment.action_history(graph.states[number]).tolist()
-    return ", ".join(graph.environment.action_names[a] for a in history if a >= 0)
+    return _side_by_side(
+        environment, policy_source, graph.states[chosen], steps, tuple(names)
+    )
 
 
 Floats = NDArray[np.float64]
@@ -853,7 +850,16 @@ n_members=2, n_objects=4)
         log_law = np.log(np.where(self.law > 0, self.law, 1.0))
         _add(found, "entropy", -(self.law * log_law).sum(axis=1))
         for name, value in (values or {}).items():
-            own = _values(name, value, self.law.shape)
+            own = np.asarray(value, dtype=np.float64)
+            if own.shape not in (self.law.shape, self.law.shape[1:]):
+                raise ValueError(
+                    f"values[{name!r}] must have shape {self.law.shape[1:]} or "
+                    f"{self.law.shape}, got {own.shape}"
+                )
+            if not np.isfinite(own).all():
+                raise ValueError(
+                    f"values[{name!r}] must be finite; leave such objects at 0"
+                )
             _add(found, f"expected {name}", (self.law * own).sum(axis=1))
         if neighbours is not None:
             pairs = _object_numbers("neighbours", neighbours, n_objects)
@@ -861,7 +867,14 @@ n_members=2, n_objects=4)
                 raise ValueError(
                     f"neighbours must have shape (n_pairs, 2), got {pairs.shape}"
                 )
-            _add(found, "number of modes", _n_modes(self.law, pairs))
+            # local maxima that are likelier than with equal probabilities
+            first, second = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1).T
+            is_mode = self.law > 1.0 / n_objects
+            for row, law in zip(is_mode, self.law, strict=True):
+                upwards = law[second] > law[first]
+                row[first[upwards]] = False
+                row[second[~upwards]] = False
+            _add(found, "number of modes", is_mode.sum(axis=1).astype(np.float64))
         return found
 
 
@@ -888,27 +901,3 @@ def _object_numbers(what: str, given: ArrayLike, n_objects: int) -> NDArray[np.i
             f"to {n_objects - 1}"
         )
     return numbers.astype(np.int64)
-
-
-def _values(name: str, given: ArrayLike, shape: tuple[int, int]) -> Floats:
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape not in (shape, shape[1:]):
-        raise ValueError(
-            f"values[{name!r}] must have shape {shape[1:]} or {shape}, got "
-            f"{values.shape}"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError(f"values[{name!r}] must be finite; leave such objects at 0")
-    return values
-
-
-def _n_modes(law: Floats, pairs: NDArray[np.int64]) -> Floats:
-    """Count local maxima that are likelier than with equal probabilities."""
-    pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
-    first, second = pairs.T
-    is_mode = law > 1.0 / law.shape[1]
-    for row, own in zip(is_mode, law, strict=True):
-        upwards = own[second] > own[first]
-        row[first[upwards]] = False
-        row[second[~upwards]] = False
-    return is_mode.sum(axis=1).astype(np.float64)
