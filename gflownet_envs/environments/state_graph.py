@@ -111,7 +111,27 @@ class StateGraph:
                     f"max_steps={environment.max_steps} actions"
                 )
         layers.pop()
-        return _assemble(cls, environment, layers, tables)
+        states = torch.cat(layers)
+        if not StateNumbers(states).are_different:
+            raise ValueError(
+                f"{environment.name} is not graded: a state appears after different "
+                "numbers of actions; add a step counter to the state"
+            )
+        mask, children, log_pb = map(torch.cat, zip(*tables, strict=True))
+        # objects have their final numbers
+        children = torch.where(children <= -2, len(states) - 2 - children, children)
+        sizes = torch.tensor([len(layer) for layer in layers])
+        _check_backward(environment, states, mask, children, log_pb)
+        return cls(
+            environment=environment,
+            states=states,
+            steps=torch.repeat_interleave(torch.arange(len(sizes)), sizes),
+            layer_offsets=(0, *sizes.cumsum(0).tolist()),
+            encodings=environment.encode(states),
+            mask=mask,
+            children=children,
+            log_pb=log_pb,
+        )
 
     @classmethod
     def if_listed(
@@ -241,55 +261,21 @@ def _edges(
     going_on = torch.zeros_like(mask)
     going_on[parents, actions] = ~terminal
     children = torch.full(mask.shape, -1)
-    finished = _object_numbers(environment, reached[terminal])
-    children[parents[terminal], actions[terminal]] = -2 - finished
+    finished, n_objects = reached[terminal], environment.n_objects
+    assert n_objects is not None  # the space is listed
+    numbers = environment.object_index(finished)
+    wrong = (numbers < 0) | (numbers >= n_objects)
+    if wrong.any():
+        raise ValueError(
+            f"object_index of {environment.name} is {int(numbers[wrong][0])} for the "
+            f"state {finished[wrong][0].tolist()}; expected a number from 0 to "
+            f"{n_objects - 1}, below n_objects. "
+            "gflownet_envs.testing.check_environment finds such rules."
+        )
+    children[parents[terminal], actions[terminal]] = -2 - numbers
     log_pb = torch.zeros(mask.shape, dtype=torch.float64)
     log_pb[parents, actions] = environment.log_backward_policy(reached)
     return mask, going_on, reached[~terminal], children, log_pb
-
-
-def _object_numbers(environment: Environment, finished: Tensor) -> Tensor:
-    """Return the objects of finished states; refuse numbers that no object has."""
-    numbers, n_objects = environment.object_index(finished), environment.n_objects
-    assert n_objects is not None  # the space is listed
-    wrong = (numbers < 0) | (numbers >= n_objects)
-    if wrong.any():
-        state = finished[wrong][0].tolist()
-        raise ValueError(
-            f"object_index of {environment.name} is {int(numbers[wrong][0])} for the "
-            f"state {state}; expected a number from 0 to {n_objects - 1}, "
-            "below n_objects. gflownet_envs.testing.check_environment finds such rules."
-        )
-    return numbers
-
-
-def _assemble(
-    cls: type[StateGraph],
-    environment: Environment,
-    layers: list[Tensor],
-    tables: list[tuple[Tensor, Tensor, Tensor]],
-) -> StateGraph:
-    """Join the layers and give the objects their final numbers."""
-    states = torch.cat(layers)
-    if not StateNumbers(states).are_different:
-        raise ValueError(
-            f"{environment.name} is not graded: a state appears after different "
-            "numbers of actions; add a step counter to the state"
-        )
-    masks, children, log_pbs = (torch.cat(parts) for parts in zip(*tables, strict=True))
-    children = torch.where(children <= -2, len(states) - 2 - children, children)
-    sizes = [len(layer) for layer in layers]
-    _check_backward(environment, states, masks, children, log_pbs)
-    return cls(
-        environment=environment,
-        states=states,
-        steps=torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)),
-        layer_offsets=tuple(int(n) for n in np.cumsum([0, *sizes])),
-        encodings=environment.encode(states),
-        mask=masks,
-        children=children,
-        log_pb=log_pbs,
-    )
 
 
 def _check_backward(

@@ -319,7 +319,8 @@ class GraphParts:
         """Take the local scores of each node as a part."""
         names = self.names
         sets = np.arange(2 ** len(names))
-        titles = tuple(self._set_name(number) for number in sets)
+        members = ([n for i, n in enumerate(names) if s >> i & 1] for s in sets)
+        titles = tuple(", ".join(chosen) or "no parents" for chosen in members)
         parts, phrases, entries = {}, {}, {}
         for j, name in enumerate(names):
             part = f"scores of {name}"
@@ -334,10 +335,6 @@ class GraphParts:
         title = "log R by the local scores of each node"
         known = self._settings | settings
         return NamedParts(title, parts, of_parts, phrases, entries, **known)
-
-    def _set_name(self, number: int) -> str:
-        chosen = [name for i, name in enumerate(self.names) if number >> i & 1]
-        return ", ".join(chosen) or "no parents"
 
     def regressions(
         self, blocks: Sequence[Sequence[str]] = (), **settings: Any
@@ -388,7 +385,8 @@ class GraphParts:
         coordinates = self._triangular.coordinates
         parts, entries = {}, {}
         for part, its_cells in cells.items():
-            labels = _numbered(coordinates.shape[1:], its_cells)
+            labels = np.full(coordinates.shape[1:], -1)
+            labels[tuple(np.transpose(its_cells))] = np.arange(len(its_cells))
             parts[part] = coordinates * (labels >= 0)
             if len(its_cells) > 1:
                 titles = tuple(self._cell_name(*cell) for cell in its_cells)
@@ -407,14 +405,6 @@ class GraphParts:
         if column == row:
             return f"residual variance of {self.ordered[row]}"
         return f"{self.ordered[column]} – {self.ordered[row]}"
-
-
-def _numbered(shape: tuple[int, ...], cells: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Return the number of each cell at its place, −1 elsewhere."""
-    labels = np.full(shape, -1)
-    for number, cell in enumerate(cells):
-        labels[cell] = number
-    return labels
 
 
 class TriangularSamples:

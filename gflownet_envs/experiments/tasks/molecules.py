@@ -136,7 +136,9 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment=environment,
         reward=reward,
         reward_features=predicted,
-        feature_names=_feature_names(settings, shown, names),
+        feature_names=tuple(" | ".join(names[f] for f in row) for row in shown)
+        if settings.inputs == "chains"
+        else tuple(f"{position}: {name}" for position in positions for name in names),
         n_train=preset.n_train,
         n_test=preset.n_test,
         members=members,
@@ -191,16 +193,6 @@ def feature_chains(settings: MoleculeSettings, seed: int) -> np.ndarray:
     for position, rows in enumerate(shown):
         rows[:, position] = np.arange(n_fragments)
     return shown.reshape(-1, settings.n_positions)
-
-
-def _feature_names(
-    settings: MoleculeSettings, shown: np.ndarray, names: list[str]
-) -> tuple[str, ...]:
-    """Name chains by their fragments, or by the one in which they differ."""
-    if settings.inputs == "chains":
-        return tuple(" | ".join(names[f] for f in row) for row in shown)
-    positions = POSITIONS[: settings.n_positions]
-    return tuple(f"{position}: {name}" for position in positions for name in names)
 
 
 def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
