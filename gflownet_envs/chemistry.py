@@ -97,18 +97,15 @@ def assemble_chains(
     chem = _rdkit()
     molecules = [_molecule(chem, name) for name, _ in fragments]
     for (name, atoms), molecule in zip(fragments, molecules, strict=True):
-        _require_attachments(name, atoms, molecule.GetNumAtoms())
+        n_atoms = molecule.GetNumAtoms()
+        inside = all(0 <= atom < n_atoms for atom in atoms)
+        if len(set(atoms)) < max(2, len(atoms)) or not inside:
+            raise ValueError(
+                f"fragment {name!r} must have two distinct attachment atoms or more, "
+                f"below {n_atoms}, got {tuple(atoms)}"
+            )
     ends = [(atoms[0], atoms[-1]) for _, atoms in fragments]
     return tuple(_join(chem, molecules, ends, row) for row in rows.tolist())
-
-
-def _require_attachments(name: str, atoms: Sequence[int], n_atoms: int) -> None:
-    inside = all(0 <= atom < n_atoms for atom in atoms)
-    if len(set(atoms)) < max(2, len(atoms)) or not inside:
-        raise ValueError(
-            f"fragment {name!r} must have two distinct attachment atoms or more, below "
-            f"{n_atoms}, got {tuple(atoms)}"
-        )
 
 
 def _join(

@@ -287,7 +287,19 @@ def arrays_bytes(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> byt
     """Return the content of a file of `write_arrays`."""
     if not isinstance(metadata, dict):
         raise ValueError(f"metadata is {metadata!r}; expected a dict")
-    storable = _storable_arrays(arrays)
+    if not isinstance(arrays, dict):
+        raise ValueError(f"arrays is of type {type(arrays).__name__}; expected a dict")
+    storable = {}  # in native byte order and C order
+    for name, array in arrays.items():
+        if not isinstance(name, str) or name in ("", "__metadata__"):
+            raise ValueError(f"an array is named {name!r}; expected a non-empty string")
+        array = np.asarray(array, order="C")
+        if array.dtype.name not in _DTYPES:
+            raise ValueError(
+                f"array {name!r} has dtype {array.dtype}; expected one of "
+                f"{', '.join(sorted(_DTYPES))}"
+            )
+        storable[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
     try:
         plain = plain_json(metadata, "metadata", nan_as_null=True)
     except RecursionError:
@@ -345,7 +357,16 @@ def read_arrays(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist or is not a file")
-    arrays, header = _read_safetensors(path)
+    safetensors = _safetensors()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            header = file.metadata() or {}
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        # The last two: types that numpy does not have (bfloat16, float8).
+        raise ValueError(
+            f"{path} is damaged or not a safetensors file of numpy types: {error}"
+        ) from error
     record = _read_record(path, header)
     try:
         found = _checksum(arrays, record.metadata)
@@ -365,21 +386,6 @@ def _safetensors() -> Any:
     """Import safetensors, an extra; fetching data alone does without it."""
     import_extra("safetensors.numpy", "storing arrays")
     return import_extra("safetensors", "storing arrays")
-
-
-def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    safetensors = _safetensors()
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            names = sorted(file.keys())
-            return {name: file.get_tensor(name) for name in names}, (
-                file.metadata() or {}
-            )
-    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
-        # The last two: types that numpy does not have (bfloat16, float8).
-        raise ValueError(
-            f"{path} is damaged or not a safetensors file of numpy types: {error}"
-        ) from error
 
 
 def _read_record(path: Path, header: dict[str, str]) -> ArraysRecord:
@@ -404,24 +410,6 @@ def _read_record(path: Path, header: dict[str, str]) -> ArraysRecord:
             f"this version of the package reads {_FORMAT_VERSION}"
         )
     return read_record(header[_HEADER_KEY], ArraysRecord, what)
-
-
-def _storable_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Check the arrays and bring them to native byte order and C order."""
-    if not isinstance(arrays, dict):
-        raise ValueError(f"arrays is of type {type(arrays).__name__}; expected a dict")
-    storable = {}
-    for name, array in arrays.items():
-        if not isinstance(name, str) or name in ("", "__metadata__"):
-            raise ValueError(f"an array is named {name!r}; expected a non-empty string")
-        array = np.asarray(array, order="C")
-        if array.dtype.name not in _DTYPES:
-            raise ValueError(
-                f"array {name!r} has dtype {array.dtype}; expected one of "
-                f"{', '.join(sorted(_DTYPES))}"
-            )
-        storable[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return storable
 
 
 def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:

@@ -110,7 +110,20 @@ class TokenSequenceEnvironment(PrefixEnvironment):
         end_token: str | None = None,
         name: str | None = None,
     ) -> None:
-        names = _validated_tokens(tokens, end_token)
+        if isinstance(tokens, str) or not all(isinstance(t, str) for t in tokens):
+            raise ValueError(
+                f"tokens must be a sequence of names (str), got {tokens!r}"
+            )
+        names = tuple(tokens)
+        if len(set(names)) < len(names):
+            raise ValueError(f"tokens must be distinct names, got {names!r}")
+        if end_token is not None and end_token not in names:
+            raise ValueError(f"end_token must be one of {names!r}, got {end_token!r}")
+        if len(names) - (end_token is not None) < 1:
+            raise ValueError(
+                "tokens must hold at least one name besides the end token, got "
+                f"{names!r}"
+            )
         require_at_least("max_length", max_length, 1)
         super().__init__([0] * max_length)
         self.action_names = names
@@ -227,22 +240,6 @@ class TokenSequenceEnvironment(PrefixEnvironment):
         self._require_object(index)
         state = self.object_states(torch.tensor(index)).tolist()
         return " ".join(self.action_names[a] for a in state if a not in (-1, self._end))
-
-
-def _validated_tokens(tokens: Sequence[str], end_token: str | None) -> tuple[str, ...]:
-    """Return the names of the tokens; raise ValueError if they cannot be used."""
-    if isinstance(tokens, str) or not all(isinstance(name, str) for name in tokens):
-        raise ValueError(f"tokens must be a sequence of names (str), got {tokens!r}")
-    names = tuple(tokens)
-    if len(set(names)) < len(names):
-        raise ValueError(f"tokens must be distinct names, got {names!r}")
-    if end_token is not None and end_token not in names:
-        raise ValueError(f"end_token must be one of {names!r}, got {end_token!r}")
-    if len(names) - (end_token is not None) < 1:
-        raise ValueError(
-            f"tokens must hold at least one name besides the end token, got {names!r}"
-        )
-    return names
 
 
 _TOKENS = ("sin", "cos", "+", "−", "x", "2", "EOS")

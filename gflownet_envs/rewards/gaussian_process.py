@@ -401,7 +401,12 @@ def level_descriptors(
     """
     present = np.array([bool(name) for name in smiles], dtype=bool)
     values, _ = molecular_descriptors([name for name in smiles if name], names)
-    values = _telling(values)
+    if len(values) < 2:
+        values = values[:, :0]
+    else:  # those that are finite and differ between molecules
+        values = values[:, np.isfinite(values).all(axis=0)]
+        sizes = np.abs(values).max(axis=0)
+        values = values[:, values.std(axis=0) > _ROUNDING * sizes]
     n_columns = values.shape[1]
     if n_columns == 0:
         raise ValueError(
@@ -413,16 +418,6 @@ def level_descriptors(
     table[present, :n_columns] = standard / np.sqrt(n_columns)
     table[~present, n_columns:] = 1.0
     return table
-
-
-def _telling(values: np.ndarray) -> np.ndarray:
-    # shapes: values (n, n_descriptors) -> (n, n_columns)
-    """Return the descriptors that are finite and differ between molecules."""
-    if len(values) < 2:
-        return values[:, :0]
-    values = values[:, np.isfinite(values).all(axis=0)]
-    sizes = np.abs(values).max(axis=0)
-    return values[:, values.std(axis=0) > _ROUNDING * sizes]
 
 
 def level_features(
