@@ -125,9 +125,8 @@ def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
     pairs = []
     for axis, size in enumerate(sizes):
         for one, two in combinations(range(size), 2):
-            first, second = (np.take(numbers, i, axis=axis).ravel() for i in (one, two))
-            pairs.append(np.stack([first, second], axis=1))
-    return np.concatenate(pairs)
+            pairs.append(np.moveaxis(np.take(numbers, (one, two), axis), axis, 0))
+    return np.concatenate([pair.reshape(2, -1).T for pair in pairs])
 
 
 # Why states are fragile

@@ -371,7 +371,7 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
         *(files.shares_table(source) for source in results.sources.values()),
         files.coverage_table(results),
         files.paper_table(results),
-        *map(files.answer_table, results.parts),
+        *(files.parts_table(found, brief=True) for found in results.parts),
         files.cost_table(results),
     ):
         if found is not None:

@@ -483,8 +483,21 @@ def noise_cell(found: PartFindings, place: int) -> str:
     return percent_with_error(share, error) if error > 0 else f"{share:.0%}"
 
 
-def parts_table(found: PartFindings) -> Table:
-    """What each named part explains of each step: the leading parts, largest first."""
+# Columns of the table of parts that fit a terminal, and their names there.
+_BRIEF = {
+    "decision": "decision",
+    "part": "part",
+    "alone (first order)": "alone",
+    "with interactions (total)": "total",
+    "supported": "supported",
+}
+
+
+def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
+    """What each named part explains of each step: the leading parts, largest first.
+
+    The brief table fits a terminal.
+    """
     effects, rows = found.effects, []
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
@@ -513,6 +526,8 @@ def parts_table(found: PartFindings) -> Table:
                     "training noise": noise_cell(found, place),
                 }
             rows.append(cells)
+    if brief:
+        rows = [{_BRIEF[k]: row[k] for k in row if k in _BRIEF} for row in rows]
     return Table.of_rows(
         f"Named parts: {found.named.title}. Shares of the variance of each decision, ± "
         f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
