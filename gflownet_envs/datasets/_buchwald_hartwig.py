@@ -187,7 +187,11 @@ def fetch_buchwald_hartwig(
     target: Any = np.array([row["yield"] for row in wells], dtype=np.float64)
     levels = dict(LEVELS)
     if not controls:
-        data, target, levels = _without_controls(data, target)
+        # the absent levels are the first ones: drop them and their rows
+        absent = np.array([component in _ABSENT for component in FEATURE_NAMES])
+        retained = (data[:, absent] > 0).all(axis=1)
+        levels = {name: its[name in _ABSENT :] for name, its in LEVELS.items()}
+        data, target = data[retained] - absent, target[retained]
     frame = None
     if pandas is not None:
         factors = {
@@ -217,15 +221,3 @@ def fetch_buchwald_hartwig(
         smiles=molecules,
         frame=frame,
     )
-
-
-def _without_controls(
-    data: np.ndarray,  # shape: (n, 4)
-    target: np.ndarray,  # shape: (n,)
-) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
-    """Drop the absent levels and their rows, and number the others from 0."""
-    # The absent levels are the first ones.
-    absent = np.array([component in _ABSENT for component in FEATURE_NAMES])
-    retained = (data[:, absent] > 0).all(axis=1)
-    levels = {name: its[name in _ABSENT :] for name, its in LEVELS.items()}
-    return data[retained] - absent, target[retained], levels

@@ -175,7 +175,9 @@ class SamplingLoop:
         column, left = self._slopes[:, chosen], self._left[chosen]
         value, variance = float(log_reward), noise_sd**2 + left
         weight, mean = self._seen.get(chosen, (0.0, 0.0))
-        self._seen[chosen] = now = _pooled(weight, mean, noise_sd, value)
+        own = 1.0 / max(noise_sd**2, _SMALLEST_VARIANCE)
+        now = weight + own, mean + (value - mean) * own / (weight + own)
+        self._seen[chosen] = now
         if weight:  # what components leave is the same each time
             before, after = 1.0 / weight + left, 1.0 / now[0] + left
             if not after < before:
@@ -200,11 +202,3 @@ class SamplingLoop:
                 action = int(graph.mask[state].nonzero()[0, 0])
             state = int(graph.children[state, action])
         return state - graph.n_states
-
-
-def _pooled(
-    precision: float, mean: float, noise_sd: float, value: float
-) -> tuple[float, float]:
-    """Return precision and mean of observations, with one more."""
-    own = 1.0 / max(noise_sd**2, _SMALLEST_VARIANCE)
-    return precision + own, mean + (value - mean) * own / (precision + own)
