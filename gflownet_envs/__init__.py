@@ -30,7 +30,7 @@ _NAMES_OF_MODULE = {
         "fragment_chain_environment",
         "ObjectTable",
     ),
-    "environments.state_graph": ("StateGraph",),
+    "environments.base": ("StateGraph",),
     "exact": (
         "ExactSolution",
         "solve_exact",

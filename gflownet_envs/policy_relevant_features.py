@@ -18,8 +18,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph
 from gflownet_envs.exact.solve import (
     LOWEST_LOG,
     PolicySource,

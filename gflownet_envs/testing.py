@@ -17,9 +17,9 @@ from torch import Tensor
 from gflownet_envs.environments.base import (
     Environment,
     SampledTrajectories,
+    StateGraph,
     sample_uniformly,
 )
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 
 __all__ = ["check_environment", "environment_checks", "sample_uniformly"]

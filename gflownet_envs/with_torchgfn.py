@@ -16,8 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.base import Environment, StateGraph, TooManyStatesError
 from gflownet_envs.extras import import_extra
 from gflownet_envs.rewards.source import graph_and_reward
 

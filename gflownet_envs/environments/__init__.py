@@ -1,6 +1,6 @@
 """State spaces: pure functions over integer states. The reward is never inside."""
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, ObjectTable
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.sequences import (
     SequentialSelectionEnvironment,
@@ -8,7 +8,6 @@ from gflownet_envs.environments.sequences import (
     TokenSequenceEnvironment,
     fragment_chain_environment,
 )
-from gflownet_envs.environments.state_graph import ObjectTable
 from gflownet_envs.environments.walks import (
     GridEnvironment,
     HypergridEnvironment,

@@ -6,8 +6,7 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import listed_codes
+from gflownet_envs.environments.base import Environment, listed_codes, require_at_least
 
 ENCODINGS = ("parent_sets", "adjacency")
 

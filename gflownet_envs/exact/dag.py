@@ -46,8 +46,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 
 _CLOSURE_TOLERANCE = 1e-6

@@ -37,8 +37,12 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph, require_enumerable
+from gflownet_envs.environments.base import (
+    Environment,
+    StateGraph,
+    require_at_least,
+    require_enumerable,
+)
 from gflownet_envs.rewards.source import (
     RewardFunction,
     RewardSource,

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from gflownet_envs.environments import GridEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.exact.solve import (
     PolicySource,

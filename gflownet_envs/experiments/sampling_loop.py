@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph, require_at_least
 from gflownet_envs.exact.solve import policies_everywhere, solve_exact
 from skpce import CompositionalPCESurrogate
 from skpce._checks import check_real

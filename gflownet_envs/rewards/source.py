@@ -15,11 +15,11 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import (
     Environment,
+    StateGraph,
     require_at_least,
     sample_uniformly,
 )
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.environments.walks import (
     GridEnvironment,
     HypergridEnvironment,

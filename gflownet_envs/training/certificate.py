@@ -77,10 +77,10 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import (
     Environment,
+    StateGraph,
     require_at_least,
     sample_uniformly,
 )
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.source import (

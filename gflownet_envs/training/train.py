@@ -16,11 +16,11 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import (
     Environment,
+    StateGraph,
     environment_digest,
     require_at_least,
     require_environment,
 )
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.storage import (

@@ -12,8 +12,8 @@ from sklearn.decomposition import PCA
 from torch import Tensor
 
 from gflownet_envs.datasets import make_linear_gaussian_data
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.task import (
