@@ -21,7 +21,6 @@ from gflownet_envs.chemistry import (
 )
 from gflownet_envs.datasets import fetch_fragments, fetch_seh
 from gflownet_envs.environments.sequences import (
-    SequentialSelectionEnvironment,
     fragment_chain_environment,
 )
 from gflownet_envs.exact.solve import (
@@ -132,6 +131,22 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
     shown = feature_chains(settings, run["seed"])
     predicted = proxies.predict(chain_features(descriptors, shown))
     reward = ChainProxyReward(environment, proxies, descriptors)
+    n_objects, parts = environment.require_listed_objects(), list[NamedParts]()
+    if n_objects <= _MOST_CHAINS:  # the parts of more would take minutes
+        log_reward = reward(slice(0, reward.n_members), torch.arange(n_objects)).numpy()
+        nouns = ("fragment", "fragments")
+        parts.append(sequence_parts(environment, log_reward, nouns=nouns))
+        # by sums of descriptors
+        parts.append(
+            feature_parts(
+                environment,
+                log_reward,
+                descriptors[environment.object_levels().numpy()].sum(axis=1),
+                DESCRIPTORS,
+                title="log R by descriptors of the chains",
+                phrases=_phrases_of_descriptors(DESCRIPTORS),
+            )
+        )
     return Study(
         environment=environment,
         reward=reward,
@@ -164,7 +179,7 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
             ),
         ),
         cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
-        named_parts=_toy_parts(environment, reward, descriptors),
+        named_parts=tuple(parts),
     )
 
 
@@ -270,33 +285,6 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
             ),
         ),
         molecules=molecules,
-    )
-
-
-def _toy_parts(
-    environment: SequentialSelectionEnvironment,
-    reward: ChainProxyReward,
-    descriptors: np.ndarray,  # shape: (n_fragments, n_descriptors)
-) -> tuple[NamedParts, ...]:
-    """Split the predicted scores by position, and by sums of descriptors.
-
-    None where there are too many chains: their parts would take minutes.
-    """
-    n_objects = environment.require_listed_objects()
-    if n_objects > _MOST_CHAINS:
-        return ()
-    log_reward = reward(slice(0, reward.n_members), torch.arange(n_objects)).numpy()
-    sums = descriptors[environment.object_levels().numpy()].sum(axis=1)
-    return (
-        sequence_parts(environment, log_reward, nouns=("fragment", "fragments")),
-        feature_parts(
-            environment,
-            log_reward,
-            sums,
-            DESCRIPTORS,
-            title="log R by descriptors of the chains",
-            phrases=_phrases_of_descriptors(DESCRIPTORS),
-        ),
     )
 
 

@@ -17,7 +17,7 @@ from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
-from gflownet_envs.exact.solve import Trajectory, greedy_trajectory
+from gflownet_envs.exact.solve import PolicySource, greedy_trajectory
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -109,7 +109,19 @@ class SachsTask(GraphTask):
         )
         reward = LocalScoreReward(environment, scores_above_empty(samples))
         started = time.process_time()
-        trajectory = _reference(reward, preset, **run)
+        # the greedy roll-out of the policy on the first subsample
+        first = reward.select(slice(0, 1))
+        pilot: PolicySource = GraphFlows(first)
+        if cells.pilot != "exact":
+            pilot = train_ensemble(
+                environment,
+                first,
+                preset.training,
+                seed=run["seed"],
+                store=run["store"],
+                progress=stage(run["progress"], "training the pilot"),
+            )
+        trajectory = greedy_trajectory(environment, pilot.log_policy)
         covariances = sample_covariances(samples)
         return self.study_of(
             preset,
@@ -164,24 +176,6 @@ class SachsTask(GraphTask):
         if unknown:
             raise ValueError(f"splits must be among {list(known)}, got {unknown}")
         return tuple(known[split]() for split in chosen)
-
-
-def _reference(
-    reward: LocalScoreReward, preset: Preset, **run: Unpack[RunSettings]
-) -> Trajectory:
-    """Return the greedy roll-out of the policy on the first subsample."""
-    first = reward.select(slice(0, 1))
-    if preset.proxy.pilot == "exact":
-        return greedy_trajectory(reward.environment, GraphFlows(first).log_policy)
-    pilot = train_ensemble(
-        reward.environment,
-        first,
-        preset.training,
-        seed=run["seed"],
-        store=run["store"],
-        progress=stage(run["progress"], "training the pilot"),
-    )
-    return greedy_trajectory(reward.environment, pilot.log_policy)
 
 
 def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)

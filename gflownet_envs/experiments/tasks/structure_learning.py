@@ -39,7 +39,6 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
-from gflownet_envs.training.ensemble import TrainedEnsemble
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
@@ -145,7 +144,13 @@ class StructureLearningTask(GraphTask):
         trained = None
         if policies.ensemble is not None:
             n_shown = study.n_train + study.n_test
-            trained = _trained_marginals(graph, policies.ensemble, n_shown)
+            ensemble, marginals = policies.ensemble, []
+            for reward in range(n_shown):  # the first policy of each
+                member = ensemble.members[ensemble.rewards.index(reward)]
+                policy = ensemble.subset([member]).log_policy_table(graph)
+                law = terminating_distribution(graph, policy)
+                marginals.append(edge_marginals(graph, law))
+            trained = torch.cat(marginals)
         law = solution.target_distribution()[:n_shown]
         return (
             self.marginals_table(
@@ -155,18 +160,6 @@ class StructureLearningTask(GraphTask):
                 "over the whole distribution of each policy",
             ),
         )
-
-
-def _trained_marginals(
-    graph: StateGraph, ensemble: TrainedEnsemble, n_rewards: int
-) -> Tensor:  # shape: (n_rewards, d, d)
-    """Return the edge marginals of the first policy of each reward."""
-    marginals = []
-    for reward in range(n_rewards):
-        member = ensemble.members[ensemble.rewards.index(reward)]
-        table = ensemble.subset([member]).log_policy_table(graph)
-        marginals.append(edge_marginals(graph, terminating_distribution(graph, table)))
-    return torch.cat(marginals)
 
 
 def _data_table(
