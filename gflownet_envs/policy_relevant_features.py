@@ -174,30 +174,27 @@ def log_policy_change(
     """
     policy = law.policy.numpy()
     outcomes = law.outcomes.numpy()
+    made = outcomes > 0
     if order is None:
-        flow = np.column_stack([_log_mean_exp(change, row) for row in outcomes])
+        flow = np.column_stack(
+            [
+                logsumexp(change[:, own], axis=1, b=row[own])
+                for row, own in zip(outcomes, made, strict=True)
+            ]
+        )
         return flow - logsumexp(flow, axis=1, b=policy, keepdims=True)
     mean = change @ outcomes.T
     mean_of_state = mean @ policy[:, np.newaxis]
     if order == 1:
         return mean - mean_of_state
     variance = np.column_stack(
-        [_variance(change, *pair) for pair in zip(outcomes, mean.T, strict=True)]
+        [
+            np.square(change[:, own] - centre[:, np.newaxis]) @ row[own]
+            for row, own, centre in zip(outcomes, made, mean.T, strict=True)
+        ]
     )
     spread = (variance + np.square(mean - mean_of_state)) @ policy
     return mean + variance / 2 - mean_of_state - spread[:, np.newaxis] / 2
-
-
-def _log_mean_exp(change: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    # shapes: change (n, n_objects), weights (n_objects,) -> (n,)
-    made = weights > 0
-    return logsumexp(change[:, made], axis=1, b=weights[made])
-
-
-def _variance(change: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    # shapes: change (n, n_objects), weights (n_objects,), mean (n,) -> (n,)
-    made = weights > 0
-    return np.square(change[:, made] - mean[:, np.newaxis]) @ weights[made]
 
 
 class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
@@ -347,7 +344,20 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
                 f"{self.exclude_steps!r}, with n_features={n_objects} objects"
             )
         self._laws = laws
-        self._set_components(X, laws)
+        self.step_scales_ = np.full(len(self.trajectory_), np.nan)
+        blocks = []
+        for law in laws:
+            weights = law.outcomes.numpy()
+            if self.relative:
+                weights = weights - law.policy.numpy() @ weights
+            spread = np.sqrt(((X - self.mean_) @ weights.T).var(axis=0).sum())
+            self.step_scales_[law.step] = spread if self.scale and spread > 0 else 1.0
+            blocks.append(weights / self.step_scales_[law.step])
+        self.components_ = np.vstack(blocks)
+        self.feature_steps_ = np.repeat(
+            [law.step for law in laws], [len(law.actions) for law in laws]
+        )
+        self.feature_actions_ = np.concatenate([law.actions.numpy() for law in laws])
         return self
 
     def _checked_space(self) -> Environment:
@@ -382,23 +392,6 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if isinstance(self.trajectory, Trajectory):
             return self.trajectory
         return trajectory_of_actions(space, self.trajectory)
-
-    def _set_components(self, X: np.ndarray, laws: list[ChoiceLaws]) -> None:
-        # shapes: X (n_members, n_objects)
-        self.step_scales_ = np.full(len(self.trajectory_), np.nan)
-        blocks = []
-        for law in laws:
-            weights = law.outcomes.numpy()
-            if self.relative:
-                weights = weights - law.policy.numpy() @ weights
-            spread = np.sqrt(((X - self.mean_) @ weights.T).var(axis=0).sum())
-            self.step_scales_[law.step] = spread if self.scale and spread > 0 else 1.0
-            blocks.append(weights / self.step_scales_[law.step])
-        self.components_ = np.vstack(blocks)
-        self.feature_steps_ = np.repeat(
-            [law.step for law in laws], [len(law.actions) for law in laws]
-        )
-        self.feature_actions_ = np.concatenate([law.actions.numpy() for law in laws])
 
     def transform(
         self,

@@ -23,7 +23,6 @@ from gflownet_envs.experiments.task import (
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
     facts,
     presets_of,
@@ -136,7 +135,17 @@ class _ProcessRewardTask(Task):
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         scores = reward.scores(problems).to(torch.float64).numpy()
         names = _names_of(environment, problems)
-        trained = time.process_time()
+        trained, variance = time.process_time(), scores.var(axis=0)
+        was_seen = np.zeros(scores.shape, dtype=bool)
+        np.put_along_axis(was_seen, reward.seen, values=True, axis=1)
+        correlations: dict[str, Any] = {}
+        for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
+            found = [
+                np.corrcoef(score[own], labels.numpy()[own])[0, 1]
+                for score, own in zip(scores, chosen, strict=True)
+            ]
+            what = f"correlation of score and label, problems {name}"
+            correlations[what] = float(np.mean(found))
         some = slice(0, min(_N_EXCHANGED, len(members)))
         n_objects = environment.require_listed_objects()
         is_large = n_objects > _N_LARGE
@@ -158,8 +167,18 @@ class _ProcessRewardTask(Task):
             },
             feature_unit="score of a labelled problem",
             tables=(
-                _reward_table(
-                    environment, scores, labels.numpy(), reward.seen, trajectory
+                facts(
+                    f"Process reward models: {reward.seen.shape[1]} of {len(labels)} "
+                    "labelled problems each",
+                    correlations
+                    | {
+                        "variance of a problem's score between members, mean": float(
+                            variance.mean()
+                        ),
+                        "the same, largest": float(variance.max()),
+                        "finished sequences": n_objects,
+                        GREEDY: walk_in_words(environment, trajectory, between=" "),
+                    },
                 ),
             ),
             cpu_seconds={"proxies": trained - started},
@@ -201,38 +220,6 @@ class _ProcessRewardTask(Task):
             title="what the reward models disagree on",
         )
         ax.legend(frameon=False, fontsize="small")
-
-
-def _reward_table(
-    environment: TokenSequenceEnvironment,
-    scores: np.ndarray,  # shape: (E, n)
-    labels: np.ndarray,  # shape: (n,)
-    seen: np.ndarray,  # shape: (E, n_labelled)
-    trajectory: Any,
-) -> Table:
-    was_seen = np.zeros(scores.shape, dtype=bool)
-    np.put_along_axis(was_seen, seen, values=True, axis=1)
-    rows: dict[str, Any] = {}
-    for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
-        found = [
-            np.corrcoef(score[own], labels[own])[0, 1]
-            for score, own in zip(scores, chosen, strict=True)
-        ]
-        mean = float(np.mean(found))
-        rows[f"correlation of score and label, problems {name}"] = mean
-    variance = scores.var(axis=0)
-    spread = float(variance.mean()), float(variance.max())
-    return facts(
-        f"Process reward models: {seen.shape[1]} of {len(labels)} labelled problems "
-        "each",
-        rows
-        | {
-            "variance of a problem's score between members, mean": spread[0],
-            "the same, largest": spread[1],
-            "finished sequences": environment.n_objects,
-            GREEDY: walk_in_words(environment, trajectory, between=" "),
-        },
-    )
 
 
 def _names_of(
