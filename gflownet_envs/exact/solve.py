@@ -198,7 +198,31 @@ def solve_exact(
     if isinstance(space, StateGraph):
         space = space.environment
     require_enumerable(space)
-    reward, n_members = _checked_reward(space, log_reward, n_members)
+    reward: RewardSource | Tensor | RewardFunction
+    if isinstance(log_reward, RewardSource):
+        if n_members not in (None, log_reward.n_members):
+            raise ValueError(
+                f"n_members must be that of the source, {log_reward.n_members}, or "
+                f"None, got {n_members}"
+            )
+        reward, n_members = as_reward_source(log_reward, space), log_reward.n_members
+    elif callable(log_reward):
+        if n_members is None:
+            raise ValueError("n_members must be given where log_reward is a function")
+        require_at_least("n_members", n_members, 1)
+        few = torch.arange(min(space.require_listed_objects(), _N_PROBED))
+        first, second = (
+            reward_rows(log_reward, slice(0, 1), few).clone() for _ in range(2)
+        )
+        require_same_twice(first, second, "log_reward")
+        reward = log_reward
+    elif n_members is not None:
+        raise ValueError(
+            f"n_members is for a function; a table has it as its rows, got {n_members}"
+        )
+    else:
+        reward = uncopied_log_reward(log_reward, space)
+        n_members = len(reward)
     graph = environment
     if not isinstance(graph, StateGraph):
         graph = StateGraph.from_environment(graph)
@@ -208,37 +232,6 @@ def solve_exact(
     for members in _member_slices(graph, n_members):
         log_flow[members] = _log_flow(graph, reward, members)
     return ExactSolution(graph, log_flow, reward)
-
-
-def _checked_reward(
-    environment: Environment,
-    log_reward: RewardSource | Tensor | ArrayLike | RewardFunction,
-    n_members: int | None,
-) -> tuple[RewardSource | Tensor | RewardFunction, int]:
-    """Return the reward, a table checked, and the number of members."""
-    if isinstance(log_reward, RewardSource):
-        if n_members not in (None, log_reward.n_members):
-            raise ValueError(
-                f"n_members must be that of the source, {log_reward.n_members}, or "
-                f"None, got {n_members}"
-            )
-        return as_reward_source(log_reward, environment), log_reward.n_members
-    if callable(log_reward):
-        if n_members is None:
-            raise ValueError("n_members must be given where log_reward is a function")
-        require_at_least("n_members", n_members, 1)
-        few = torch.arange(min(environment.require_listed_objects(), _N_PROBED))
-        first, second = (
-            reward_rows(log_reward, slice(0, 1), few).clone() for _ in range(2)
-        )
-        require_same_twice(first, second, "log_reward")
-        return log_reward, n_members
-    if n_members is not None:
-        raise ValueError(
-            f"n_members is for a function; a table has it as its rows, got {n_members}"
-        )
-    table = uncopied_log_reward(log_reward, environment)
-    return table, len(table)
 
 
 def _member_slices(graph: StateGraph, n_members: int) -> list[slice]:
