@@ -60,6 +60,25 @@ def neutral_links(
     )
 
 
+def numbers_of_chains(
+    chains: ArrayLike,  # shape: (n, n_positions), int
+    n_fragments: int,
+) -> np.ndarray:  # shape: (n, n_positions)
+    """Return chains as an array of the numbers of their fragments, or refuse them."""
+    rows = np.asarray(chains)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(
+            "chains must be a two-dimensional array of integers, got shape "
+            f"{rows.shape} and type {rows.dtype}"
+        )
+    if rows.size and not 0 <= rows.min() <= rows.max() < n_fragments:
+        raise ValueError(
+            f"chains must hold numbers from 0 to {n_fragments - 1}, got "
+            f"{rows.min()} to {rows.max()}"
+        )
+    return rows
+
+
 def assemble_chains(
     fragments: Sequence[Fragment],
     chains: ArrayLike,  # shape: (n, n_positions), int
@@ -83,17 +102,7 @@ def assemble_chains(
     >>> assemble_chains(fragments, [[0, 1], [1, 1]])  # doctest: +SKIP
     ('COc1ccccc1', 'c1ccc(-c2ccccc2)cc1')
     """
-    rows = np.asarray(chains)
-    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(
-            "chains must be a two-dimensional array of integers, got shape "
-            f"{rows.shape} and type {rows.dtype}"
-        )
-    if rows.size and not 0 <= rows.min() <= rows.max() < len(fragments):
-        raise ValueError(
-            f"chains must hold numbers from 0 to {len(fragments) - 1}, got "
-            f"{rows.min()} to {rows.max()}"
-        )
+    rows = numbers_of_chains(chains, len(fragments))
     chem = _rdkit()
     molecules = [_molecule(chem, name) for name, _ in fragments]
     for (name, atoms), molecule in zip(fragments, molecules, strict=True):

@@ -176,19 +176,15 @@ class DagEnvironment(Environment):
 
     def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         before = states - self._added.to(states.device)[backward_actions]
-        before[..., self.n_nodes : -2] = self._closure(self.parent_sets(before))
-        return before
-
-    def _closure(self, parent_sets: Tensor) -> Tensor:
-        # shapes: parent_sets (..., n_nodes) -> (..., n_nodes)
-        """Return the sets of nodes that each node reaches (Warshall)."""
-        nodes = torch.arange(self.n_nodes, device=parent_sets.device)
-        is_edge = (parent_sets[..., None, :] >> nodes[:, None]) & 1
+        nodes = torch.arange(self.n_nodes, device=states.device)
+        is_edge = (self.parent_sets(before)[..., None, :] >> nodes[:, None]) & 1
+        # the sets of nodes that each node reaches (Warshall)
         reached = (1 << nodes) | (is_edge << nodes).sum(dim=-1)
         for node in range(self.n_nodes):
             through = -((reached >> node) & 1)
             reached = reached | (through & reached[..., node, None])
-        return reached
+        before[..., self.n_nodes : -2] = reached
+        return before
 
     def log_backward_policy(self, states: Tensor) -> Tensor:
         """Return −log of the number of edges; 0 where the last action was stop."""
