@@ -122,6 +122,24 @@ class SachsTask(GraphTask):
                 progress=stage(run["progress"], "training the pilot"),
             )
         trajectory = greedy_trajectory(environment, pilot.log_policy)
+        pilot_seconds = time.process_time() - started
+        parts = GraphParts(
+            environment,
+            samples,
+            reward.scores.numpy(),
+            partial(LocalScoreReward, environment),
+            self.known_edges(environment),
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+        )
+        known: dict[str, Callable[[], NamedParts]] = {
+            "regressions": partial(parts.regressions, _BLOCKS),
+            "nodes": parts.nodes,
+        }
+        unknown = sorted(set(cells.splits) - set(known))
+        if unknown:
+            raise ValueError(f"splits must be among {list(known)}, got {unknown}")
         covariances = sample_covariances(samples)
         return self.study_of(
             preset,
@@ -131,9 +149,10 @@ class SachsTask(GraphTask):
             f"greedy roll-out of the {cells.pilot} policy on the first subsample",
             noun="protein",
             table=_cells_table(cells, len(rows), covariances[: preset.n_train]),
-            cpu_seconds={"pilot": time.process_time() - started},
+            cpu_seconds={"pilot": pilot_seconds},
             exact_solver=GraphFlows,
-            named_parts=self._named_parts(samples, reward, preset),
+            # of the data, whose dependence is moderate, and of the scores
+            named_parts=tuple(known[split]() for split in cells.splits),
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
@@ -149,33 +168,6 @@ class SachsTask(GraphTask):
             trained = _sampled_marginals(ensemble.subset(members))
         how = f"{_N_SAMPLED} sampled graphs a member"
         return (self.marginals_table(environment, exact, trained, how),)
-
-    def _named_parts(
-        self,
-        samples: np.ndarray,  # shape: (E, n, d)
-        reward: LocalScoreReward,
-        preset: Preset,
-    ) -> tuple[NamedParts, ...]:
-        """Return parts of the data, whose dependence is moderate, and of the scores."""
-        environment, chosen = reward.environment, preset.proxy.splits
-        parts = GraphParts(
-            environment,
-            samples,
-            reward.scores.numpy(),
-            partial(LocalScoreReward, environment),
-            self.known_edges(environment),
-            batch_size=_SOLVED_AT_ONCE,
-            freezes=False,
-            n_verifying=_N_VERIFYING,
-        )
-        known: dict[str, Callable[[], NamedParts]] = {
-            "regressions": partial(parts.regressions, _BLOCKS),
-            "nodes": parts.nodes,
-        }
-        unknown = sorted(set(chosen) - set(known))
-        if unknown:
-            raise ValueError(f"splits must be among {list(known)}, got {unknown}")
-        return tuple(known[split]() for split in chosen)
 
 
 def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
