@@ -158,7 +158,7 @@ def study_of(
 
 def solved(study: Any, preset: Any, seed: int = 0) -> Any:
     """Return the exact policies of a study along its trajectory."""
-    from gflownet_envs.experiments.policies import make_policies
+    from gflownet_envs.experiments.analysis import make_policies
 
     spec, quiet = preset.training, {"store": None, "progress": lambda *_: None}
     return make_policies(study, spec, train=False, seed=seed, **quiet).exact

@@ -27,7 +27,7 @@ from gflownet_envs import (
     quadrant_shift_rewards,
     solve_exact,
 )
-from gflownet_envs.rewards.closed_form import quadrant_of_cell
+from gflownet_envs.rewards.source import quadrant_of_cell
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
 from skpce.plotting import CoverageDisplay, SobolDisplay

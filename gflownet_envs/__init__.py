@@ -30,7 +30,7 @@ _NAMES_OF_MODULE = {
         "fragment_chain_environment",
         "ObjectTable",
     ),
-    "environments.state_graph": ("StateGraph",),
+    "environments.base": ("StateGraph",),
     "exact": (
         "ExactSolution",
         "solve_exact",
@@ -56,6 +56,12 @@ _NAMES_OF_MODULE = {
         "NotConvergedWarning",
         "train_ensemble",
     ),
+    "rewards.graph_scores": (
+        "LocalScoreReward",
+        "bge_scores",
+        "subsample_rows",
+        "sample_covariances",
+    ),
     "rewards.source": (
         "RewardSource",
         "RewardTable",
@@ -63,14 +69,6 @@ _NAMES_OF_MODULE = {
         "log_reward_table",
         "mean_log_reward",
         "mean_reward",
-    ),
-    "rewards.graph_scores": (
-        "LocalScoreReward",
-        "bge_scores",
-        "subsample_rows",
-        "sample_covariances",
-    ),
-    "rewards.closed_form": (
         "quadrant_shift_rewards",
         "hypergrid_mode_rewards",
         "mode_of_object",
@@ -78,8 +76,12 @@ _NAMES_OF_MODULE = {
         "log_mean_bump_reward",
         "wiener_regression_rewards",
     ),
-    "rewards.proxy_training": ("PAPER_PROXY", "ProxySpec"),
-    "rewards.proxies": ("FeatureProxies", "train_feature_proxies"),
+    "rewards.proxies": (
+        "PAPER_PROXY",
+        "ProxySpec",
+        "FeatureProxies",
+        "train_feature_proxies",
+    ),
     "rewards.process_reward": (
         "ProcessReward",
         "ProcessRewardSpec",

@@ -60,6 +60,25 @@ def neutral_links(
     )
 
 
+def numbers_of_chains(
+    chains: ArrayLike,  # shape: (n, n_positions), int
+    n_fragments: int,
+) -> np.ndarray:  # shape: (n, n_positions)
+    """Return chains as an array of the numbers of their fragments, or refuse them."""
+    rows = np.asarray(chains)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(
+            "chains must be a two-dimensional array of integers, got shape "
+            f"{rows.shape} and type {rows.dtype}"
+        )
+    if rows.size and not 0 <= rows.min() <= rows.max() < n_fragments:
+        raise ValueError(
+            f"chains must hold numbers from 0 to {n_fragments - 1}, got "
+            f"{rows.min()} to {rows.max()}"
+        )
+    return rows
+
+
 def assemble_chains(
     fragments: Sequence[Fragment],
     chains: ArrayLike,  # shape: (n, n_positions), int
@@ -83,32 +102,19 @@ def assemble_chains(
     >>> assemble_chains(fragments, [[0, 1], [1, 1]])  # doctest: +SKIP
     ('COc1ccccc1', 'c1ccc(-c2ccccc2)cc1')
     """
-    rows = np.asarray(chains)
-    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(
-            "chains must be a two-dimensional array of integers, got shape "
-            f"{rows.shape} and type {rows.dtype}"
-        )
-    if rows.size and not 0 <= rows.min() <= rows.max() < len(fragments):
-        raise ValueError(
-            f"chains must hold numbers from 0 to {len(fragments) - 1}, got "
-            f"{rows.min()} to {rows.max()}"
-        )
+    rows = numbers_of_chains(chains, len(fragments))
     chem = _rdkit()
     molecules = [_molecule(chem, name) for name, _ in fragments]
     for (name, atoms), molecule in zip(fragments, molecules, strict=True):
-        _require_attachments(name, atoms, molecule.GetNumAtoms())
+        n_atoms = molecule.GetNumAtoms()
+        inside = all(0 <= atom < n_atoms for atom in atoms)
+        if len(set(atoms)) < max(2, len(atoms)) or not inside:
+            raise ValueError(
+                f"fragment {name!r} must have two distinct attachment atoms or more, "
+                f"below {n_atoms}, got {tuple(atoms)}"
+            )
     ends = [(atoms[0], atoms[-1]) for _, atoms in fragments]
     return tuple(_join(chem, molecules, ends, row) for row in rows.tolist())
-
-
-def _require_attachments(name: str, atoms: Sequence[int], n_atoms: int) -> None:
-    inside = all(0 <= atom < n_atoms for atom in atoms)
-    if len(set(atoms)) < max(2, len(atoms)) or not inside:
-        raise ValueError(
-            f"fragment {name!r} must have two distinct attachment atoms or more, below "
-            f"{n_atoms}, got {tuple(atoms)}"
-        )
 
 
 def _join(

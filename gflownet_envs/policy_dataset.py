@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from gflownet_envs.environments.base import Environment
-    from gflownet_envs.records import DatasetRecord
 
 __all__ = ["PolicyDataset"]
 
@@ -128,21 +127,12 @@ class PolicyDataset:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("X", "y"):
-            self._set(name, _floats(name, getattr(self, name)))
-        for name in ("members", "rewards", "seeds"):
-            self._set(name, _integers(name, getattr(self, name)))
-        for name in ("mask", "is_test"):
-            self._set(name, _booleans(name, getattr(self, name)))
-        for name in _NAMES:
-            self._set(name, _strings(name, getattr(self, name)))
-        self._set("steps", _widths(self.steps))
+        for read, names in _READERS.items():
+            for name in names:  # frozen: only while being made
+                object.__setattr__(self, name, read(name, getattr(self, name)))
         self._check_shapes()
         self._check_names()
         self._check_policies()
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)  # frozen: only while being made
 
     def __repr__(self) -> str:
         return (
@@ -291,7 +281,7 @@ class PolicyDataset:
         >>> dataset.trajectory, dataset.y[0].round(2).tolist()
         (('right', 'stop'), [0.0, 0.33, 0.0, 0.33, 0.33, 0.0, 0.0, 0.0, 0.0, 1.0])
         """
-        from gflownet_envs.exact.trajectories import (
+        from gflownet_envs.exact.solve import (
             CallablePolicies,
             greedy_trajectory,
             mean_policy,
@@ -334,11 +324,9 @@ class PolicyDataset:
                 else map(str, feature_names)
             ),
             members=numbers,
-            rewards=numbers if rewards is None else np.asarray(rewards),
-            seeds=np.zeros(len(X), dtype=int) if seeds is None else np.asarray(seeds),
-            is_test=(
-                np.zeros(len(X), dtype=bool) if is_test is None else np.asarray(is_test)
-            ),
+            rewards=np.asarray(numbers if rewards is None else rewards),
+            seeds=np.asarray(0 * numbers if seeds is None else seeds),
+            is_test=np.asarray(numbers < 0 if is_test is None else is_test),
             trajectory=tuple(names[action] for action in path.actions),
             source="trained",
             metadata={"task": environment.name},
@@ -365,15 +353,34 @@ class PolicyDataset:
         ValueError
             If it is damaged, holds something else, or has another version.
         """
+        from gflownet_envs.records import DatasetRecord, read_record
+
         arrays, metadata = read_arrays(path)
-        record = _checked_record(path, arrays, metadata)
+        place = os.fspath(path)
+        if metadata.get("format") != _FORMAT:
+            raise ValueError(
+                f"{place} is not a policy data set: its format is "
+                f"{metadata.get('format')!r}; expected {_FORMAT!r}"
+            )
+        if metadata.get("format_version") != _FORMAT_VERSION:
+            raise ValueError(
+                f"{place} has format version {metadata.get('format_version')!r}; "
+                f"this version of the package reads {_FORMAT_VERSION}"
+            )
+        expected = {*_ARRAYS, "steps"}
+        if set(arrays) != expected:
+            raise ValueError(
+                f"{place} has the arrays {sorted(arrays)}; expected {sorted(expected)}"
+            )
+        what = f"{place} has other metadata than a policy data set"
+        record = read_record(metadata, DatasetRecord, what)
         parts = {
             name: getattr(record, name) for name in (*_NAMES, "source", "metadata")
         }
         try:
             return cls(**arrays | parts | {"steps": arrays["steps"].tolist()})
         except ValueError as error:
-            raise ValueError(f"{os.fspath(path)} holds no data set: {error}") from error
+            raise ValueError(f"{place} holds no data set: {error}") from error
 
     def _check_shapes(self) -> None:
         n_members, n_actions = self.y.shape
@@ -400,12 +407,12 @@ class PolicyDataset:
             raise ValueError(f"source is {self.source!r}; expected one of {_SOURCES}")
         if not isinstance(self.metadata, dict):
             raise ValueError(f"metadata is {self.metadata!r}; expected a dict")
-        for name, columns, action in self._walk(self.trajectory):
+        walk = zip(self.step_names, self.step_slices, self.trajectory, strict=True)
+        for name, columns, action in walk:
             actions = self.action_names[columns]
             _check_unique(f"action_names of step {name!r}", actions)
-            possible = [
-                a for a, m in zip(actions, self.mask[columns], strict=True) if m
-            ]
+            mask = self.mask[columns]
+            possible = [a for a, m in zip(actions, mask, strict=True) if m]
             if action not in possible:
                 raise ValueError(
                     f"trajectory takes {action!r} at step {name!r}; expected one of "
@@ -429,19 +436,14 @@ class PolicyDataset:
                 "since mask says that the action is not possible"
             )
         for name, columns in zip(self.step_names, self.step_slices, strict=True):
-            self._check_sums(name, self.y[:, columns].sum(axis=1))
-
-    def _check_sums(self, name: str, sums: np.ndarray) -> None:
-        error = np.abs(sums - 1.0)
-        if (error > _SUM_TOLERANCE).any():
-            row = int(error.argmax())
-            raise ValueError(
-                f"y sums to {sums[row]} over step {name!r} for member "
-                f"{self.members[row]}; expected 1 within {_SUM_TOLERANCE}"
-            )
-
-    def _walk(self, per_step: Sequence[Any]) -> list[tuple[str, slice, Any]]:
-        return list(zip(self.step_names, self.step_slices, per_step, strict=True))
+            sums = self.y[:, columns].sum(axis=1)
+            error = np.abs(sums - 1.0)
+            if (error > _SUM_TOLERANCE).any():
+                row = int(error.argmax())
+                raise ValueError(
+                    f"y sums to {sums[row]} over step {name!r} for member "
+                    f"{self.members[row]}; expected 1 within {_SUM_TOLERANCE}"
+                )
 
     def _place(self, row: int, column: int) -> str:
         step = int(np.searchsorted(np.cumsum(self.steps), column, side="right"))
@@ -494,11 +496,20 @@ def _strings(name: str, value: Any) -> tuple[str, ...]:
     return tuple(str(item) for item in strings)
 
 
-def _widths(value: Any) -> tuple[int, ...]:
-    array = _one_dimensional("steps", value)
+def _widths(name: str, value: Any) -> tuple[int, ...]:
+    array = _one_dimensional(name, value)
     if array.size == 0 or array.dtype.kind not in "iu" or (array < 1).any():
         raise ValueError(f"steps is {value!r}; expected positive integers, one a step")
     return tuple(array.tolist())
+
+
+_READERS: dict[Callable[[str, Any], Any], tuple[str, ...]] = {
+    _floats: ("X", "y"),
+    _integers: ("members", "rewards", "seeds"),
+    _booleans: ("mask", "is_test"),
+    _strings: _NAMES,
+    _widths: ("steps",),
+}
 
 
 def _check_unique(name: str, values: Sequence[Any]) -> None:
@@ -530,29 +541,3 @@ def _check_rows(value: Any, n_members: int) -> np.ndarray:
     if rows.dtype == bool and len(rows) != n_members:
         raise ValueError(f"rows has length {len(rows)}; expected {n_members}")
     return rows
-
-
-def _checked_record(
-    path: str | os.PathLike[str], arrays: dict[str, Any], metadata: dict[str, Any]
-) -> DatasetRecord:
-    """Return the metadata of a file that `PolicyDataset.save` wrote."""
-    from gflownet_envs.records import DatasetRecord, checked_record
-
-    if metadata.get("format") != _FORMAT:
-        raise ValueError(
-            f"{os.fspath(path)} is not a policy data set: its format is "
-            f"{metadata.get('format')!r}; expected {_FORMAT!r}"
-        )
-    if metadata.get("format_version") != _FORMAT_VERSION:
-        raise ValueError(
-            f"{os.fspath(path)} has format version {metadata.get('format_version')!r}; "
-            f"this version of the package reads {_FORMAT_VERSION}"
-        )
-    expected = {*_ARRAYS, "steps"}
-    if set(arrays) != expected:
-        raise ValueError(
-            f"{os.fspath(path)} has the arrays {sorted(arrays)}; expected "
-            f"{sorted(expected)}"
-        )
-    what = f"{os.fspath(path)} has other metadata than a policy data set"
-    return checked_record(metadata, DatasetRecord, what)

@@ -22,8 +22,8 @@ __all__ = [
     "DatasetRecord",
     "FormatHeader",
     "PaperRow",
+    "PieceRecord",
     "ResultsRecord",
-    "checked_record",
     "read_record",
 ]
 
@@ -64,6 +64,13 @@ class DatasetRecord(Struct):
     metadata: dict[str, Any]
 
 
+class PieceRecord(Struct):
+    """A finished piece of the page of the paper, and what it was made with."""
+
+    key: dict[str, Any]
+    piece: dict[str, Any]
+
+
 class PaperRow(Struct):
     """One claim of a paper beside the figures of a run."""
 
@@ -87,27 +94,16 @@ class ResultsRecord(Struct):
     n_control: Annotated[int, Meta(ge=0)] = 0
 
 
-def read_record(text: bytes | str, kind: type[Record], what: str) -> Record:
-    """Read a JSON text; raise ValueError where it is no record of a kind.
+def read_record(record: Any, kind: type[Record], what: str) -> Record:
+    """Read JSON, a text or values; raise ValueError where it is no record of a kind.
 
     `what` begins the message: the file, and what it should have been.
     """
     try:
-        return decode(text, type=kind)
-    except (MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"{what}: {reason_of(error)}") from error
-
-
-def checked_record(value: Any, kind: type[Record], what: str) -> Record:
-    """Check JSON values that have been read; raise ValueError like `read_record`."""
-    try:
-        return convert(value, type=kind)
-    except (MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"{what}: {reason_of(error)}") from error
-
-
-def reason_of(error: Exception) -> str:
-    """Say in words what is wrong with a record."""
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return str(error)
+        if isinstance(record, bytes | str):
+            return decode(record, type=kind)
+        return convert(record, type=kind)
+    except RecursionError as error:
+        raise ValueError(f"{what}: it is nested too deeply") from error
+    except (MsgspecError, UnicodeError) as error:
+        raise ValueError(f"{what}: {error}") from error

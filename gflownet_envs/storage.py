@@ -1,4 +1,4 @@
-"""Arrays and records on disk: atomic, checked on reading, never unpickled.
+"""Arrays, records and blocks on disk: atomic, checked on reading, never unpickled.
 
 Arrays are stored as safetensors, which any language reads without this package;
 what belongs to them is a JSON string in the header. Every file is written beside
@@ -29,6 +29,10 @@ from gflownet_envs.extras import import_extra
 
 if TYPE_CHECKING:
     from gflownet_envs.records import ArraysRecord
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Protocol
 
 __all__ = [
     "environment_versions",
@@ -97,7 +101,13 @@ def write_together(
         except OSError as error:
             raise write_error(last, error) from error
     for folder in {path.parent for path in payloads}:
-        _sync_folder(folder)
+        # renaming is durable where the system allows opening a folder
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def _behind_links(path: Path) -> Path:
@@ -147,16 +157,6 @@ def remove_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming durable where the system allows opening a folder."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def write_error(path: Path, error: OSError) -> OSError:
     """Return an error of the same kind that names the file meant."""
     reason = f"could not write {path}: {error.strerror or error}"
@@ -200,7 +200,11 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return _plain_float(float(value), where, nan_as_null)
+        if math.isnan(value) and nan_as_null:
+            return None
+        if not math.isfinite(value):
+            raise ValueError(f"{where} is {value}; expected a finite number")
+        return float(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
@@ -209,7 +213,9 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
             for i, item in enumerate(value)
         ]
     if isinstance(value, dict):
-        _check_keys(value, where)
+        for key in value:
+            if not isinstance(key, str):
+                raise ValueError(f"{where} has the key {key!r}; expected a string")
         return {
             visible(key): plain_json(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
             for key, item in value.items()
@@ -218,20 +224,6 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
         f"{where} is {value!r} of type {type(value).__name__}; expected a dict, "
         "list, tuple, string, number, boolean, None, or a NumPy array of these"
     )
-
-
-def _plain_float(value: float, where: str, nan_as_null: bool) -> float | None:
-    if math.isfinite(value):
-        return value
-    if math.isnan(value) and nan_as_null:
-        return None
-    raise ValueError(f"{where} is {value}; expected a finite number")
-
-
-def _check_keys(value: dict[Any, Any], where: str) -> None:
-    for key in value:
-        if not isinstance(key, str):
-            raise ValueError(f"{where} has the key {key!r}; expected a string")
 
 
 def canonical_json(plain: Any) -> str:
@@ -295,7 +287,19 @@ def arrays_bytes(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> byt
     """Return the content of a file of `write_arrays`."""
     if not isinstance(metadata, dict):
         raise ValueError(f"metadata is {metadata!r}; expected a dict")
-    storable = _storable_arrays(arrays)
+    if not isinstance(arrays, dict):
+        raise ValueError(f"arrays is of type {type(arrays).__name__}; expected a dict")
+    storable = {}  # in native byte order and C order
+    for name, array in arrays.items():
+        if not isinstance(name, str) or name in ("", "__metadata__"):
+            raise ValueError(f"an array is named {name!r}; expected a non-empty string")
+        array = np.asarray(array, order="C")
+        if array.dtype.name not in _DTYPES:
+            raise ValueError(
+                f"array {name!r} has dtype {array.dtype}; expected one of "
+                f"{', '.join(sorted(_DTYPES))}"
+            )
+        storable[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
     try:
         plain = plain_json(metadata, "metadata", nan_as_null=True)
     except RecursionError:
@@ -353,7 +357,16 @@ def read_arrays(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist or is not a file")
-    arrays, header = _read_safetensors(path)
+    safetensors = _safetensors()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            header = file.metadata() or {}
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        # The last two: types that numpy does not have (bfloat16, float8).
+        raise ValueError(
+            f"{path} is damaged or not a safetensors file of numpy types: {error}"
+        ) from error
     record = _read_record(path, header)
     try:
         found = _checksum(arrays, record.metadata)
@@ -373,21 +386,6 @@ def _safetensors() -> Any:
     """Import safetensors, an extra; fetching data alone does without it."""
     import_extra("safetensors.numpy", "storing arrays")
     return import_extra("safetensors", "storing arrays")
-
-
-def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    safetensors = _safetensors()
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            names = sorted(file.keys())
-            return {name: file.get_tensor(name) for name in names}, (
-                file.metadata() or {}
-            )
-    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
-        # The last two: types that numpy does not have (bfloat16, float8).
-        raise ValueError(
-            f"{path} is damaged or not a safetensors file of numpy types: {error}"
-        ) from error
 
 
 def _read_record(path: Path, header: dict[str, str]) -> ArraysRecord:
@@ -414,24 +412,6 @@ def _read_record(path: Path, header: dict[str, str]) -> ArraysRecord:
     return read_record(header[_HEADER_KEY], ArraysRecord, what)
 
 
-def _storable_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Check the arrays and bring them to native byte order and C order."""
-    if not isinstance(arrays, dict):
-        raise ValueError(f"arrays is of type {type(arrays).__name__}; expected a dict")
-    storable = {}
-    for name, array in arrays.items():
-        if not isinstance(name, str) or name in ("", "__metadata__"):
-            raise ValueError(f"an array is named {name!r}; expected a non-empty string")
-        array = np.asarray(array, order="C")
-        if array.dtype.name not in _DTYPES:
-            raise ValueError(
-                f"array {name!r} has dtype {array.dtype}; expected one of "
-                f"{', '.join(sorted(_DTYPES))}"
-            )
-        storable[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return storable
-
-
 def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:
     digest = hashlib.sha256(canonical_json(metadata).encode("utf-8"))
     for name in sorted(arrays):
@@ -447,14 +427,222 @@ def environment_versions() -> dict[str, str | None]:
     """Return the versions that a record of a run should name."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "skpce"):
-        versions[name] = _installed_version(name)
+        versions[name] = None
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     if "torch" in sys.modules:  # never imported for the sake of its number
         versions["torch"] = str(sys.modules["torch"].__version__)
     return versions
 
 
-def _installed_version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+class Store(Protocol):
+    """Where finished blocks go; `gflownet_envs.storage` has one on disk."""
+
+    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """Return the arrays saved under an equal key, or None."""
+        ...
+
+    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save arrays under a key made of JSON values."""
+        ...
+
+
+Progress = Callable[[int, int], None]
+
+
+def load_or_run(
+    store: Store | None,
+    key: dict[str, Any],
+    run: Callable[[], dict[str, np.ndarray]],
+) -> dict[str, np.ndarray]:
+    """Return the stored arrays of a block, or compute and store them."""
+    arrays = None if store is None else store.load_block(key)
+    if arrays is None:
+        arrays = run()
+        if store is not None:
+            store.save_block(key, arrays)
+    return arrays
+
+
+def block_ticker(
+    progress: Progress | None, block: int, n_blocks: int, length: int
+) -> Callable[[int], None]:
+    """Return a callback for one block that reports over all blocks."""
+    if progress is None:
+        return lambda done: None
+    return lambda done: progress(block * length + done, n_blocks * length)
+
+
+def array_digest(array: np.ndarray) -> str:
+    """Return the SHA-256 of an array's type, shape and bytes."""
+    array = np.ascontiguousarray(array)
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + array.tobytes()).hexdigest()
+
+
+def json_values(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record as it comes back from JSON: tuples become lists."""
+    return json.loads(json.dumps(record))
+
+
+def share_out(n_members: int, block_size: int) -> list[slice]:
+    """Return blocks of nearly equal size, at most `block_size`; one, or an even number.
+
+    An even number shares out among two or four processes. The blocks do not depend on
+    how many processes there are, so that a run can be resumed with another number.
+    """
+    n_blocks = -(-n_members // block_size)
+    if n_blocks > 1 and n_blocks % 2 and n_blocks < n_members:
+        n_blocks += 1
+    size, n_larger = divmod(n_members, n_blocks)
+    ends = [size * i + min(i, n_larger) for i in range(n_blocks + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def split_into_blocks(n_members: int, block_size: int) -> list[slice]:
+    """Return slices of at most `block_size` rows that cover all members."""
+    starts = range(0, n_members, block_size)
+    return [slice(start, min(start + block_size, n_members)) for start in starts]
+
+
+class DamagedBlockWarning(UserWarning):
+    """A stored block could not be used and was set aside.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from gflownet_envs.storage import DamagedBlockWarning
+    >>> warnings.simplefilter("error", DamagedBlockWarning)  # stop instead
+    """
+
+
+class BlockStore:
+    """Finished blocks of a long computation, so that a stopped run resumes.
+
+    A block is a dictionary of arrays under a key: a dictionary that says
+    everything its numbers depend on (specification, seeds, members, rewards). Its file
+    is named by the SHA-256 of the key's canonical JSON; the key itself is stored beside
+    the arrays and compared on loading. The versions of Python and of the libraries
+    are stored too, and not compared.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the blocks lie. It is made when the first block is saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gflownet_envs.storage import BlockStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = BlockStore(folder)
+    ...     key = {"task": "grid", "first_member": 0}
+    ...     print(store.load_block(key))
+    ...     store.save_block(key, {"log_z": np.array([1.0, 2.0])})
+    ...     store.load_block(key)["log_z"]
+    None
+    array([1., 2.])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"folder must be that of a store, got the file {folder}")
+
+    def __repr__(self) -> str:
+        return f"BlockStore({str(self.folder)!r})"
+
+    def block_path(self, key: dict[str, Any]) -> Path:
+        """Return where the block of a key lies, whether it is there or not.
+
+        Parameters
+        ----------
+        key : dict
+            The key; what JSON can hold, without NaN.
+
+        Returns
+        -------
+        pathlib.Path
+            The file's path.
+        """
+        name = hashlib.sha256(_key_text(key).encode("utf-8")).hexdigest()
+        return self.folder / f"{name}.safetensors"
+
+    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """Return the arrays saved under a key, or None.
+
+        Parameters
+        ----------
+        key : dict
+            The key under which they were saved.
+
+        Returns
+        -------
+        dict of str to ndarray, or None
+            None where there is no such block, or where its file is damaged or
+            holds something else. Such a file is renamed ``*.damaged`` (in place of
+            an earlier one of that name), with a `DamagedBlockWarning`.
+        """
+        from gflownet_envs.records import BlockRecord, read_record
+
+        path = self.block_path(key)
+        if not path.exists():
+            return None
+        try:
+            arrays, metadata = read_arrays(path)
+            record = read_record(metadata, BlockRecord, "it is no block")
+        except (ValueError, FileNotFoundError) as error:  # the latter: a folder
+            self._set_aside(path, str(error))
+            return None
+        if record.key_json != _key_text(key):
+            self._set_aside(path, f"its key is {record.key_json!r}, not {key!r}")
+            return None
+        return arrays
+
+    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save arrays under a key, in place of what was there.
+
+        Parameters
+        ----------
+        key : dict
+            Everything the numbers depend on; what JSON can hold, without NaN.
+        arrays : dict of str to ndarray
+            The block.
+
+        Raises
+        ------
+        ValueError
+            If the key or an array cannot be stored.
+        OSError
+            If the folder cannot be made or written, or the disk is full. Nothing
+            half-written stays.
+        """
+        path = self.block_path(key)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.folder, error) from error
+        metadata = {"key_json": _key_text(key), "versions": environment_versions()}
+        write_arrays(path, arrays, metadata)
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        aside = path.with_name(path.name + ".damaged")
+        try:
+            os.replace(path, aside)
+        except FileNotFoundError:
+            pass  # another run was faster
+        except OSError as error:
+            raise write_error(aside, error) from error
+        warnings.warn(
+            f"the block {path} cannot be used and will be computed again; it was "
+            f"set aside as {aside.name}: {reason}",
+            DamagedBlockWarning,
+            stacklevel=3,
+        )
+
+
+def _key_text(key: dict[str, Any]) -> str:
+    if not isinstance(key, dict):
+        raise ValueError(f"key is {key!r}; expected a dict")
+    return canonical_json(plain_json(key, "key", nan_as_null=False))

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import (
+from gflownet_envs.environments.base import (
+    Environment,
     SampledTrajectories,
+    StateGraph,
     sample_uniformly,
 )
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
@@ -102,18 +102,6 @@ def environment_checks(
     yield from _GRAPH_CHECKS.items()
 
 
-#: What an environment has to set in ``__init__``, and its type.
-_ATTRIBUTES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "name": ("a str", lambda value: isinstance(value, str)),
-    "action_names": ("a tuple of str", lambda value: _are_names(value)),
-    "step_names": ("a tuple of str", lambda value: _are_names(value)),
-    "n_backward_actions": ("an int", lambda value: _is_int(value)),
-    "n_objects": ("an int or None", lambda value: value is None or _is_int(value)),
-    "state_size": ("an int", lambda value: _is_int(value)),
-    "encoding_size": ("an int", lambda value: _is_int(value)),
-}
-
-
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -122,12 +110,22 @@ def _are_names(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
 
 
+#: What an environment has to set in ``__init__``, and its type.
+_ATTRIBUTES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a str", lambda value: isinstance(value, str)),
+    "n_objects": ("an int or None", lambda value: value is None or _is_int(value)),
+    **dict.fromkeys(("action_names", "step_names"), ("a tuple of str", _are_names)),
+    **dict.fromkeys(
+        ("n_backward_actions", "state_size", "encoding_size"), ("an int", _is_int)
+    ),
+}
+
+
 def _attributes(environment: Environment) -> None:
     """Every attribute is there, of its type."""
     for name, (expected, is_right) in _ATTRIBUTES.items():
-        assert hasattr(environment, name), (
-            f"{name} is missing; set it to {expected} in __init__"
-        )
+        missing = f"{name} is missing; set it to {expected} in __init__"
+        assert hasattr(environment, name), missing
         value = getattr(environment, name)
         assert is_right(value), f"{name} must be {expected}, got {value!r}"
     names = environment.action_names
@@ -306,7 +304,19 @@ def _objects(environment: Environment, sample: SampledTrajectories) -> None:
         f"elsewhere, got {environment.enumeration_reason!r}"
     )
     if environment.n_objects is None:
-        _refuses_objects(environment, sample)
+        assert not environment.is_enumerable, (
+            "a space without n_objects is not enumerable"
+        )
+        for name, arguments in (
+            ("object_index", (sample.final,)),
+            ("object_name", (0,)),
+            ("object_names", ()),
+        ):
+            message = _refusal(getattr(environment, name), *arguments)
+            assert environment.enumeration_reason in message, (
+                f"{name} must raise ValueError with the enumeration_reason where "
+                "n_objects is None"
+            )
         return
     index = environment.object_index(sample.final)
     in_range = (index >= 0) & (index < environment.n_objects)
@@ -317,20 +327,6 @@ def _objects(environment: Environment, sample: SampledTrajectories) -> None:
     )
     names = [environment.object_name(int(i)) for i in index.unique()]
     assert len(set(names)) == len(names), "objects must have names of their own"
-
-
-def _refuses_objects(environment: Environment, sample: SampledTrajectories) -> None:
-    assert not environment.is_enumerable, "a space without n_objects is not enumerable"
-    for name, arguments in (
-        ("object_index", (sample.final,)),
-        ("object_name", (0,)),
-        ("object_names", ()),
-    ):
-        message = _refusal(getattr(environment, name), *arguments)
-        assert environment.enumeration_reason in message, (
-            f"{name} must raise ValueError with the enumeration_reason where "
-            "n_objects is None"
-        )
 
 
 def _refusal(call: Callable[..., object], *arguments: object) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph
 from gflownet_envs.extras import import_extra
 from gflownet_envs.rewards.source import graph_and_reward
 

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.environments.base import Environment, StateGraph, TooManyStatesError
 from gflownet_envs.extras import import_extra
 from gflownet_envs.rewards.source import graph_and_reward
 
@@ -92,15 +91,12 @@ class ListedEnvironment(Environment):
     def _list_parents(self) -> None:
         parent, action = (self._children >= 0).nonzero(as_tuple=True)
         child = self._children[parent, action]
-        order = torch.argsort(child, stable=True)
-        n_parents = torch.bincount(child, minlength=len(self._children))
-        first = n_parents.cumsum(0) - n_parents
-        rank = torch.arange(len(order)) - first[child[order]]
-        self.n_backward_actions = int(n_parents.max())
+        rank = _ranks(child)
+        self.n_backward_actions = int(rank.max()) + 1
         self._parents = torch.full((len(self._children), self.n_backward_actions), -1)
-        self._parents[child[order], rank] = parent[order]
+        self._parents[child, rank] = parent
         self._rank = torch.zeros_like(self._children)
-        self._rank[parent[order], action[order]] = rank
+        self._rank[parent, action] = rank
 
     def _n_layers(self) -> int:
         reached, count = torch.tensor([0]), 0
@@ -146,6 +142,16 @@ class ListedEnvironment(Environment):
     @staticmethod
     def _look_up(table: Tensor, states: Tensor) -> Tensor:
         return table.to(states.device)[states[..., 0]]
+
+
+def _ranks(keys: Tensor) -> Tensor:  # shapes: (n,) -> (n,)
+    """Count the equal keys before each of them."""
+    order = torch.argsort(keys, stable=True)
+    _, sizes = torch.unique_consecutive(keys[order], return_counts=True)
+    first = torch.repeat_interleave(sizes.cumsum(0) - sizes, sizes)
+    ranks = torch.empty_like(order)
+    ranks[order] = torch.arange(len(order)) - first
+    return ranks
 
 
 def from_torchgfn(
@@ -212,17 +218,8 @@ def from_torchgfn(
         table[parent.cpu(), action.cpu()] = place.cpu()
         tables.append(table)
         layers.append(following)
-    return _listed(env, layers[:-1], tables, exits, preprocessor)
-
-
-def _listed(
-    env: Any,
-    layers: list[Tensor],
-    tables: list[Tensor],
-    exits: list[Tensor],
-    preprocessor: Callable[[Any], Tensor] | None,
-) -> ListedEnvironment:
-    """Join the layers; the objects are numbered after the states."""
+    layers.pop()
+    # the objects are numbered after the states
     tensors = torch.cat(layers)
     n_states = len(tensors)
     starts = np.cumsum([0, *map(len, layers)]).tolist()
@@ -301,11 +298,7 @@ def _actions_by_parent(graph: StateGraph) -> tuple[Tensor, int]:
     n_actions = graph.mask.shape[1]
     parent, action = graph.mask.nonzero(as_tuple=True)
     key = graph.children[parent, action] * n_actions + action
-    order = torch.argsort(key, stable=True)
-    _, sizes = torch.unique_consecutive(key[order], return_counts=True)
-    first = torch.repeat_interleave(sizes.cumsum(0) - sizes, sizes)
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order)) - first
+    rank = _ranks(key)
     pairs, number = torch.unique(
         torch.stack((rank, action), dim=1), dim=0, return_inverse=True
     )

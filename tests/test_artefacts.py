@@ -15,7 +15,7 @@ from benchmarks.paper import chuang_keiser as reactions
 from benchmarks.paper import one_reward
 from benchmarks.paper import sachs_advice as sachs
 from gflownet_envs import train_feature_proxies
-from gflownet_envs.rewards.proxy_training import ProxySpec
+from gflownet_envs.rewards.proxies import ProxySpec
 from gflownet_envs.rewards.source import one_hot_levels
 
 SIZES = (3, 4, 2, 5)

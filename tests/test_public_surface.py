@@ -40,7 +40,6 @@ ADDED: set[str] = {
     *of("gflownet_envs.environments", "ObjectTable"),
     *of("gflownet_envs.exact", "WholeSpace"),
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
-    "gflownet_envs.policy_relevant_features.sampled_outcome_distributions",
     *of("gflownet_envs.training", "DivergedWarning NotConvergedWarning"),
     *of("gflownet_envs.training", "TrainedEnsemble TrainingDiagnostics"),
 }
@@ -49,7 +48,8 @@ ADDED: set[str] = {
 CHANGED: set[str] = {
     # options that nothing used
     *of("gflownet_envs", "draw_molecules gaussian_process_modes molecule_log_reward"),
-    *of("gflownet_envs", "quadrant_shift_rewards"),
+    *of("gflownet_envs", "quadrant_shift_rewards PolicyRelevantFeatures"),
+    *of("gflownet_envs", "arithmetic_problems strategy_problems"),
     # once, in `gflownet_envs`; and proxies of yields, which are those of features
     "gflownet_envs.rewards",
     *of("gflownet_envs", "YieldProxies train_yield_proxies yield_log_reward"),
@@ -94,6 +94,9 @@ CHANGED: set[str] = {
     *of("skpce.inspection", "dependent_sobol_indices"),
     "gflownet_envs.policy_relevant_features.exact_outcome_laws",
     "gflownet_envs.policy_relevant_features.sampled_outcome_laws",
+    # spaces whose states are listed alone
+    "gflownet_envs.policy_relevant_features.PolicyRelevantFeatures",
+    "PolicyRelevantFeatures: exact_weights_",
     "NatafTransformer: law_",
     # other parameters, and numbers that nobody chose as constants
     *of("skpce", "CompositionalPCESurrogate LogRatioTransformer"),

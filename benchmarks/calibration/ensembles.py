@@ -20,7 +20,7 @@ from gflownet_envs.experiments.analysis import make_pipeline as make_task_pipeli
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.closed_form import SHIFTS, quadrant_shift_rewards
+from gflownet_envs.rewards.source import SHIFTS, quadrant_shift_rewards
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 
 

@@ -25,7 +25,7 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxies import PAPER_PROXY, ProxySpec
 
 __all__ = ["RECIPES", "Reactions"]
 

@@ -33,14 +33,13 @@ import numpy as np
 
 from benchmarks.measuring import options
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments import analysis, command_line, files
 from gflownet_envs.experiments.paper import make
 from gflownet_envs.experiments.paper.page import page as page_of_the_paper
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.storage import read_arrays
+from gflownet_envs.storage import BlockStore, read_arrays
 from gflownet_envs.training.convergence import NotConvergedWarning
 from skpce._page import HtmlReport
 

@@ -21,7 +21,7 @@ from benchmarks.measuring import options, table
 from gflownet_envs import OBJECTIVES, TrainingSpec, solve_exact, train_ensemble
 from gflownet_envs.environments import HypergridEnvironment
 from gflownet_envs.exact import terminating_distribution
-from gflownet_envs.rewards.closed_form import hypergrid_mode_rewards, mode_of_object
+from gflownet_envs.rewards.source import hypergrid_mode_rewards, mode_of_object
 from gflownet_envs.training.convergence import NotConvergedWarning
 
 EXPLORATION = {

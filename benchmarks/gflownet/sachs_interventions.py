@@ -28,7 +28,7 @@ from benchmarks.measuring import options, publish, table
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
-from gflownet_envs.exact.trajectories import greedy_trajectory, policies_along
+from gflownet_envs.exact.solve import greedy_trajectory, policies_along
 from gflownet_envs.experiments.tasks.graphs import edges_of_trajectory
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
 from gflownet_envs.rewards.graph_scores import (

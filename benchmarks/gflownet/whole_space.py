@@ -32,12 +32,12 @@ from benchmarks.measuring import options, publish, study_of, table
 from benchmarks.studies.rewards import N_FRAGMENTS, components_of
 from gflownet_envs import WholeSpace, policies_everywhere, solve_exact
 from gflownet_envs.exact.solve import ExactSolution
-from gflownet_envs.experiments.space_maps import (
+from gflownet_envs.experiments.analysis import (
     effects_everywhere,
     has_choice,
-    map_of_states,
     reasons_of,
 )
+from gflownet_envs.experiments.figures import space_map
 from gflownet_envs.experiments.task import Reasons, Study
 from gflownet_envs.experiments.tasks import TASKS
 
@@ -125,9 +125,8 @@ def neighbours_of(name: str, study: Study) -> np.ndarray:  # shape: (n_pairs, 2)
     pairs = []
     for axis, size in enumerate(sizes):
         for one, two in combinations(range(size), 2):
-            first, second = (np.take(numbers, i, axis=axis).ravel() for i in (one, two))
-            pairs.append(np.stack([first, second], axis=1))
-    return np.concatenate(pairs)
+            pairs.append(np.moveaxis(np.take(numbers, (one, two), axis), axis, 0))
+    return np.concatenate([pair.reshape(2, -1).T for pair in pairs])
 
 
 # Why states are fragile
@@ -265,7 +264,8 @@ def main() -> None:
         effects = effects_everywhere(named, task.solution.graph, n_draws=_N_DRAWS[name])
         reasons = reasons_of(task.space, effects, list(named.parts))
         if arguments.images is not None:
-            drawn = map_of_states(task.space, reasons, TITLES[name])
+            known = {"settled": reasons.settled, "title": TITLES[name]}
+            drawn = space_map(task.space, reasons.parts, **known)
             drawn.savefig(arguments.images / IMAGES[name], dpi=110)
         driven, sentence = drivers_of_states(task)
         states += [states_table(task, reasons, driven), sentence]

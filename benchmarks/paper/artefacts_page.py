@@ -25,11 +25,11 @@ from benchmarks.paper.nine_tasks import RECORD as TASKS_RECORD
 from benchmarks.paper.nine_tasks import draws_of_tasks, named_parts
 from benchmarks.paper.sachs_advice import ADVISED, GROUPS, INTERVENTIONS, STANDARDIZED
 from benchmarks.paper.sachs_advice import RECORD as SACHS
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.answers import claim_list
+from gflownet_envs.experiments.paper.claims.rules import ARTEFACTS
 from gflownet_envs.experiments.paper.claims.rules import answer as answer_of
-from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
+from gflownet_envs.experiments.paper.make import Pieces
 from gflownet_envs.experiments.paper.measures import rounded
-from gflownet_envs.experiments.paper.pieces import Pieces
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "artefacts.md"

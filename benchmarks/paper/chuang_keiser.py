@@ -55,12 +55,11 @@ from benchmarks.embedding.reactions import Reactions
 from benchmarks.measuring import load, options, save
 from gflownet_envs import policies_along, solve_exact, train_feature_proxies
 from gflownet_envs.experiments.analysis import span_coordinates
-from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
 from gflownet_envs.experiments.paper.measures import rounded
-from gflownet_envs.experiments.task import NamedParts
+from gflownet_envs.experiments.task import NamedParts, factorial_parts, level_parts
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.random_streams import Purpose, member_streams
-from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxies import PAPER_PROXY, ProxySpec
 from gflownet_envs.rewards.source import one_hot_levels
 from skpce import CompositionalPCESurrogate, LogRatioTransformer, explain
 from skpce.inspection import part_effects, verdict

@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import load, options, save, study_of, table
-from gflownet_envs.experiments.analysis import make_pipeline, training_noise
+from gflownet_envs.experiments.analysis import (
+    make_pipeline,
+    make_policies,
+    training_noise,
+)
 from gflownet_envs.experiments.paper.measures import rounded
-from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import silent
 from gflownet_envs.experiments.tasks import TASKS
 from skpce.inspection import verdict

@@ -25,10 +25,12 @@ from scipy.stats import betabinom
 
 from benchmarks.measuring import load, options
 from gflownet_envs.experiments.paper import make
-from gflownet_envs.experiments.paper.claims.answers import INCOMPARABLE, word_of
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
-from gflownet_envs.experiments.paper.claims.rules import answer
-from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
+from gflownet_envs.experiments.paper.claims.answers import (
+    INCOMPARABLE,
+    claim_list,
+    word_of,
+)
+from gflownet_envs.experiments.paper.claims.rules import ARTEFACTS, answer
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.systems import FIRST, Systems
 

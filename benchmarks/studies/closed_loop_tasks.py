@@ -70,7 +70,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.experiments.sampling_loop import SamplingLoop
 from gflownet_envs.rewards.gaussian_process import one_hot_levels
-from gflownet_envs.rewards.proxy_training import ProxySpec
+from gflownet_envs.rewards.proxies import ProxySpec
 
 COMMAND = (
     "OMP_NUM_THREADS=1 python -m benchmarks.studies.closed_loop_tasks "

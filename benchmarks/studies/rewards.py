@@ -19,8 +19,8 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
-from gflownet_envs.experiments.tasks.molecule_studies import MoleculeSettings
-from gflownet_envs.rewards.proxy_training import PAPER_PROXY
+from gflownet_envs.experiments.tasks.molecules import MoleculeSettings
+from gflownet_envs.rewards.proxies import PAPER_PROXY
 
 #: Ensembles of the studies: the task, its preset, the unit of the utilities, and what
 #: it is of log R. The networks of "paper" are trained as in the paper, and underfit.

@@ -12,8 +12,7 @@ from gflownet_envs import (
     mean_log_reward,
     solve_exact,
 )
-from gflownet_envs.experiments.named_parts import factorial_parts
-from gflownet_envs.experiments.task import Preset, Study, Task
+from gflownet_envs.experiments.task import Preset, Study, Task, factorial_parts
 
 
 class LevelTask(Task):
@@ -21,7 +20,7 @@ class LevelTask(Task):
 
     Examples
     --------
-    >>> from gflownet_envs.experiments.policies import make_policies
+    >>> from gflownet_envs.experiments.analysis import make_policies
     >>> task = LevelTask()
     >>> preset = task.presets["smoke"]
     >>> quiet = lambda stage, done, total: None

@@ -13,11 +13,11 @@ from sklearn.utils import Bunch
 from gflownet_envs.datasets._fetch import (
     bunch_of,
     fetch_tidy,
-    import_pandas,
     rows_of,
     source_of,
     table_bytes,
 )
+from gflownet_envs.extras import import_extra
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"
@@ -178,19 +178,37 @@ def fetch_buchwald_hartwig(
     """
     if smiles and return_X_y:
         raise ValueError("smiles=True needs return_X_y=False: they are no part of X, y")
-    pandas = import_pandas() if as_frame else None
+    pandas = import_extra("pandas", "as_frame=True") if as_frame else None
     where = (data_home, download_if_missing, n_retries)
     path, tidy = fetch_tidy(SOURCE, *where)
-    data, target = _parse_tidy(tidy)
+    numbers = {c: {n: i for i, n in enumerate(LEVELS[c])} for c in FEATURE_NAMES}
+    wells = list(rows_of(tidy))
+    data: Any = np.array([[numbers[c][row[c]] for c in FEATURE_NAMES] for row in wells])
+    target: Any = np.array([row["yield"] for row in wells], dtype=np.float64)
     levels = dict(LEVELS)
     if not controls:
-        data, target, levels = _without_controls(data, target)
+        # the absent levels are the first ones: drop them and their rows
+        absent = np.array([component in _ABSENT for component in FEATURE_NAMES])
+        retained = (data[:, absent] > 0).all(axis=1)
+        levels = {name: its[name in _ABSENT :] for name, its in LEVELS.items()}
+        data, target = data[retained] - absent, target[retained]
     frame = None
     if pandas is not None:
-        data, target, frame = _to_pandas(pandas, data, target, levels)
-    molecules = None
+        factors = {
+            component: pandas.Categorical.from_codes(data[:, column], levels[component])
+            for column, component in enumerate(FEATURE_NAMES)
+        }
+        data = pandas.DataFrame(factors)
+        target = pandas.Series(target, name="yield")
+        frame = data.assign(**{"yield": target})
+    molecules: dict[str, tuple[str | None, ...]] | None = None
     if smiles:
-        molecules = _parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
+        rows = rows_of(fetch_tidy(COMPONENTS, *where)[1])
+        known = {(row["factor"], row["name"]): row["smiles"] or None for row in rows}
+        molecules = {
+            component: tuple(known[component, name] for name in names)
+            for component, names in levels.items()
+        }
     return bunch_of(
         "buchwald_hartwig",
         path,
@@ -203,55 +221,3 @@ def fetch_buchwald_hartwig(
         smiles=molecules,
         frame=frame,
     )
-
-
-def _parse_tidy(tidy: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Read level numbers (n, 4) and yields (n,) from the tidy table."""
-    numbers = {c: {n: i for i, n in enumerate(LEVELS[c])} for c in FEATURE_NAMES}
-    data, target = [], []
-    for row in rows_of(tidy):
-        data.append([numbers[c][row[c]] for c in FEATURE_NAMES])
-        target.append(float(row["yield"]))
-    return (
-        np.array(data, dtype=np.int64).reshape(-1, len(FEATURE_NAMES)),
-        np.array(target, dtype=np.float64),
-    )
-
-
-def _parse_smiles(
-    tidy: bytes, levels: dict[str, tuple[str, ...]]
-) -> dict[str, tuple[str | None, ...]]:
-    """Read the SMILES of the given levels from the table of components."""
-    rows = rows_of(tidy)
-    found = {(row["factor"], row["name"]): row["smiles"] or None for row in rows}
-    return {
-        component: tuple(found[component, name] for name in names)
-        for component, names in levels.items()
-    }
-
-
-def _without_controls(
-    data: np.ndarray,  # shape: (n, 4)
-    target: np.ndarray,  # shape: (n,)
-) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
-    """Drop the absent levels and their rows, and number the others from 0."""
-    # The absent levels are the first ones.
-    absent = np.array([component in _ABSENT for component in FEATURE_NAMES])
-    retained = (data[:, absent] > 0).all(axis=1)
-    levels = {name: its[name in _ABSENT :] for name, its in LEVELS.items()}
-    return data[retained] - absent, target[retained], levels
-
-
-def _to_pandas(
-    pandas: Any,
-    data: np.ndarray,  # shape: (n, 4)
-    target: np.ndarray,  # shape: (n,)
-    levels: dict[str, tuple[str, ...]],
-) -> tuple[Any, Any, Any]:
-    names = {
-        component: pandas.Categorical.from_codes(data[:, column], levels[component])
-        for column, component in enumerate(FEATURE_NAMES)
-    }
-    data_frame = pandas.DataFrame(names)
-    series = pandas.Series(target, name="yield")
-    return data_frame, series, data_frame.assign(**{"yield": series})

@@ -69,7 +69,7 @@ def fetch_table(
     source: Source,
     where: tuple[Any, ...],  # of `fetch_tidy`
     columns: Sequence[str],
-    target: str,
+    target: str | None,
     read: Callable[[list[dict[str, str]]], dict[str, Any]],
     *,
     return_X_y: bool,
@@ -80,13 +80,16 @@ def fetch_table(
     path, tidy = fetch_tidy(source, *where)
     rows = list(rows_of(tidy))
     known = {"frame": None, **read(rows)}
-    values: Any = np.array([row[target] for row in rows], dtype=np.float64)
+    known["feature_names"], values = list(columns), None
+    if target is not None:
+        known["target_names"] = [target]
+        values = np.array([row[target] for row in rows], dtype=np.float64)
     if pandas is not None:
         frame = known["frame"] = pandas.read_csv(io.BytesIO(tidy))
-        known["data"], values = frame[list(columns)], frame[target]
-    names = {"feature_names": list(columns), "target_names": [target]}
+        known["data"] = frame[list(columns)]
+        values = None if target is None else frame[target]
     data = known.pop("data")
-    return bunch_of(name, path, data, values, return_X_y, **names, **known)
+    return bunch_of(name, path, data, values, return_X_y, **known)
 
 
 def fetch_tidy(
@@ -227,8 +230,3 @@ def table_bytes(*rows: Iterable[Any]) -> bytes:
 def description(name: str) -> str:
     """Return what is to be known of a data set."""
     return files(__package__).joinpath("descr", f"{name}.rst").read_text("utf-8")
-
-
-def import_pandas() -> Any:
-    """Import pandas, an extra, only where frames are requested."""
-    return import_extra("pandas", "as_frame=True")

@@ -12,9 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import (
-    bunch_of,
-    fetch_tidy,
-    import_pandas,
+    fetch_table,
     source_of,
     table_bytes,
 )
@@ -114,15 +112,21 @@ def fetch_sachs(
     >>> bunch.data.shape, len(bunch.edges)  # doctest: +SKIP
     ((853, 11), 17)
     """
-    pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
-    rows = tidy.decode("utf-8").splitlines()[1:]
-    data: Any = np.array([row.split(",") for row in rows], dtype=np.float64)
-    frame = None
-    if pandas is not None:
-        data = frame = pandas.DataFrame(data, columns=list(FEATURE_NAMES))
-    known = {"feature_names": list(FEATURE_NAMES), "edges": CONSENSUS_EDGES}
-    return bunch_of("sachs", path, data, None, return_X_y, frame=frame, **known)
+    return fetch_table(
+        "sachs",
+        SOURCE,
+        (data_home, download_if_missing, n_retries),
+        FEATURE_NAMES,
+        None,
+        _read,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
+    )
+
+
+def _read(rows: list[dict[str, str]]) -> dict[str, Any]:
+    cells = np.array([list(row.values()) for row in rows], dtype=np.float64)
+    return {"data": cells, "edges": CONSENSUS_EDGES}
 
 
 # Each node and its parents: the consensus network of Sachs et al. (2005) among five

@@ -1,15 +1,12 @@
 """State spaces: pure functions over integer states. The reward is never inside."""
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, ObjectTable
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.environments.objects import ObjectTable
-from gflownet_envs.environments.selection import (
-    SequentialSelectionEnvironment,
-    fragment_chain_environment,
-)
 from gflownet_envs.environments.sequences import (
+    SequentialSelectionEnvironment,
     SymbolicExpressionEnvironment,
     TokenSequenceEnvironment,
+    fragment_chain_environment,
 )
 from gflownet_envs.environments.walks import (
     GridEnvironment,

@@ -6,8 +6,7 @@ from itertools import permutations
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.objects import listed_codes
+from gflownet_envs.environments.base import Environment, listed_codes, require_at_least
 
 ENCODINGS = ("parent_sets", "adjacency")
 
@@ -85,7 +84,12 @@ class DagEnvironment(Environment):
         self.max_edges = most if max_edges is None else max_edges
         self.name = f"dag-{n_nodes}-{self.max_edges}"
         edges = tuple(permutations(range(n_nodes), 2))
-        self.node_names = _validated_names(node_names, n_nodes)
+        names = tuple(map(str, range(n_nodes)) if node_names is None else node_names)
+        if len(set(names)) != n_nodes or len(names) != n_nodes:
+            raise ValueError(
+                f"node_names must be {n_nodes} distinct names, got {node_names!r}"
+            )
+        self.node_names = names
         named = permutations(self.node_names, 2)
         self.action_names = (*(f"{i} → {j}" for i, j in named), "stop")
         self.step_names = (*(f"edge {t + 1}" for t in range(self.max_edges)), "stop")
@@ -94,7 +98,14 @@ class DagEnvironment(Environment):
         self.encoding = _validated_encoding(encoding, n_nodes)
         n_columns = len(edges) if self.encoding == "adjacency" else n_nodes * 2**n_nodes
         self.encoding_size = n_columns + 1
-        self._set_action_tables(edges)
+        self._source = torch.tensor([*(i for i, _ in edges), n_nodes])
+        self._target = torch.tensor([*(j for _, j in edges), 0])
+        # what each action adds to a state
+        self._added = torch.zeros((len(edges) + 1, self.state_size), dtype=torch.int64)
+        for action, (i, j) in enumerate(edges):
+            self._added[action, j] = 1 << i
+            self._added[action, -2] = 1
+        self._added[-1, -1] = 1
         self._codes: Tensor | None = None
         if n_nodes <= _MAX_LISTED_NODES:
             self._codes = listed_codes(self, self._code, _MAX_LISTED)
@@ -106,17 +117,6 @@ class DagEnvironment(Environment):
             self.enumeration_reason = (
                 f"graphs are listed up to {_MAX_LISTED_NODES} nodes, got {n_nodes}"
             )
-
-    def _set_action_tables(self, edges: Sequence[tuple[int, int]]) -> None:
-        """Set the nodes of each action and what it adds to a state."""
-        n_edges = len(edges)
-        self._source = torch.tensor([*(i for i, _ in edges), self.n_nodes])
-        self._target = torch.tensor([*(j for _, j in edges), 0])
-        self._added = torch.zeros((n_edges + 1, self.state_size), dtype=torch.int64)
-        for action, (i, j) in enumerate(edges):
-            self._added[action, j] = 1 << i
-            self._added[action, -2] = 1
-        self._added[-1, -1] = 1
 
     def initial_state(
         self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
@@ -176,19 +176,15 @@ class DagEnvironment(Environment):
 
     def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         before = states - self._added.to(states.device)[backward_actions]
-        before[..., self.n_nodes : -2] = self._closure(self.parent_sets(before))
-        return before
-
-    def _closure(self, parent_sets: Tensor) -> Tensor:
-        # shapes: parent_sets (..., n_nodes) -> (..., n_nodes)
-        """Return the sets of nodes that each node reaches (Warshall)."""
-        nodes = torch.arange(self.n_nodes, device=parent_sets.device)
-        is_edge = (parent_sets[..., None, :] >> nodes[:, None]) & 1
+        nodes = torch.arange(self.n_nodes, device=states.device)
+        is_edge = (self.parent_sets(before)[..., None, :] >> nodes[:, None]) & 1
+        # the sets of nodes that each node reaches (Warshall)
         reached = (1 << nodes) | (is_edge << nodes).sum(dim=-1)
         for node in range(self.n_nodes):
             through = -((reached >> node) & 1)
             reached = reached | (through & reached[..., node, None])
-        return reached
+        before[..., self.n_nodes : -2] = reached
+        return before
 
     def log_backward_policy(self, states: Tensor) -> Tensor:
         """Return −log of the number of edges; 0 where the last action was stop."""
@@ -235,15 +231,6 @@ class DagEnvironment(Environment):
         code = int(self._codes[index])
         edges = [name for a, name in enumerate(self.action_names) if code >> a & 1]
         return ", ".join(edges) if edges else "no edges"
-
-
-def _validated_names(names: Sequence[str] | None, n_nodes: int) -> tuple[str, ...]:
-    """Return the names of the nodes; raise ValueError if they do not fit."""
-    if names is None:
-        return tuple(str(i) for i in range(n_nodes))
-    if len(set(names)) != n_nodes or len(names) != n_nodes:
-        raise ValueError(f"node_names must be {n_nodes} distinct names, got {names!r}")
-    return tuple(names)
 
 
 def _validated_encoding(encoding: str | None, n_nodes: int) -> str:

@@ -47,6 +47,8 @@ class GridEnvironment(Environment):
     ['down', 'left', 'right', 'stop']
     """
 
+    _start = 0  # row and column where a walk begins
+
     def __init__(self, size: int = 5, max_moves: int = 5) -> None:
         require_at_least("size", size, 2)
         require_at_least("max_moves", max_moves, 1)
@@ -60,7 +62,7 @@ class GridEnvironment(Environment):
             (row, column)
             for row in range(size)
             for column in range(size)
-            if row + column <= max_moves
+            if abs(row - self._start) + abs(column - self._start) <= max_moves
         )
         self.n_objects = len(self.cells)
         self.state_size = 4
@@ -119,12 +121,9 @@ class GridEnvironment(Environment):
 
     def encode(self, states: Tensor) -> Tensor:
         """Return one-hot row, one-hot column and one-hot step."""
-        row, column, step, _ = states.unbind(dim=-1)
-        parts = (
-            torch.nn.functional.one_hot(row, self.size),
-            torch.nn.functional.one_hot(column, self.size),
-            torch.nn.functional.one_hot(step, self.max_moves + 1),
-        )
+        sizes = (self.size, self.size, self.max_moves + 1)
+        one_hot = torch.nn.functional.one_hot
+        parts = [one_hot(states[..., i], size) for i, size in enumerate(sizes)]
         return torch.cat(parts, dim=-1).to(torch.float32)
 
     def object_index(self, states: Tensor) -> Tensor:
@@ -266,20 +265,9 @@ class PlaneWalkEnvironment(GridEnvironment):
 
     def __init__(self, max_moves: int = 4) -> None:
         require_at_least("max_moves", max_moves, 1)
+        self._start = max_moves
         super().__init__(size=2 * max_moves + 1, max_moves=max_moves)
         self.name = f"plane-walk-{max_moves}"
-        self.cells = tuple(
-            (row, column)
-            for row in range(self.size)
-            for column in range(self.size)
-            if abs(row - max_moves) + abs(column - max_moves) <= max_moves
-        )
-        self.n_objects = len(self.cells)
-        rows, columns = torch.tensor(self.cells).unbind(dim=-1)
-        self._object_of_cell = torch.full((self.size, self.size), -1)
-        self._object_of_cell[rows, columns] = torch.arange(
-            self.require_listed_objects()
-        )
 
     def initial_state(
         self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None

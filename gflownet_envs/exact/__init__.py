@@ -3,21 +3,19 @@
 from gflownet_envs.exact.dag import GraphFlows, edge_marginals
 from gflownet_envs.exact.solve import (
     ExactSolution,
-    distance_to_exact,
-    solve_exact,
-    terminating_distribution,
-)
-from gflownet_envs.exact.trajectories import (
     PoliciesAlong,
     PolicySource,
     Trajectory,
+    WholeSpace,
+    distance_to_exact,
     greedy_trajectory,
     mean_policy,
     policies_along,
     policies_everywhere,
+    solve_exact,
+    terminating_distribution,
     trajectory_of_actions,
 )
-from gflownet_envs.exact.whole_space import WholeSpace
 
 __all__ = [
     "ExactSolution",

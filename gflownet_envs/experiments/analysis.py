@@ -1,11 +1,16 @@
-"""What the policies of a data set say: surrogate, verdict, calibration and shares."""
+"""From a study to policies, and what they say.
+
+Policies are exact and trained; named parts of the rewards are exchanged and solved
+again; a surrogate is fitted, judged and calibrated.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,28 +20,51 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from gflownet_envs.environments import GridEnvironment
+from gflownet_envs.environments.base import StateGraph
+from gflownet_envs.exact.dag import GraphFlows
+from gflownet_envs.exact.solve import (
+    PolicySource,
+    WholeSpace,
+    distance_to_exact,
+    policies_along,
+    policies_everywhere,
+    solve_exact,
+)
 from gflownet_envs.experiments.task import (
     LEVELS,
     Analysis,
     Calibration,
+    NamedParts,
     NoiseAgainstExact,
+    PartFindings,
     Policies,
     Preset,
     Progress,
+    Reasons,
+    Study,
     TrainingNoise,
+    part_names,
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.training.ensemble import MAX_DISTANCE
+from gflownet_envs.rewards.source import RewardSource, mean_reward, reward_of_objects
+from gflownet_envs.storage import Store
+from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
+from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce._result import ResultRow
 from skpce.drivers import Caution
 from skpce.inspection import (
     Result,
     back_to_reward,
+    part_effects,
+    part_entries,
     variance_decomposition,
     verdict,
 )
+from skpce.inspection._ensembles.training_noise import jackknife_error
 from skpce.metrics import (
     coverage_interval,
     crps_score,
@@ -51,6 +79,11 @@ INTERVALS: Mapping[str, Mapping[str, Any]] = {
     "push-forward alone": {"residual": None, "given_inputs": False},
 }
 _N_DRAWS = 1000  # behind the CRPS
+#: Fragility that has a reason; below it members agree up to rounding.
+_LEAST_FRAGILITY = 1e-6
+
+#: Edges of a space that is mapped in a run, at most.
+_MOST_EDGES = 10_000
 
 
 def possible_columns(dataset: PolicyDataset) -> list[np.ndarray]:
@@ -461,3 +494,325 @@ def predictive_crps(
     if X is None:
         draws = draws[:, np.newaxis]
     return crps_score(test.y, draws, steps=test.steps, mask=test.mask)
+
+
+# Log-probabilities of trained policies in all states that are held at once.
+_VALUES_AT_ONCE = 2**23
+_N_SAMPLES = 2048  # trajectories of a member behind the bound of its distance
+
+
+def make_policies(
+    study: Study,
+    spec: TrainingSpec,
+    *,
+    train: bool,
+    seed: int,
+    store: Store | None,
+    progress: Progress,
+    solve: bool = True,
+    n_replicates: int = 1,
+    n_control: int = 0,
+    n_jobs: int | None = None,
+) -> Policies:
+    """Solve every member exactly where it can be, and train if requested."""
+    started = time.process_time()
+    exact, solution = None, None
+    solved: PolicySource | None = None
+    if solve and study.environment.is_enumerable:
+        solved = solution = solve_exact(study.environment, study.reward)
+    elif solve and study.exact_solver is not None:
+        solved = study.exact_solver(study.reward)
+    elif solve and not train:
+        raise ValueError(
+            f"the policies of {study.environment.name} cannot be solved exactly, since "
+            f"{study.environment.enumeration_reason}; they have to be trained"
+        )
+    if solved is not None:
+        exact = _dataset(study, solved, "exact", study.reward.n_members, seed)
+        progress("solving exactly", 1, 1)
+    cpu_seconds = {"exact": time.process_time() - started}
+    if not train:
+        return Policies(cpu_seconds, exact, solution)
+    n_rewards = study.n_train + study.n_test
+    # larger than the numbers of all members; the first replicate of a reward has its
+    stride = int(study.members.max()) + 1
+    numbers = study.members[:n_rewards, None] + stride * np.arange(n_replicates)
+    train_all = partial(
+        train_ensemble, study.environment, seed=seed, n_jobs=n_jobs, store=store
+    )
+    ensemble = train_all(
+        study.reward.select(slice(0, n_rewards)),
+        spec,
+        n_replicates=n_replicates,
+        members=numbers.ravel().tolist(),
+        progress=stage(progress, "training GFlowNets"),
+    )
+    cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
+    control = None
+    if n_control:
+        # numbers beyond those of all other members
+        first = (n_replicates + 1) * stride
+        alike = train_all(
+            mean_reward(
+                study.reward.select(slice(0, study.n_train)), study.environment
+            ),
+            spec,
+            n_replicates=n_control,
+            members=range(first, first + n_control),
+            progress=stage(progress, "training the control"),
+        )
+        cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
+        if alike.n_members > 1:  # one alone has no spread; the others diverged
+            control = policies_along(study.environment, alike, study.trajectory).y
+    distance = None
+    if solution is not None:
+        started = time.process_time()
+        distance = ensemble_distance(solution.graph, study.reward, ensemble)
+        cpu_seconds["exact"] += time.process_time() - started
+    bound = None
+    if solve and solution is None:  # who wants no exact policies wants no bound
+        started = time.process_time()
+        known = solved.log_z() if isinstance(solved, GraphFlows) else None
+        bound = ensemble.distance_bound(
+            n_samples=_N_SAMPLES,
+            log_z=None if known is None else known[list(ensemble.rewards)].numpy(),
+            seed=seed,
+        )
+        cpu_seconds["bounds of distances"] = time.process_time() - started
+    return Policies(
+        cpu_seconds,
+        exact,
+        solution,
+        trained=_dataset(study, ensemble, "trained", n_rewards, seed),
+        ensemble=ensemble,
+        distance=distance,
+        control=control,
+        bound=bound,
+    )
+
+
+def ensemble_distance(
+    graph: StateGraph, reward: RewardSource, ensemble: TrainedEnsemble
+) -> np.ndarray:  # shape: (n_trained,)
+    """Return the distance of every trained member from its exact distribution."""
+    size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
+    distance = np.empty(ensemble.n_members)
+    for start in range(0, ensemble.n_members, size):
+        rows = slice(start, start + size)
+        some = ensemble.subset(ensemble.members[rows])
+        own = reward_of_objects(reward.select(np.array(some.rewards)), graph)
+        table = some.log_policy_table(graph)
+        distance[rows] = distance_to_exact(graph, table, own).numpy()
+    return distance
+
+
+def _dataset(
+    study: Study,
+    policies: PolicySource,
+    source: str,
+    n_rewards: int,
+    seed: int,
+) -> PolicyDataset:
+    """Return the policies of all rewards, or of the members that were trained."""
+    along = policies_along(study.environment, policies, study.trajectory)
+    names = study.environment.action_names
+    taken = [names[action] for action in study.trajectory.actions]
+    reward, members = np.arange(n_rewards), study.members[:n_rewards]
+    if isinstance(policies, TrainedEnsemble):  # those that diverged are not in it
+        reward, members = np.array(policies.rewards), np.array(policies.members)
+    return PolicyDataset(
+        study.reward_features[reward],
+        along.y,
+        steps=tuple(along.steps.values()),
+        mask=along.mask,
+        step_names=along.step_names,
+        action_names=part_names(study.environment, along.action_names),
+        feature_names=study.feature_names,
+        members=members,
+        rewards=study.members[reward],
+        seeds=np.full(len(reward), seed),
+        is_test=reward >= study.n_train,
+        trajectory=part_names(study.environment, taken),
+        source=source,
+        metadata={"task": study.environment.name, "unit_of_X": study.feature_unit},
+    )
+
+
+# Groups of rewards that are left out for the standard error of training noise.
+_N_NOISE_GROUPS = 10
+
+
+def find_part_effects(
+    study: Study,
+    policies: Policies,
+    *,
+    n_draws: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[PartFindings, ...]:
+    """Return the effects of the parts of every split.
+
+    Parts are exchanged and solved again; nothing is found where that is not possible.
+    """
+    solve = study.exact_solver
+    if policies.solution is not None:
+        solve = partial(solve_exact, policies.solution.graph)
+    if solve is None:
+        return ()
+    exact = policies.exact
+    assert exact is not None  # there is what solves
+    noise_share, noise_error = noise_beside_exact(policies) or (None, None)
+    found = []
+    for named in study.named_parts:
+        known: dict[str, Any] = {
+            "model": partial(policies_of_parts, named, study, solve),
+            "combine": dict,
+            "batch_size": named.batch_size,
+            "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+            "mask": exact.mask,
+        }
+        with threadpool_limits(1):
+            effects = part_effects(
+                parts=named.parts,
+                n_draws=n_draws,
+                dependent=named.freezes,
+                random_state=seed,
+                progress=stage(progress, f"parts: {named.title}"),
+                **known,
+            )
+            own = stage(progress, f"entries: {named.title}")
+            entries = leading_entries(named, effects, progress=own, **known)
+        found.append(PartFindings(named, effects, noise_share, noise_error, entries))
+    return tuple(found)
+
+
+def policies_of_parts(
+    named: NamedParts,
+    study: Study,
+    solve: Callable[[Any], PolicySource],
+    parts: Mapping[str, np.ndarray],
+) -> np.ndarray:  # shape: (n, ΣK)
+    """Solve the rewards of recombined parts along the trajectory of a study."""
+    solved = solve(named.reward(parts))
+    return policies_along(study.environment, solved, study.trajectory).y
+
+
+def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result | None:
+    """Verify what matters most in the leading part of each supported step."""
+    if named.n_verified == 0:
+        return None
+    names = effects.part_names
+    part_of = {
+        step.step: names[int(np.argmax(step.first))]
+        for step in effects.steps
+        if step.supported
+    }
+    part_of = {step: part for step, part in part_of.items() if part in named.entries}
+    if not part_of:
+        return None
+    return part_entries(
+        parts=named.parts,
+        part=part_of,
+        labels={
+            # the last name is that of the number −1
+            name: np.array([*own.names, ""], dtype=object)[np.asarray(own.labels)]
+            for name, own in named.entries.items()
+            if name in part_of.values()
+        },
+        n_best=named.n_verified,
+        n_verifying=named.n_verifying,
+        **known,
+    )
+
+
+def noise_beside_exact(
+    policies: Policies,
+) -> tuple[np.ndarray, np.ndarray] | None:  # shapes: (n_steps,) each
+    """Return the share of training noise against exact policies, 1 at most.
+
+    All of the variance is noise where trained policies vary less than they miss the
+    exact ones by, or not at all. The second array has standard errors: one of ten
+    groups of rewards is left out after the other (delete-a-group jackknife). That of a
+    share of 1 goes down to one standard error below what is more than 1.
+    """
+    if policies.trained is None or policies.exact is None:
+        return None
+    both = policies.trained.train, policies.exact.train
+    found, *left_out = (  # (-1 leaves out nothing)
+        noise_share_and_targets(
+            *(d.select(d.rewards % _N_NOISE_GROUPS != g) for d in both)
+        )[0]
+        for g in (-1, *np.unique(both[0].rewards % _N_NOISE_GROUPS))
+    )
+    share = np.minimum(found, 1.0)
+    error = np.maximum(share - found + jackknife_error(np.array(left_out)), 0.0)
+    steps = steps_with_choice(both[0])
+    share[steps] = np.nan_to_num(share[steps], nan=1.0)
+    error[steps] = np.nan_to_num(error[steps])
+    return share, error
+
+
+def find_reasons(
+    study: Study, policies: Policies, *, n_draws: int, seed: int
+) -> tuple[WholeSpace, Reasons] | None:
+    """Follow exact policies everywhere, and find what explains most in each state.
+
+    None without named parts, for spaces that are too large, and for those that a map
+    cannot show: neither trees nor grids.
+    """
+    solution = policies.solution
+    if solution is None or not study.named_parts:
+        return None
+    graph, named = solution.graph, study.named_parts[0]
+    is_shown = graph.environment.is_tree or isinstance(
+        graph.environment, GridEnvironment
+    )
+    if not is_shown or int(graph.mask.sum()) > _MOST_EDGES:
+        return None
+    space = WholeSpace.from_policies(graph, solution)
+    effects = effects_everywhere(named, graph, n_draws=n_draws, seed=seed)
+    return space, reasons_of(space, effects, list(named.parts))
+
+
+def effects_everywhere(
+    named: NamedParts, graph: StateGraph, *, n_draws: int, seed: int = 0
+) -> Result:
+    """Exchange the named parts of members, and solve for all states again."""
+
+    def policies(parts: Mapping[str, np.ndarray]) -> Any:
+        return policies_everywhere(graph, solve_exact(graph, named.reward(parts)))
+
+    known = policies({name: values[:1] for name, values in named.parts.items()})
+    with threadpool_limits(1):
+        return part_effects(
+            lambda parts: policies(parts).y,
+            named.parts,
+            combine=dict,
+            n_draws=n_draws,
+            dependent=False,
+            steps=known.steps,
+            mask=known.mask,
+            batch_size=32,
+            random_state=seed,
+        )
+
+
+def reasons_of(space: WholeSpace, effects: Result, names: Sequence[str]) -> Reasons:
+    """Return what explains most in each state, of parts with these names."""
+    n_states = space.graph.n_states
+    found = Reasons([""] * n_states, np.zeros(n_states), np.zeros(n_states, dtype=bool))
+    for row, state in enumerate(np.flatnonzero(has_choice(space))):
+        first, errors = effects.first[row], effects.first_error[row]
+        best, second = np.argsort(-first)[:2]
+        apart = first[best] - first[second] > 2 * np.hypot(errors[best], errors[second])
+        if space.fragility[state] < _LEAST_FRAGILITY:
+            continue
+        found.parts[state] = names[best]
+        found.shares[state] = first[best]
+        found.settled[state] = apart and effects.supported[row]
+    return found
+
+
+def has_choice(space: WholeSpace) -> np.ndarray:  # shape: (n_states,), bool
+    """Say in which states more than one action is possible."""
+    return np.asarray((space.graph.mask.sum(dim=1) > 1).numpy())

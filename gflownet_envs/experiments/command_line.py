@@ -354,27 +354,25 @@ def progress_bars() -> Iterator[ProgressCallback]:
 
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the answer in words, the verdict and the final tables."""
-    from gflownet_envs.experiments import tables
-    from gflownet_envs.experiments.answers import answers
-    from gflownet_envs.experiments.files import verdict_words
+    from gflownet_envs.experiments import files
 
     console.print("\nWhich part of the reward drives which choice", style="bold")
-    for sentence in answers(results):
+    for sentence in files.answers(results):
         console.print(sentence, markup=False, highlight=False)
     for source in results.sources.values():
         console.print()
-        console.print(verdict_words(source), markup=False, highlight=False)
+        console.print(files.verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
     for found in (
-        tables.training_table(results),
-        tables.noise_table(results),
-        tables.verdict_table(results),
-        *(tables.shares_table(source) for source in results.sources.values()),
-        tables.coverage_table(results),
-        tables.paper_table(results),
-        *(tables.parts_table(found, brief=True) for found in results.parts),
-        tables.cost_table(results),
+        files.training_table(results),
+        files.noise_table(results),
+        files.verdict_table(results),
+        *(files.shares_table(source) for source in results.sources.values()),
+        files.coverage_table(results),
+        files.paper_table(results),
+        *(files.parts_table(found, brief=True) for found in results.parts),
+        files.cost_table(results),
     ):
         if found is not None:
             print_table(console, found)

@@ -8,18 +8,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.experiments.analysis import (
     analyse,
+    find_part_effects,
+    find_reasons,
     fragility,
     fragility_beside_equal_noise,
     level_shares,
+    make_policies,
     step_intervals,
     training_cautions,
     training_noise,
@@ -27,24 +30,20 @@ from gflownet_envs.experiments.analysis import (
 from gflownet_envs.experiments.files import write_run
 from gflownet_envs.experiments.paper.claims.rules import figures_beside
 from gflownet_envs.experiments.paper.systems import FIRST
-from gflownet_envs.experiments.part_effects import find_part_effects
-from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.space_maps import find_reasons
 from gflownet_envs.experiments.task import (
     Preset,
     Progress,
     RunResults,
-    RunSettings,
     SourceResults,
     Study,
     Task,
     silent,
 )
-from gflownet_envs.experiments.tasks import find_task, path_of
+from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.storage import check_writable
+from gflownet_envs.storage import BlockStore, check_writable
 from skpce._checks import FEWEST_MEMBERS
 
 SOLVERS = ("train", "exact")
@@ -113,29 +112,172 @@ def run_task(
         n_control = settings.n_control if solver == "train" else 0
     if not os.fspath(out):
         raise ValueError("out must name a folder, got ''.")
-    _check_copies(solver, n_replicates=(n_replicates, 1), n_control=(n_control, 0))
+    # numbers of GFlowNets, each with the least one, which trains none more
+    copies = {"n_replicates": (n_replicates, 1), "n_control": (n_control, 0)}
+    for name, (value, least) in copies.items():
+        require_at_least(name, value, least)
+        if value != least and solver != "train":
+            raise ValueError(
+                f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "
+                f"expected {name}={least}, or solver='train'."
+            )
+    if n_control == 1:
+        raise ValueError(
+            "n_control is 1, but one member has no spread; expected 0 or at least 2."
+        )
     require_at_least("n_train of the preset", settings.n_train, FEWEST_MEMBERS)
     require_at_least("n_test of the preset", settings.n_test, 2)
     report = progress if progress is not None else silent
+    known: dict[str, Any] = {"seed": seed, "progress": report}
     with writable_folder(Path(out)) as folder:
+        started, lap = time.perf_counter(), _stopwatch()
         store = BlockStore(folder / "blocks")
-        results = _find(
-            task,
-            preset,
-            settings,
-            solver,
-            n_replicates,
-            n_control,
-            n_jobs,
-            seed=seed,
+        study = task.prepare(settings, store=store, options=options or {}, **known)
+        _refuse_nothing_to_explain(study, task)
+        # Proxies that an earlier run stored took their time then.
+        rest = lap() - sum(study.cpu_seconds.values())
+        cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
+        policies = make_policies(
+            study,
+            settings.training,
+            train=solver == "train",
+            n_replicates=n_replicates,
+            n_control=n_control,
+            n_jobs=n_jobs,
             store=store,
-            progress=report,
-            options=options or {},
+            **known,
+        )
+        cpu_seconds |= policies.cpu_seconds
+        lap()
+        study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
+        cpu_seconds["findings"] = lap()
+        n_draws = settings.n_part_draws
+        parts = find_part_effects(study, policies, n_draws=n_draws, **known)
+        cpu_seconds["named parts"] = lap()
+        space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
+        cpu_seconds["map of the states"] = lap()
+        sources, trained, noise = {}, policies.trained, None
+        if trained is not None:
+            noise = training_noise(trained.train, policies.exact, policies.control)
+            known_noise: dict[str, Any] = {
+                "noise_share": noise.log_ratio_share,
+                "cautions": training_cautions(policies, noise),
+            }
+            sources["trained"] = _analyse_source(
+                trained, study, settings, **known_noise, **known
+            )
+        if policies.exact is not None:
+            none = np.zeros(policies.exact.n_steps)  # known, and none
+            sources["exact"] = _analyse_source(
+                policies.exact, study, settings, noise_share=none, **known
+            )
+        beside: list[dict[str, str]] = []
+        if preset == FIRST:
+            datasets = {name: source.dataset for name, source in sources.items()}
+            beside = figures_beside(task.path, settings, datasets, seed)
+        analyses = [a for source in sources.values() for a in source.analyses]
+        cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
+        cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
+        rest = lap() - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
+        cpu_seconds["calibration"] = max(0.0, rest)
+        results = RunResults(
+            task=task,
+            preset_name=preset,
+            preset=settings,
+            seed=seed,
+            n_replicates=n_replicates,
+            n_control=n_control,
+            study=study,
+            policies=policies,
+            noise=noise,
+            sources=sources,
+            parts=parts,
+            space=space,
+            beside_the_paper=tuple(beside),
+            cpu_seconds=cpu_seconds,
+            wall_seconds=time.perf_counter() - started,
+            peak_memory=peak_memory(),
         )
         report("writing the report", 0, 1)
         write_run(results, folder)
         report("writing the report", 1, 1)
     return results
+
+
+def load_task(path: str) -> Task:
+    """Return a task of one's own by its path ``module:Class``.
+
+    Parameters
+    ----------
+    path : str
+        A module that can be imported, or one in the current folder, and the name of a
+        subclass of `Task` in it, or of an instance.
+
+    Raises
+    ------
+    ValueError
+        If there is no such module, or no task of that name in it.
+
+    Examples
+    --------
+    >>> load_task("gflownet_envs.experiments.tasks.grid:GridTask").name
+    'grid'
+    """
+    module, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(
+            f"The task {path!r} is no name of a module and a class; expected "
+            "module:Class, such as my_task:LevelTask."
+        )
+    sys.path.insert(0, os.getcwd())  # a console script does not look there
+    try:
+        found = getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0] and error.name != module:
+            raise  # the module is there, and something that it needs is not
+        raise ValueError(
+            f"There is no module {module!r} for the task {path!r}; expected "
+            "module:Class, of a module in the current folder or of an installed one."
+        ) from error
+    finally:
+        sys.path.remove(os.getcwd())
+    task = found() if isinstance(found, type) and issubclass(found, Task) else found
+    if not isinstance(task, Task):
+        raise ValueError(
+            f"The module {module!r} has no task {name!r}; expected a subclass of "
+            f"gflownet_envs.experiments.task.Task, got {found!r}."
+        )
+    return task
+
+
+def find_task(task: str | Task, preset: str) -> tuple[Task, Preset]:
+    """Return a task, given or by name or path, and one of its presets."""
+    if isinstance(task, str) and ":" in task:
+        task = load_task(task)
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise ValueError(
+                f"There is no task {task!r}; the tasks are {sorted(TASKS)}, and one "
+                "of your own is module:Class."
+            )
+        task = TASKS[task]
+    if not isinstance(task, Task):
+        raise ValueError(
+            "task must be a name, a path module:Class or a Task, such as MyTask(); "
+            f"got {task!r}."
+        )
+    if preset not in task.presets:
+        raise ValueError(
+            f"Task {task.name!r} has no preset {preset!r}; its presets are "
+            f"{sorted(task.presets)}."
+        )
+    settings = task.presets[preset]
+    if not isinstance(settings, Preset):
+        raise ValueError(
+            f"The preset {preset!r} of the task {task.name!r} must be a Preset, got "
+            f"{type(settings).__name__}."
+        )
+    return task, settings
 
 
 @contextmanager
@@ -156,92 +298,6 @@ def writable_folder(folder: Path) -> Iterator[Path]:
             with suppress(OSError):  # not empty: it has finished blocks
                 folder.rmdir()
         raise
-
-
-def _find(
-    task: Task,
-    preset_name: str,
-    settings: Preset,
-    solver: str,
-    n_replicates: int,
-    n_control: int,
-    n_jobs: int | None,
-    **run: Unpack[RunSettings],
-) -> RunResults:
-    """Do the work of a run; only finished blocks are written."""
-    started = time.perf_counter()
-    seed, report = run["seed"], run["progress"]
-    lap = _stopwatch()
-    study = task.prepare(settings, **run)
-    _refuse_nothing_to_explain(study, task)
-    # Proxies that an earlier run stored took their time then.
-    rest = lap() - sum(study.cpu_seconds.values())
-    cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
-    policies = make_policies(
-        study,
-        settings.training,
-        train=solver == "train",
-        n_replicates=n_replicates,
-        n_control=n_control,
-        seed=seed,
-        n_jobs=n_jobs,
-        store=run["store"],
-        progress=report,
-    )
-    cpu_seconds |= policies.cpu_seconds
-    lap()
-    study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
-    cpu_seconds["findings"] = lap()
-    n_draws = settings.n_part_draws
-    parts = find_part_effects(
-        study, policies, n_draws=n_draws, seed=seed, progress=report
-    )
-    cpu_seconds["named parts"] = lap()
-    space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
-    cpu_seconds["map of the states"] = lap()
-    known: dict[str, Any] = {"seed": seed, "progress": report}
-    sources, trained, noise = {}, policies.trained, None
-    if trained is not None:
-        noise = training_noise(trained.train, policies.exact, policies.control)
-        known_noise: dict[str, Any] = {
-            "noise_share": noise.log_ratio_share,
-            "cautions": training_cautions(policies, noise),
-        }
-        sources["trained"] = _analyse_source(
-            trained, study, settings, **known_noise, **known
-        )
-    if policies.exact is not None:
-        none = np.zeros(policies.exact.n_steps)  # known, and none
-        sources["exact"] = _analyse_source(
-            policies.exact, study, settings, noise_share=none, **known
-        )
-    datasets = {name: source.dataset for name, source in sources.items()}
-    beside: list[dict[str, str]] = []
-    if preset_name == FIRST:
-        beside = figures_beside(path_of(task), settings, datasets, seed)
-    analyses = [a for source in sources.values() for a in source.analyses]
-    cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
-    cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
-    rest = lap() - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
-    cpu_seconds["calibration"] = max(0.0, rest)
-    return RunResults(
-        task=task,
-        preset_name=preset_name,
-        preset=settings,
-        seed=seed,
-        n_replicates=n_replicates,
-        n_control=n_control,
-        study=study,
-        policies=policies,
-        noise=noise,
-        sources=sources,
-        parts=parts,
-        space=space,
-        beside_the_paper=tuple(beside),
-        cpu_seconds=cpu_seconds,
-        wall_seconds=time.perf_counter() - started,
-        peak_memory=peak_memory(),
-    )
 
 
 def _stopwatch() -> Callable[[], float]:
@@ -270,21 +326,6 @@ def require_seed(seed: Any) -> None:
     """Raise ValueError for what is no seed of a run."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
-
-
-def _check_copies(solver: str, **copies: tuple[int, int]) -> None:
-    """Check numbers of GFlowNets, each beside the least one, which trains none more."""
-    for name, (value, least) in copies.items():
-        require_at_least(name, value, least)
-        if value != least and solver != "train":
-            raise ValueError(
-                f"{name} is {value}, but solver={solver!r} trains no GFlowNet; "
-                f"expected {name}={least}, or solver='train'."
-            )
-    if copies["n_control"][0] == 1:
-        raise ValueError(
-            "n_control is 1, but one member has no spread; expected 0 or at least 2."
-        )
 
 
 def _refuse_nothing_to_explain(study: object, task: Task) -> None:

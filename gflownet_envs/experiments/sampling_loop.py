@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import policies_everywhere
+from gflownet_envs.environments.base import Environment, StateGraph, require_at_least
+from gflownet_envs.exact.solve import policies_everywhere, solve_exact
 from skpce import CompositionalPCESurrogate
 from skpce._checks import check_real
 from skpce.decision import ThompsonPolicy
@@ -176,7 +174,9 @@ class SamplingLoop:
         column, left = self._slopes[:, chosen], self._left[chosen]
         value, variance = float(log_reward), noise_sd**2 + left
         weight, mean = self._seen.get(chosen, (0.0, 0.0))
-        self._seen[chosen] = now = _pooled(weight, mean, noise_sd, value)
+        own = 1.0 / max(noise_sd**2, _SMALLEST_VARIANCE)
+        now = weight + own, mean + (value - mean) * own / (weight + own)
+        self._seen[chosen] = now
         if weight:  # what components leave is the same each time
             before, after = 1.0 / weight + left, 1.0 / now[0] + left
             if not after < before:
@@ -201,11 +201,3 @@ class SamplingLoop:
                 action = int(graph.mask[state].nonzero()[0, 0])
             state = int(graph.children[state, action])
         return state - graph.n_states
-
-
-def _pooled(
-    precision: float, mean: float, noise_sd: float, value: float
-) -> tuple[float, float]:
-    """Return precision and mean of observations, with one more."""
-    own = 1.0 / max(noise_sd**2, _SMALLEST_VARIANCE)
-    return precision + own, mean + (value - mean) * own / (precision + own)

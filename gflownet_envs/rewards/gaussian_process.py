@@ -321,48 +321,20 @@ def gaussian_process_modes(
     scale = scale if scale > 0 else 1.0
     standard = (y - centre) / scale
     rows = rng.permutation(len(X))[:n_fitted_rows]
-    signal, noise = _fitted_kernel(X[rows], standard[rows], kernel, rng)
-    posterior = GaussianProcessRegressor(signal, alpha=noise, optimizer=None)
-    posterior.fit(X, standard)
-    mean, covariance = posterior.predict(candidates, return_cov=True)
-    covariance = scale**2 * (covariance + covariance.T) / 2
-    components, variances = _leading_modes(covariance, n_modes)
-    return GaussianProcessModes(
-        mean=centre + scale * mean,
-        covariance=covariance,
-        components=components,
-        variances=variances,
-        kernel=signal,
-        noise_variance=float(scale**2 * noise),
-    )
-
-
-def _fitted_kernel(
-    X: np.ndarray,  # shape: (n, F)
-    y: np.ndarray,  # shape: (n,)
-    kernel: Kernel | None,
-    rng: np.random.RandomState,
-) -> tuple[Kernel, float]:
-    """Return the kernel of greatest marginal likelihood and the noise variance."""
-    signal = ConstantKernel() * RBF() if kernel is None else kernel
-    regressor = GaussianProcessRegressor(
-        signal + WhiteKernel(0.1, _NOISE_BOUNDS),
-        alpha=0.0,
-        random_state=rng,
-    )
+    kernel = ConstantKernel() * RBF() if kernel is None else kernel
+    noisy = kernel + WhiteKernel(0.1, _NOISE_BOUNDS)
+    regressor = GaussianProcessRegressor(noisy, alpha=0.0, random_state=rng)
     with warnings.catch_warnings():
         # measurements without noise are welcome
         warnings.filterwarnings("ignore", ".*k2__noise_level is close to .* lower")
         # the search ends so where rounding hides what is left to gain
         warnings.filterwarnings("ignore", r"(?s)lbfgs failed to converge.*\bABNORMAL")
-        regressor.fit(X, y)
-    return regressor.kernel_.k1, float(regressor.kernel_.k2.noise_level)
-
-
-def _leading_modes(
-    covariance: np.ndarray,  # shape: (n, n)
-    n_modes: int,
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: (n_modes, n), (n_modes,)
+        regressor.fit(X[rows], standard[rows])
+    signal, noise = regressor.kernel_.k1, float(regressor.kernel_.k2.noise_level)
+    posterior = GaussianProcessRegressor(signal, alpha=noise, optimizer=None)
+    posterior.fit(X, standard)
+    mean, covariance = posterior.predict(candidates, return_cov=True)
+    covariance = scale**2 * (covariance + covariance.T) / 2
     n = len(covariance)
     variances, vectors = eigh(covariance, subset_by_index=[n - n_modes, n - 1])
     variances, components = variances[::-1], vectors.T[::-1]
@@ -373,7 +345,14 @@ def _leading_modes(
         )
     largest = np.abs(components).argmax(axis=1)
     signs = np.sign(components[np.arange(n_modes), largest])
-    return components * signs[:, np.newaxis], variances
+    return GaussianProcessModes(
+        mean=centre + scale * mean,
+        covariance=covariance,
+        components=components * signs[:, np.newaxis],
+        variances=variances,
+        kernel=signal,
+        noise_variance=float(scale**2 * noise),
+    )
 
 
 def level_descriptors(
@@ -422,7 +401,12 @@ def level_descriptors(
     """
     present = np.array([bool(name) for name in smiles], dtype=bool)
     values, _ = molecular_descriptors([name for name in smiles if name], names)
-    values = _telling(values)
+    if len(values) < 2:
+        values = values[:, :0]
+    else:  # those that are finite and differ between molecules
+        values = values[:, np.isfinite(values).all(axis=0)]
+        sizes = np.abs(values).max(axis=0)
+        values = values[:, values.std(axis=0) > _ROUNDING * sizes]
     n_columns = values.shape[1]
     if n_columns == 0:
         raise ValueError(
@@ -434,16 +418,6 @@ def level_descriptors(
     table[present, :n_columns] = standard / np.sqrt(n_columns)
     table[~present, n_columns:] = 1.0
     return table
-
-
-def _telling(values: np.ndarray) -> np.ndarray:
-    # shapes: values (n, n_descriptors) -> (n, n_columns)
-    """Return the descriptors that are finite and differ between molecules."""
-    if len(values) < 2:
-        return values[:, :0]
-    values = values[:, np.isfinite(values).all(axis=0)]
-    sizes = np.abs(values).max(axis=0)
-    return values[:, values.std(axis=0) > _ROUNDING * sizes]
 
 
 def level_features(

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
-from gflownet_envs.environments.selection import SequentialSelectionEnvironment
-from gflownet_envs.rewards.network_reward import NetworkReward
-from gflownet_envs.rewards.proxies import FeatureProxies
+from gflownet_envs.chemistry import numbers_of_chains
+from gflownet_envs.environments.sequences import SequentialSelectionEnvironment
+from gflownet_envs.rewards.proxies import FeatureProxies, NetworkReward
+from gflownet_envs.storage import array_digest
 
 DESCRIPTORS = ("molecular weight", "logP", "donors", "acceptors", "aromatic rings")
 POSITIONS = ("scaffold 1", "scaffold 2", "linker", "decoration 1", "decoration 2")
@@ -83,20 +83,9 @@ def descriptor_score(
     >>> descriptor_score([chain, chain[:1] * 4]).round(3).tolist()
     [0.917, 0.5]
     """
-    rows = np.asarray(chains)
-    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(
-            "chains must be a two-dimensional array of integers, got shape "
-            f"{rows.shape} and type {rows.dtype}"
-        )
-    n_fragments = len(TOY_FRAGMENTS)
+    rows = numbers_of_chains(chains, len(TOY_FRAGMENTS))
     if rows.shape[1] < 2:
         raise ValueError(f"chains must have 2 positions or more, got {rows.shape[1]}")
-    if rows.size and not 0 <= rows.min() <= rows.max() < n_fragments:
-        raise ValueError(
-            f"chains must hold numbers from 0 to {n_fragments - 1}, got "
-            f"{rows.min()} to {rows.max()}"
-        )
     sums = _raw_descriptors()[rows].sum(axis=1)
     weight, log_p, donors, acceptors = sums[:, :4].T
     distinct = 1 + (np.diff(np.sort(rows, axis=1), axis=1) != 0).sum(axis=1)

@@ -6,10 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 
 _DIGITS = tuple("0123456789")
+_N_PROBLEMS = 40  # of the paper's pool
+
 #: Of the equations.
 OPERATIONS = ("+", "−", "×", "÷", "^")
 
@@ -33,8 +34,8 @@ def arithmetic_environment(max_length: int = 5) -> TokenSequenceEnvironment:
 
 
 def arithmetic_problems(
-    environment: TokenSequenceEnvironment, n_problems: int = 40, seed: int = 0
-) -> tuple[Tensor, Tensor]:  # shapes: (n, 5), (n,)
+    environment: TokenSequenceEnvironment, seed: int = 0
+) -> tuple[Tensor, Tensor]:  # shapes: (40, 5), (40,)
     """Return equations of single digits, the first half right, the others wrong.
 
     A right equation is drawn from all 222 of the form ``a ∘ b = c``; a wrong one is a
@@ -44,8 +45,6 @@ def arithmetic_problems(
     ----------
     environment : TokenSequenceEnvironment
         As `arithmetic_environment` makes it, with ``max_length`` 5.
-    n_problems : int, default=40
-        Even, at least 2; the paper's pool has 40.
     seed : int, default=0
 
     Examples
@@ -55,17 +54,11 @@ def arithmetic_problems(
     >>> problems.shape, labels.sum()
     (torch.Size([40, 5]), tensor(20.))
     """
-    right = right_equations()
-    n_half, odd = divmod(n_problems, 2)
-    if odd or not 1 <= n_half <= len(right) // 2:
-        raise ValueError(
-            f"n_problems must be even, from 2 to {len(right) // 2 * 2}, got "
-            f"{n_problems!r}"
-        )
     if environment.max_length != 5 or "=" not in environment.action_names:
         raise ValueError(
             f"environment must be arithmetic_environment(5), got {environment.name}"
         )
+    right, n_half = right_equations(), _N_PROBLEMS // 2
     rng = np.random.default_rng(seed)
     chosen = [right[i] for i in rng.permutation(len(right))[: 2 * n_half]]
     offsets = rng.integers(1, 10, size=n_half)
@@ -84,7 +77,9 @@ def right_equations() -> list[tuple[str, ...]]:
     equations: list[tuple[str, ...]] = []
     for a in range(10):
         for b in range(10):
-            results = (a + b, a - b, a * b, _quotient(a, b), _power(a, b))
+            quotient = a // b if b > 0 and a % b == 0 else None
+            power = a**b if a > 0 or b > 0 else None
+            results = (a + b, a - b, a * b, quotient, power)
             equations += [
                 (str(a), operation, str(b), "=", str(c))
                 for operation, c in zip(OPERATIONS, results, strict=True)
@@ -111,14 +106,6 @@ def equations(environment: TokenSequenceEnvironment) -> dict[str, np.ndarray]:
         "right equations": objects[is_right],
         "wrong equations": objects[~is_right],
     }
-
-
-def _quotient(a: int, b: int) -> int | None:
-    return a // b if b > 0 and a % b == 0 else None
-
-
-def _power(a: int, b: int) -> int | None:
-    return a**b if a > 0 or b > 0 else None
 
 
 #: In the order in which they help most.
@@ -177,16 +164,14 @@ def strategy_quality(
 
 
 def strategy_problems(
-    environment: TokenSequenceEnvironment, n_problems: int = 40, seed: int = 0
-) -> tuple[Tensor, Tensor]:  # shapes: (n, T), (n,)
+    environment: TokenSequenceEnvironment, seed: int = 0
+) -> tuple[Tensor, Tensor]:  # shapes: (40, T), (40,)
     """Return random sequences of strategies and their qualities, which are labels.
 
     Parameters
     ----------
     environment : TokenSequenceEnvironment
         As `strategy_environment` makes it.
-    n_problems : int, default=40
-        As many as the paper has of arithmetic problems.
     seed : int, default=0
 
     Examples
@@ -195,14 +180,13 @@ def strategy_problems(
     >>> problems.shape, labels.shape
     (torch.Size([40, 5]), torch.Size([40]))
     """
-    require_at_least("n_problems", n_problems, 1)
     n_objects = environment.require_listed_objects()
-    if environment.action_names != STRATEGIES or n_problems > n_objects:
+    if environment.action_names != STRATEGIES or n_objects < _N_PROBLEMS:
         raise ValueError(
-            f"environment must have the ten strategies and at least {n_problems} "
+            f"environment must have the ten strategies and at least {_N_PROBLEMS} "
             f"sequences, got {environment.name}"
         )
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(n_objects, size=n_problems, replace=False)
+    chosen = rng.choice(n_objects, size=_N_PROBLEMS, replace=False)
     problems = environment.object_states(torch.from_numpy(chosen))
     return problems, strategy_quality(problems)

@@ -12,18 +12,18 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import require_at_least, require_field
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
-from gflownet_envs.policies.networks import StackedMLP, torch_threads
+from gflownet_envs.policies.networks import StackedMLP
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.network_reward import NetworkReward
-from gflownet_envs.rewards.proxy_training import (
+from gflownet_envs.rewards.proxies import (
+    NetworkReward,
     RegressionData,
     StackedRegression,
     distinct_numbers,
 )
+from gflownet_envs.storage import array_digest
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13
@@ -278,18 +278,15 @@ def train_process_reward(
     """
     spec = ProcessRewardSpec() if spec is None else spec
     targets = _validated_labels(environment, problems, labels, spec)
-    numbers = distinct_numbers(members)
-    streams = member_streams(seed, numbers)
+    streams = member_streams(seed, distinct_numbers(members))
     orders = [
         s.generator(Purpose.ROW_SUBSET).permutation(len(targets)) for s in streams
     ]
     seen = np.stack([order[: spec.n_labelled] for order in orders])
+    if spec.shared_start:
+        streams = member_streams(seed, (0,) * len(seen))
     features = SequenceFeatures(environment, spec.n_features, seed)
-    rows = torch.from_numpy(seen)
-    network = _trained_network(
-        features, problems, targets, rows, None, spec, numbers, seed
-    )
-    return ProcessReward(environment, features, network, spec.temperature, seen)
+    return _trained(environment, features, problems, targets, seen, spec, streams)
 
 
 def retrain_process_reward(
@@ -352,54 +349,43 @@ def retrain_process_reward(
     if not spec.shared_start:
         raise ValueError("spec must have shared_start, got shared_start=False")
     n_members, n = given.shape
-    rows = torch.arange(n).expand(n_members, n)
-    network = _trained_network(
+    return _trained(
+        reward.environment,
         reward.features,
         problems,
         targets,
-        rows,
-        torch.from_numpy(given),
+        np.tile(np.arange(n), (n_members, 1)),
         spec,
-        None,
-        seed,
-    )
-    seen = np.tile(np.arange(n), (n_members, 1))
-    return ProcessReward(
-        reward.environment, reward.features, network, spec.temperature, seen
+        member_streams(seed, (0,) * n_members),
+        torch.from_numpy(given),
     )
 
 
-def _trained_network(
+def _trained(
+    environment: TokenSequenceEnvironment,
     features: SequenceFeatures,
     problems: Tensor,  # shape: (n, S)
     targets: Tensor,  # shape: (n,)
-    rows: Tensor,  # shape: (E, n_rows)
-    weights: Tensor | None,  # shape: (E, n)
+    seen: np.ndarray,  # shape: (E, n_seen)
     spec: ProcessRewardSpec,
-    numbers: tuple[int, ...] | None,  # None where members share their start
-    seed: int,
-) -> StackedMLP:
-    """Train networks on rows of the labelled problems, all at once."""
-    n_members = len(rows)
+    streams: list[MemberStream],
+    weights: Tensor | None = None,  # shape: (E, n)
+) -> ProcessReward:
+    """Train networks on what members saw of the labelled problems, all at once."""
     data = RegressionData(
         inputs=features(problems),
-        targets=targets.expand(n_members, -1),
-        train_rows=rows,
-        validation_rows=torch.empty((n_members, 0), dtype=torch.int64),
+        targets=targets.expand(len(seen), -1),
+        train_rows=torch.from_numpy(seen),
+        validation_rows=torch.empty((len(seen), 0), dtype=torch.int64),
         weights=weights,
     )
-    if numbers is None or spec.shared_start:
-        numbers = (0,) * n_members
-    streams = member_streams(seed, numbers)
     network = StackedMLP((spec.n_features, spec.hidden, 1), streams)
     # all rows at once: the streams shuffle nothing
     regression = StackedRegression(
         network, data, streams, spec.learning_rate, batch_size=None, patience=None
     )
-    with torch_threads(1):
-        for epoch in range(1, spec.n_epochs + 1):
-            regression.train_epoch(epoch)
-    return regression.result().requires_grad_(False)
+    network = regression.fit(spec.n_epochs)
+    return ProcessReward(environment, features, network, spec.temperature, seen)
 
 
 def _validated_labels(

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.policies.flat_networks import FlatNetworks
 from gflownet_envs.sampling.array_tape import (
     ArrayTape,

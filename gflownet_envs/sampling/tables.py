@@ -6,8 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork, StackedMLP
 from gflownet_envs.sampling.rollouts import (
     ON_POLICY,

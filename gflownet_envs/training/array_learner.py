@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies import StackedMLP
 from gflownet_envs.policies.flat_networks import FlatAdam, FlatNetworks, FloatArray

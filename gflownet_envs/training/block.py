@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies import (
     HeadLayout,

@@ -75,10 +75,12 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from torch import Tensor
 
-from gflownet_envs.block_store import split_into_blocks
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import (
+    Environment,
+    StateGraph,
+    require_at_least,
+    sample_uniformly,
+)
 from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.source import (
@@ -90,6 +92,7 @@ from gflownet_envs.rewards.source import (
     reward_rows,
 )
 from gflownet_envs.sampling import PlainSampler
+from gflownet_envs.storage import split_into_blocks
 
 if TYPE_CHECKING:
     from gflownet_envs.policy_dataset import PolicyDataset

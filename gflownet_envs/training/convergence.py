@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.exact.solve import distance_to_exact
 from gflownet_envs.policies import PolicyNetwork, log_policy_in_states
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks

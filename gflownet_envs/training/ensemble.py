@@ -10,8 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
-from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.base import Environment, StateGraph
 from gflownet_envs.policies import (
     PolicyNetwork,
     StackedGRU,

@@ -14,22 +14,22 @@ from joblib import delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.block_store import (
+from gflownet_envs.environments.base import (
+    Environment,
+    StateGraph,
+    environment_digest,
+    require_at_least,
+    require_environment,
+)
+from gflownet_envs.random_streams import member_streams
+from gflownet_envs.rewards.source import RewardSource, as_reward_source
+from gflownet_envs.storage import (
     Progress,
     Store,
     block_ticker,
     json_values,
     share_out,
 )
-from gflownet_envs.environments.base import (
-    Environment,
-    require_at_least,
-    require_environment,
-)
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.environments.uniform_trajectories import environment_digest
-from gflownet_envs.random_streams import member_streams
-from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.training.block import (
     BlockJob,
     most_members,

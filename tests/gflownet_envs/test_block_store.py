@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gflownet_envs import block_store, storage
-from gflownet_envs.block_store import BlockStore, DamagedBlockWarning
-from gflownet_envs.storage import write_arrays
+from gflownet_envs import storage
+from gflownet_envs.storage import BlockStore, DamagedBlockWarning, write_arrays
 from tests.shared import names_in, refuses
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
@@ -76,7 +75,7 @@ def test_two_runs_may_set_one_block_aside(tmp_path, monkeypatch):
         path.rename(path.with_name(path.name + ".damaged"))
         raise ValueError("it is junk")
 
-    monkeypatch.setattr(block_store, "read_arrays", read_while_another_is_faster)
+    monkeypatch.setattr(storage, "read_arrays", read_while_another_is_faster)
     with pytest.warns(DamagedBlockWarning, match="it is junk"):
         assert store.load_block(KEY) is None
     assert names_in(tmp_path) == [path.name + ".damaged"]

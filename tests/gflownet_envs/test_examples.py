@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from gflownet_envs.block_store import array_digest, share_out
-from gflownet_envs.experiments.named_parts import columns_of_levels
+from gflownet_envs.experiments.task import columns_of_levels
 from gflownet_envs.experiments.tasks.graphs import (
-    covariance_names,
     edge_kind,
-    levels_of_nodes,
 )
+from gflownet_envs.storage import array_digest, share_out
 from tests.shared import cases
 
 LEVELS = columns_of_levels(
@@ -23,8 +21,6 @@ LEVELS = columns_of_levels(
     (share_out(50, 50), [slice(0, 50)]),
     ([edge_kind(edge, [("a", "b")]) for edge in (("a", "b"), ("b", "a"), ("a", "c"))],
      ["known", "known, other way", "not known"]),
-    (covariance_names("ab"), ("cov(a, a)", "cov(a, b)", "cov(b, a)", "cov(b, b)")),
-    (levels_of_nodes(["a", "b"])["b"].tolist(), [1, 2, 3]),
     ({name: column.tolist() for name, column in LEVELS["b"].items()},
      {"C": [1], "O": [0]}),
 )  # fmt: skip

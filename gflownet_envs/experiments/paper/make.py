@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gflownet_envs.experiments.paper.claims.study_rules import ARTEFACTS
+from gflownet_envs.experiments.paper.claims.rules import ARTEFACTS
 from gflownet_envs.experiments.paper.measures import (
     N_DRAWS,
     N_EMBEDDING_DRAWS,
@@ -22,7 +23,6 @@ from gflownet_envs.experiments.paper.measures import (
     rounded,
 )
 from gflownet_envs.experiments.paper.page.page import page_files
-from gflownet_envs.experiments.paper.pieces import Pieces, keys_of_pieces
 from gflownet_envs.experiments.paper.studies.ablation import ablate
 from gflownet_envs.experiments.paper.studies.embeddings import compare_embeddings_of
 from gflownet_envs.experiments.paper.studies.surrogates import (
@@ -40,7 +40,13 @@ from gflownet_envs.experiments.run import require_seed, writable_folder
 from gflownet_envs.experiments.task import Progress, record_of, silent
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.extras import OF_A_RUN, require_extras
-from gflownet_envs.storage import write_together
+from gflownet_envs.records import PieceRecord, read_record
+from gflownet_envs.storage import (
+    canonical_json,
+    plain_json,
+    write_bytes,
+    write_together,
+)
 
 PRESETS = ("quick", "full")
 
@@ -111,7 +117,7 @@ def make_paper(
     for place in places:
         if not place.is_dir():
             raise ValueError(f"runs must be folders that exist, got {str(place)!r}.")
-    keys = keys_of_pieces(Path(out) / "pieces", places)
+    keys = Pieces(Path(out) / "pieces", places, {}).keys()
     if preset is None:
         known = (key.get("preset") for key in keys)
         preset = next((name for name in known if name in PRESETS), "quick")
@@ -135,7 +141,7 @@ def make_paper(
         systems = Systems(
             quick=preset == "quick",
             folder=folder / "policies",
-            runs=_folder_of_runs(places),
+            runs=next(filter(_has_runs, places), None),
             seed=seed,
             n_jobs=n_jobs,
             progress=report,
@@ -153,16 +159,9 @@ def make_paper(
     return {"page": folder / "paper.html", "preset": preset, **counts}
 
 
-def _folder_of_runs(places: Sequence[Path]) -> Path | None:
-    """Return the first folder that holds finished runs."""
-    return next(
-        (
-            place
-            for place in places
-            if any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
-        ),
-        None,
-    )
+def _has_runs(place: Path) -> bool:
+    """Whether a folder holds finished runs."""
+    return any((place / f"{task}-{FIRST}").is_dir() for task in TASKS)
 
 
 def _all_pieces(pieces: Pieces, systems: Systems, *, finished: bool) -> dict[str, Any]:
@@ -278,3 +277,76 @@ def _ablation(systems: Systems) -> dict[str, Any]:
         )
         for source, dataset in system.datasets.items()
     }
+
+
+#: Rises when what a piece holds changes: pieces of another number are made again.
+FORMAT = 4
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces in a folder, and in folders that are only read.
+
+    Attributes
+    ----------
+    folder : Path
+        New pieces are written here.
+    others : tuple of Path
+        Folders whose finished pieces are taken as they are.
+    key : mapping
+        What a piece must have been made with: preset and seed.
+    """
+
+    folder: Path
+    others: tuple[Path, ...]
+    key: Mapping[str, Any]
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders in which a piece may lie."""
+        others = (other / "pieces" for other in self.others)
+        return [self.folder, *self.others, *others]
+
+    def keys(self) -> list[dict[str, Any]]:
+        """Return the keys of all pieces that are there, folder by folder."""
+        places = (path for f in self.folders for path in sorted(f.glob("*.json")))
+        return [record.key for path in places if (record := _read(path)) is not None]
+
+    def get(
+        self, name: str, make: Callable[[], dict[str, Any]], settings: str = ""
+    ) -> dict[str, Any]:
+        """Return a piece: a finished one, or a new one, which is written.
+
+        ``settings`` is a checksum of what the piece depends on beside the key.
+        """
+        found = self.find(name, settings)
+        return self._write(name, make(), settings) if found is None else found
+
+    def find(self, name: str, settings: str = "") -> dict[str, Any] | None:
+        """Return a finished piece; None where there is none of this key."""
+        for folder in self.folders:
+            record = _read(folder / f"{name}.json")
+            if record is not None and record.key == self._key_of(settings):
+                if folder != self.folder:
+                    self._write(name, record.piece, settings)
+                return record.piece
+        return None
+
+    def _key_of(self, settings: str) -> dict[str, Any]:
+        return {**self.key, "format": FORMAT, "settings": settings}
+
+    def _write(self, name: str, piece: dict[str, Any], settings: str) -> dict[str, Any]:
+        """Write a piece in one line, since pieces are many, and return it."""
+        payload = {"key": self._key_of(settings), "piece": piece}
+        plain = canonical_json(plain_json(payload, "piece", nan_as_null=True))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(self.folder / f"{name}.json", f"{plain}\n".encode())
+        return piece
+
+
+def _read(path: Path) -> PieceRecord | None:
+    """Return a piece with its key; None where there is none, or half of one."""
+    try:
+        return read_record(path.read_bytes(), PieceRecord, "no piece")
+    except (OSError, ValueError):
+        return None  # of something else, or cut off: made again

@@ -114,7 +114,14 @@ def measure(
                 blind = replace(some, X=X, feature_names=names)
                 control.append(_of_draw(blind, preset, seed, timed=False))
         some = drawn(dataset, preset, draws[0])
-        constant = _of_all_draws(some)
+        constant: dict[str, Any] = {
+            "steps": list(some.step_names),
+            "widths": list(some.steps),
+            "trajectory": list(some.trajectory),
+            "n_train": some.train.n_members,
+            "n_test": some.test.n_members,
+            "n_possible": fragility(some).n_possible,
+        }
         if whole:
             constant |= _of_pictures(some, preset, seed, shown)
     keys = [key for key in found[0] if key not in _OF_PICTURES]
@@ -147,18 +154,6 @@ def columns_of(
     return {key: [row[key] for row in rows] for key in keys or rows[0]}
 
 
-def _of_all_draws(dataset: PolicyDataset) -> dict[str, Any]:
-    """Return what no draw changes."""
-    return {
-        "steps": list(dataset.step_names),
-        "widths": list(dataset.steps),
-        "trajectory": list(dataset.trajectory),
-        "n_train": dataset.train.n_members,
-        "n_test": dataset.test.n_members,
-        "n_possible": fragility(dataset).n_possible,
-    }
-
-
 def _of_pictures(
     dataset: PolicyDataset, preset: Preset, seed: int, shown: Sequence[int]
 ) -> dict[str, Any]:
@@ -167,13 +162,18 @@ def _of_pictures(
     pipeline = make_pipeline(dataset, preset, preset.degrees[0], seed)
     pipeline.fit(train.X, train.y)
     samples = pipeline[-1].sample(_N_TESTED, residual=None, random_state=seed)
+    inputs = pipeline[:-1].transform(test.X)  # of intervals given them, with residuals
+    bands = [
+        pipeline[-1].predict_interval(inputs, confidence_level=level, random_state=seed)
+        for level in LEVELS
+    ]
     return {
         "actions": [
             [dataset.action_names[column] for column in columns]
             for columns in possible_columns(dataset)
         ],
         "feature_sd": train.X.std(axis=0) if train.X.shape[1] <= 60 else None,
-        "coverage_given": _coverage_given(pipeline, test, seed),
+        "coverage_given": _covered(test, bands),
         "panels": _panels(dataset, samples, shown),
     }
 
@@ -197,6 +197,10 @@ def _of_draw(
     sample_seconds = time.process_time() - started if timed else None
     samples = samples[:_N_TESTED]
     disagreement = fragility(train)
+    # the pairs that a two-sample test cannot distinguish, per step
+    passed, tested = None, None
+    if test.mask.sum() <= _MOST_PAIRS:
+        passed, tested = pairs_passed(test, samples)
     return {
         "d_expansion": expansion_alr_sum(pipeline, train),
         "d_members": disagreement.alr_sum,
@@ -207,7 +211,8 @@ def _of_draw(
         "coverage": _coverage(samples, test),
         **_indices(pipeline),
         **_inputs(pipeline, train, inputs),
-        **_ks(test, samples),
+        "ks_passed": passed,
+        "ks_pairs": tested,
         "bimodal": _bimodal(dataset, pipeline),
         "by_action": _indices_by_action(dataset, pipeline),
         "theorem_a": _theorem_a(pipeline, train),
@@ -254,16 +259,6 @@ def _coverage(samples: np.ndarray, test: PolicyDataset) -> np.ndarray:
     """Return the coverage of the push-forward's intervals, (n_levels, n_steps)."""
     ends = [((1 - level) / 2, (1 + level) / 2) for level in LEVELS]
     bands = np.quantile(samples, ends, axis=0)[:, :, np.newaxis]
-    return _covered(test, bands)
-
-
-def _coverage_given(pipeline: Pipeline, test: PolicyDataset, seed: int) -> np.ndarray:
-    """Return the coverage given the inputs, with residuals, (n_levels, n_steps)."""
-    inputs = pipeline[:-1].transform(test.X)
-    bands = [
-        pipeline[-1].predict_interval(inputs, confidence_level=level, random_state=seed)
-        for level in LEVELS
-    ]
     return _covered(test, bands)
 
 
@@ -333,14 +328,6 @@ def _inputs(
     n_components = min(10, *train.X.shape)
     ratios = PCA(n_components, svd_solver="full").fit(train.X).explained_variance_ratio_
     return found | {"explained": ratios, "pc1_uniform": float(cosine)}
-
-
-def _ks(test: PolicyDataset, samples: np.ndarray) -> dict[str, Any]:
-    """Return the pairs that a two-sample test cannot distinguish, per step."""
-    if test.mask.sum() > _MOST_PAIRS:
-        return {"ks_passed": None, "ks_pairs": None}
-    passed, tested = pairs_passed(test, samples)
-    return {"ks_passed": passed, "ks_pairs": tested}
 
 
 def _bimodal(dataset: PolicyDataset, pipeline: Pipeline) -> list[bool] | None:

@@ -13,13 +13,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gflownet_envs.block_store import BlockStore
+from gflownet_envs.experiments.analysis import make_policies
 from gflownet_envs.experiments.paper.measures import N_DRAWS, n_draws_of_preset
-from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Progress, changed, record_of
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import canonical_json, plain_json
+from gflownet_envs.storage import BlockStore, canonical_json, plain_json
 
 
 @dataclass(frozen=True)

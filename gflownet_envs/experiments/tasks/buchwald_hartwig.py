@@ -8,27 +8,29 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.environments.selection import SequentialSelectionEnvironment
-from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.named_parts import (
-    columns_of_levels,
-    factorial_parts,
-    level_parts,
-    phrases_of_factors,
-)
+from gflownet_envs.environments.sequences import SequentialSelectionEnvironment
+from gflownet_envs.exact.solve import trajectory_of_actions
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
     Study,
     Table,
     Task,
+    columns_of_levels,
+    factorial_parts,
+    level_parts,
     mean_and_ends,
+    phrases_of_factors,
     presets_of,
     stage,
     words_of,
 )
-from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
-from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxies import (
+    PAPER_PROXY,
+    FeatureProxies,
+    ProxySpec,
+    train_feature_proxies,
+)
 from gflownet_envs.rewards.source import RewardTable, one_hot_levels
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
@@ -74,7 +76,12 @@ class BuchwaldHartwigTask(Task):
         yields = proxies.predict(one_hot_levels(combinations, environment.sizes))
         one = 100.0 if preset.variant == FRACTIONS else 1.0
         log_reward = yields / (TEMPERATURE * one)
-        shown = _shown_reactions(len(combinations), preset, run["seed"])
+        # the reactions whose predictions are the reward features
+        shown = np.arange(len(combinations))
+        if preset.n_reward_features is not None:
+            rng = np.random.default_rng(run["seed"])
+            drawn = rng.choice(len(shown), preset.n_reward_features, replace=False)
+            shown = np.sort(drawn)
         names = np.array(environment.object_names(), dtype=object)
         best = int(np.argmax(data.target))
         actions = [
@@ -116,16 +123,6 @@ class BuchwaldHartwigTask(Task):
                 ),
             ),
         )
-
-
-def _shown_reactions(n_reactions: int, preset: Preset, seed: int) -> np.ndarray:
-    # shape: -> (n_reward_features,), int
-    """Return the reactions whose predictions are the reward features."""
-    if preset.n_reward_features is None:
-        return np.arange(n_reactions)
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(n_reactions, preset.n_reward_features, replace=False)
-    return np.sort(drawn)
 
 
 def _proxy_table(proxies: FeatureProxies, yields: np.ndarray, preset: Preset) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -13,11 +14,10 @@ from torch import Tensor
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
-from gflownet_envs.experiments.named_parts import input_parts
+from gflownet_envs.exact.solve import Trajectory, greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
+    NamedParts,
     Preset,
     RunResults,
     RunSettings,
@@ -29,10 +29,11 @@ from gflownet_envs.experiments.task import (
     walk_in_words,
     words_of,
 )
-from gflownet_envs.rewards.closed_form import (
+from gflownet_envs.rewards.source import (
     BUMP_CENTRES,
     BUMP_WIDTH,
     INTERVAL_LENGTH,
+    RewardTable,
     bump_profiles,
     gaussian_bump_rewards,
     log_mean_bump_reward,
@@ -40,7 +41,6 @@ from gflownet_envs.rewards.closed_form import (
     wiener_modes,
     wiener_regression_rewards,
 )
-from gflownet_envs.rewards.source import RewardTable
 
 #: The variant of the symbolic regression whose rewards are not raised.
 AS_PAPER = "as the paper has it"
@@ -48,6 +48,10 @@ AS_PAPER = "as the paper has it"
 #: Log R below the best by more than this is raised: expressions that no policy should
 #: write would otherwise be all that the loss is about.
 _MAX_GAP = 20.0
+
+
+#: A space, log R as a function of inputs, and that of the pilot.
+Formula = tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]
 
 
 class FormulaTask(Task):
@@ -68,18 +72,11 @@ class FormulaTask(Task):
     phrase: ClassVar[str]
 
     @abstractmethod
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
-        """Return the space, log R as a function of inputs, and that of the pilot.
-
-        The reference trajectory is the likeliest one of the pilot.
-        """
+    def formula(self, preset: Preset) -> Formula:
+        """Return the formula; the trajectory is the likeliest one of the pilot."""
 
     @abstractmethod
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         """Return a table about the rewards."""
 
     def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
@@ -92,6 +89,9 @@ class FormulaTask(Task):
 
         def reward_of(inputs: np.ndarray) -> RewardTable:
             return RewardTable(environment, log_reward(inputs))
+
+        def of_parts(chosen: Mapping[str, np.ndarray]) -> RewardTable:
+            return reward_of(np.stack([chosen[n] for n in self.input_names], axis=1))
 
         reward = reward_of(inputs)
         return Study(
@@ -107,12 +107,11 @@ class FormulaTask(Task):
             feature_unit=self.unit,
             tables=(self.facts_of(reward, pilot, trajectory),),
             named_parts=(
-                input_parts(
-                    inputs,
-                    self.input_names,
-                    reward_of,
-                    title=self.parts_title,
-                    phrases={n: self.phrase.format(n) for n in self.input_names},
+                NamedParts(
+                    self.parts_title,
+                    dict(zip(self.input_names, inputs.T, strict=True)),
+                    of_parts,
+                    {name: self.phrase.format(name) for name in self.input_names},
                 ),
             ),
         )
@@ -129,19 +128,12 @@ class ContinuousGridTask(FormulaTask):
     parts_title = "heights of the bumps"
     phrase = "the height of the {}"
 
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
+    def formula(self, preset: Preset) -> Formula:
         environment = PlaneWalkEnvironment()
-
-        def log_reward(heights: np.ndarray) -> Tensor:
-            return gaussian_bump_rewards(environment, heights)
-
+        log_reward = partial(gaussian_bump_rewards, environment)
         return environment, log_reward, log_mean_bump_reward(environment)
 
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         centres = zip(self.input_names, BUMP_CENTRES, strict=True)
         return facts(
             "The reward field",
@@ -149,7 +141,7 @@ class ContinuousGridTask(FormulaTask):
             | {
                 "width of the bumps": BUMP_WIDTH,
                 "places that can be reached": reward.environment.n_objects,
-                GREEDY: walk_in_words(reward.environment, trajectory),
+                GREEDY: walk_in_words(reward.environment, walk),
             },
         )
 
@@ -181,24 +173,17 @@ class SymbolicRegressionTask(FormulaTask):
     parts_title = "modes of the noise"
     phrase = "{} of the noise"
 
-    def formula(
-        self, preset: Preset
-    ) -> tuple[Environment, Callable[[np.ndarray], Tensor], Tensor]:
+    def formula(self, preset: Preset) -> Formula:
         environment = SymbolicExpressionEnvironment()
         gap = None if preset.variant == AS_PAPER else _MAX_GAP
-
-        def log_reward(scores: np.ndarray) -> Tensor:
-            return wiener_regression_rewards(environment, scores, max_gap=gap)
-
+        log_reward = partial(wiener_regression_rewards, environment, max_gap=gap)
         return environment, log_reward, log_reward(np.zeros((1, len(self.input_names))))
 
-    def facts_of(
-        self, reward: RewardTable, pilot: Tensor, trajectory: Trajectory
-    ) -> Table:
+    def facts_of(self, reward: RewardTable, pilot: Tensor, walk: Trajectory) -> Table:
         environment = reward.environment
         law = torch.softmax(pilot[0], dim=0)
         best = int(law.argmax())
-        written = int(environment.object_index(trajectory.states[-1]))
+        written = int(environment.object_index(walk.states[-1]))
         name = environment.object_name(written)
         return facts(
             "The expressions",

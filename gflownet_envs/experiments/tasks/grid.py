@@ -9,11 +9,10 @@ import numpy as np
 import torch
 
 from gflownet_envs.environments.walks import GridEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.named_parts import group_parts
+from gflownet_envs.exact.solve import greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
+    NamedParts,
     Preset,
     RunResults,
     RunSettings,
@@ -24,8 +23,12 @@ from gflownet_envs.experiments.task import (
     walk_in_words,
     words_of,
 )
-from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
-from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+from gflownet_envs.rewards.source import (
+    RewardTable,
+    mean_log_reward,
+    quadrant_of_cell,
+    quadrant_shift_rewards,
+)
 
 QUADRANTS = ("near", "right", "down", "far")
 
@@ -62,6 +65,13 @@ class GridTask(Task):
             name: np.flatnonzero(quadrant == number)
             for number, name in enumerate(QUADRANTS)
         }
+        parts = {name: np.zeros_like(features) for name in quadrants}
+        for name, own in quadrants.items():
+            parts[name][:, own] = features[:, own]
+
+        def reward_of(chosen: Mapping[str, np.ndarray]) -> RewardTable:
+            return RewardTable(environment, sum(chosen.values()))
+
         return Study(
             environment=environment,
             reward=RewardTable(environment, features),
@@ -87,12 +97,11 @@ class GridTask(Task):
                 ),
             ),
             named_parts=(
-                group_parts(
-                    environment,
-                    features,
-                    quadrants,
-                    title="levels of the quadrants",
-                    phrases={name: f"the level of “{name}”" for name in QUADRANTS},
+                NamedParts(
+                    "levels of the quadrants",
+                    parts,
+                    reward_of,
+                    {name: f"the level of “{name}”" for name in QUADRANTS},
                 ),
             ),
         )

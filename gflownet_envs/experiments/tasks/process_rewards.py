@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
@@ -13,9 +14,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
-from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import greedy_trajectory
-from gflownet_envs.experiments.named_parts import sequence_parts
+from gflownet_envs.exact.solve import greedy_trajectory, solve_exact
 from gflownet_envs.experiments.task import (
     GREEDY,
     NamedParts,
@@ -24,10 +23,10 @@ from gflownet_envs.experiments.task import (
     RunResults,
     RunSettings,
     Study,
-    Table,
     Task,
     facts,
     presets_of,
+    sequence_parts,
     walk_in_words,
     words_of,
 )
@@ -135,8 +134,18 @@ class _ProcessRewardTask(Task):
         pilot = solve_exact(environment, mean_reward(some_rewards, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         scores = reward.scores(problems).to(torch.float64).numpy()
-        names = _distinct([_in_words(environment, problem) for problem in problems])
-        trained = time.process_time()
+        names = _names_of(environment, problems)
+        trained, variance = time.process_time(), scores.var(axis=0)
+        was_seen = np.zeros(scores.shape, dtype=bool)
+        np.put_along_axis(was_seen, reward.seen, values=True, axis=1)
+        correlations: dict[str, Any] = {}
+        for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
+            found = [
+                np.corrcoef(score[own], labels.numpy()[own])[0, 1]
+                for score, own in zip(scores, chosen, strict=True)
+            ]
+            what = f"correlation of score and label, problems {name}"
+            correlations[what] = float(np.mean(found))
         some = slice(0, min(_N_EXCHANGED, len(members)))
         n_objects = environment.require_listed_objects()
         is_large = n_objects > _N_LARGE
@@ -158,8 +167,18 @@ class _ProcessRewardTask(Task):
             },
             feature_unit="score of a labelled problem",
             tables=(
-                _reward_table(
-                    environment, scores, labels.numpy(), reward.seen, trajectory
+                facts(
+                    f"Process reward models: {reward.seen.shape[1]} of {len(labels)} "
+                    "labelled problems each",
+                    correlations
+                    | {
+                        "variance of a problem's score between members, mean": float(
+                            variance.mean()
+                        ),
+                        "the same, largest": float(variance.max()),
+                        "finished sequences": n_objects,
+                        GREEDY: walk_in_words(environment, trajectory, between=" "),
+                    },
                 ),
             ),
             cpu_seconds={"proxies": trained - started},
@@ -203,48 +222,14 @@ class _ProcessRewardTask(Task):
         ax.legend(frameon=False, fontsize="small")
 
 
-def _reward_table(
-    environment: TokenSequenceEnvironment,
-    scores: np.ndarray,  # shape: (E, n)
-    labels: np.ndarray,  # shape: (n,)
-    seen: np.ndarray,  # shape: (E, n_labelled)
-    trajectory: Any,
-) -> Table:
-    was_seen = np.zeros(scores.shape, dtype=bool)
-    np.put_along_axis(was_seen, seen, values=True, axis=1)
-    rows: dict[str, Any] = {}
-    for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
-        found = [
-            np.corrcoef(score[own], labels[own])[0, 1]
-            for score, own in zip(scores, chosen, strict=True)
-        ]
-        mean = float(np.mean(found))
-        rows[f"correlation of score and label, problems {name}"] = mean
-    variance = scores.var(axis=0)
-    spread = float(variance.mean()), float(variance.max())
-    return facts(
-        f"Process reward models: {seen.shape[1]} of {len(labels)} labelled problems "
-        "each",
-        rows
-        | {
-            "variance of a problem's score between members, mean": spread[0],
-            "the same, largest": spread[1],
-            "finished sequences": environment.n_objects,
-            GREEDY: walk_in_words(environment, trajectory, between=" "),
-        },
-    )
-
-
-def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
-    return " ".join(environment.action_names[a] for a in problem.tolist() if a >= 0)
-
-
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Number names that occur more than once."""
-    seen: dict[str, int] = {}
-    distinct = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
+def _names_of(
+    environment: TokenSequenceEnvironment, problems: Tensor
+) -> tuple[str, ...]:
+    """Write problems in words, numbered where several are the same."""
+    distinct, seen = [], Counter[str]()
+    for problem in problems.tolist():
+        name = " ".join(environment.action_names[a] for a in problem if a >= 0)
+        seen[name] += 1
         distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(distinct)
 
@@ -259,12 +244,17 @@ class LlmArithmeticTask(_ProcessRewardTask):
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = arithmetic_environment()
         problems, labels = arithmetic_problems(environment, seed=seed)
+        tokens = np.array(environment.action_names)[problems[:, 1].numpy()]
         return environment, _Pool(
             problems,
             labels,
             halves=("right equations", "wrong equations"),
             is_first=labels.numpy() == 1,
-            groups=_by_operation(environment, problems),
+            groups={
+                f"the equations with {operation}": np.flatnonzero(tokens == operation)
+                for operation in OPERATIONS
+                if operation in tokens
+            },
             grouped="labelled equations by their operation",
             nouns=("token", "tokens"),
             kinds=equations(environment),
@@ -281,34 +271,17 @@ class StrategyReasoningTask(_ProcessRewardTask):
     def _pool(self, seed: int) -> tuple[TokenSequenceEnvironment, _Pool]:
         environment = strategy_environment()
         problems, labels = strategy_problems(environment, seed=seed)
+        quarters = np.array_split(np.argsort(-labels.numpy(), kind="stable"), 4)
+        names = ("the best", "the second", "the third", "the worst")
         return environment, _Pool(
             problems,
             labels,
             halves=("better half", "worse half"),
             is_first=labels.numpy() > np.median(labels.numpy()),
-            groups=_by_quality(labels.numpy()),
+            groups={
+                f"{name} quarter of the sequences": np.sort(own)
+                for name, own in zip(names, quarters, strict=True)
+            },
             grouped="labelled sequences by their quality",
             nouns=("strategy", "strategies"),
         )
-
-
-def _by_operation(
-    environment: TokenSequenceEnvironment, problems: Tensor
-) -> dict[str, np.ndarray]:
-    """Group equations by their operation, the second token."""
-    tokens = np.array(environment.action_names)[problems[:, 1].numpy()]
-    return {
-        f"the equations with {operation}": np.flatnonzero(tokens == operation)
-        for operation in OPERATIONS
-        if operation in tokens
-    }
-
-
-def _by_quality(labels: np.ndarray) -> dict[str, np.ndarray]:  # shape: (n,)
-    """Group sequences by their labels, a quarter in each."""
-    quarters = np.array_split(np.argsort(-labels, kind="stable"), 4)
-    names = ("the best", "the second", "the third", "the worst")
-    return {
-        f"{name} quarter of the sequences": np.sort(own)
-        for name, own in zip(names, quarters, strict=True)
-    }

@@ -17,7 +17,7 @@ from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows, adjacency
-from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
+from gflownet_envs.exact.solve import PolicySource, greedy_trajectory
 from gflownet_envs.experiments.task import (
     NamedParts,
     Policies,
@@ -30,14 +30,10 @@ from gflownet_envs.experiments.task import (
     stage,
     words_of,
 )
-from gflownet_envs.experiments.tasks.graph_parts import (
-    GraphParts,
-)
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphParts,
     GraphTask,
-    covariance_names,
-    levels_of_nodes,
     scores_above_empty,
 )
 from gflownet_envs.rewards.graph_scores import (
@@ -113,31 +109,50 @@ class SachsTask(GraphTask):
         )
         reward = LocalScoreReward(environment, scores_above_empty(samples))
         started = time.process_time()
-        trajectory = _reference(reward, preset, **run)
+        # the greedy roll-out of the policy on the first subsample
+        first = reward.select(slice(0, 1))
+        pilot: PolicySource = GraphFlows(first)
+        if cells.pilot != "exact":
+            pilot = train_ensemble(
+                environment,
+                first,
+                preset.training,
+                seed=run["seed"],
+                store=run["store"],
+                progress=stage(run["progress"], "training the pilot"),
+            )
+        trajectory = greedy_trajectory(environment, pilot.log_policy)
+        pilot_seconds = time.process_time() - started
+        parts = GraphParts(
+            environment,
+            samples,
+            reward.scores.numpy(),
+            partial(LocalScoreReward, environment),
+            self.known_edges(environment),
+            batch_size=_SOLVED_AT_ONCE,
+            freezes=False,
+            n_verifying=_N_VERIFYING,
+        )
+        known: dict[str, Callable[[], NamedParts]] = {
+            "regressions": partial(parts.regressions, _BLOCKS),
+            "nodes": parts.nodes,
+        }
+        unknown = sorted(set(cells.splits) - set(known))
+        if unknown:
+            raise ValueError(f"splits must be among {list(known)}, got {unknown}")
         covariances = sample_covariances(samples)
-        return Study(
-            environment=environment,
-            reward=reward,
-            reward_features=covariances,
-            feature_names=covariance_names(names),
-            n_train=preset.n_train,
-            n_test=preset.n_test,
-            members=members,
-            trajectory=trajectory,
-            levels={"protein": levels_of_nodes(names)},
-            feature_unit="sample covariance of standardised columns",
-            tables=(
-                _cells_table(cells, len(rows), covariances[: preset.n_train]),
-                self.trajectory_table(
-                    environment,
-                    trajectory,
-                    f"greedy roll-out of the {cells.pilot} policy on the first "
-                    "subsample",
-                ),
-            ),
-            cpu_seconds={"pilot": time.process_time() - started},
+        return self.study_of(
+            preset,
+            reward,
+            covariances,
+            trajectory,
+            f"greedy roll-out of the {cells.pilot} policy on the first subsample",
+            noun="protein",
+            table=_cells_table(cells, len(rows), covariances[: preset.n_train]),
+            cpu_seconds={"pilot": pilot_seconds},
             exact_solver=GraphFlows,
-            named_parts=self._named_parts(samples, reward, preset),
+            # of the data, whose dependence is moderate, and of the scores
+            named_parts=tuple(known[split]() for split in cells.splits),
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
@@ -153,51 +168,6 @@ class SachsTask(GraphTask):
             trained = _sampled_marginals(ensemble.subset(members))
         how = f"{_N_SAMPLED} sampled graphs a member"
         return (self.marginals_table(environment, exact, trained, how),)
-
-    def _named_parts(
-        self,
-        samples: np.ndarray,  # shape: (E, n, d)
-        reward: LocalScoreReward,
-        preset: Preset,
-    ) -> tuple[NamedParts, ...]:
-        """Return parts of the data, whose dependence is moderate, and of the scores."""
-        environment, chosen = reward.environment, preset.proxy.splits
-        parts = GraphParts(
-            environment,
-            samples,
-            reward.scores.numpy(),
-            partial(LocalScoreReward, environment),
-            self.known_edges(environment),
-            batch_size=_SOLVED_AT_ONCE,
-            freezes=False,
-            n_verifying=_N_VERIFYING,
-        )
-        known: dict[str, Callable[[], NamedParts]] = {
-            "regressions": partial(parts.regressions, _BLOCKS),
-            "nodes": parts.nodes,
-        }
-        unknown = sorted(set(chosen) - set(known))
-        if unknown:
-            raise ValueError(f"splits must be among {list(known)}, got {unknown}")
-        return tuple(known[split]() for split in chosen)
-
-
-def _reference(
-    reward: LocalScoreReward, preset: Preset, **run: Unpack[RunSettings]
-) -> Trajectory:
-    """Return the greedy roll-out of the policy on the first subsample."""
-    first = reward.select(slice(0, 1))
-    if preset.proxy.pilot == "exact":
-        return greedy_trajectory(reward.environment, GraphFlows(first).log_policy)
-    pilot = train_ensemble(
-        reward.environment,
-        first,
-        preset.training,
-        seed=run["seed"],
-        store=run["store"],
-        progress=stage(run["progress"], "training the pilot"),
-    )
-    return greedy_trajectory(reward.environment, pilot.log_policy)
 
 
 def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)

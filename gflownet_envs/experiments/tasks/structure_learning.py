@@ -12,8 +12,8 @@ from sklearn.decomposition import PCA
 from torch import Tensor
 
 from gflownet_envs.datasets import make_linear_gaussian_data
+from gflownet_envs.environments.base import StateGraph
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.task import (
@@ -26,15 +26,11 @@ from gflownet_envs.experiments.task import (
     presets_of,
     words_of,
 )
-from gflownet_envs.experiments.tasks.graph_parts import (
-    GraphParts,
-)
 from gflownet_envs.experiments.tasks.graphs import (
     Edge,
+    GraphParts,
     GraphTask,
-    covariance_names,
     edges_in_preferred_order,
-    levels_of_nodes,
     scores_above_empty,
 )
 from gflownet_envs.rewards.graph_scores import (
@@ -43,7 +39,6 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
-from gflownet_envs.training.ensemble import TrainedEnsemble
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
@@ -123,26 +118,15 @@ class StructureLearningTask(GraphTask):
             freezes=False,
             n_verifying=_N_VERIFYING,
         )
-        return Study(
-            environment=environment,
-            reward=reward,
-            reward_features=covariances,
-            feature_names=covariance_names(data.feature_names),
-            n_train=preset.n_train,
-            n_test=preset.n_test,
-            members=members,
-            trajectory=trajectory,
-            levels={"node": levels_of_nodes(data.feature_names)},
-            feature_unit="sample covariance of standardised columns",
-            tables=(
-                _data_table(data, rows, covariances, table, preset.n_train),
-                self.trajectory_table(
-                    environment,
-                    trajectory,
-                    "the edges of the simulated network, always the one that the "
-                    "exact policy under the mean reward likes best",
-                ),
-            ),
+        return self.study_of(
+            preset,
+            reward,
+            covariances,
+            trajectory,
+            "the edges of the simulated network, always the one that the exact policy "
+            "under the mean reward likes best",
+            noun="node",
+            table=_data_table(data, rows, covariances, table, preset.n_train),
             # the parts of the data, which are independent, then those of the scores
             named_parts=(
                 parts.regressions(),
@@ -160,7 +144,13 @@ class StructureLearningTask(GraphTask):
         trained = None
         if policies.ensemble is not None:
             n_shown = study.n_train + study.n_test
-            trained = _trained_marginals(graph, policies.ensemble, n_shown)
+            ensemble, marginals = policies.ensemble, []
+            for reward in range(n_shown):  # the first policy of each
+                member = ensemble.members[ensemble.rewards.index(reward)]
+                policy = ensemble.subset([member]).log_policy_table(graph)
+                law = terminating_distribution(graph, policy)
+                marginals.append(edge_marginals(graph, law))
+            trained = torch.cat(marginals)
         law = solution.target_distribution()[:n_shown]
         return (
             self.marginals_table(
@@ -170,18 +160,6 @@ class StructureLearningTask(GraphTask):
                 "over the whole distribution of each policy",
             ),
         )
-
-
-def _trained_marginals(
-    graph: StateGraph, ensemble: TrainedEnsemble, n_rewards: int
-) -> Tensor:  # shape: (n_rewards, d, d)
-    """Return the edge marginals of the first policy of each reward."""
-    marginals = []
-    for reward in range(n_rewards):
-        member = ensemble.members[ensemble.rewards.index(reward)]
-        table = ensemble.subset([member]).log_policy_table(graph)
-        marginals.append(edge_marginals(graph, terminating_distribution(graph, table)))
-    return torch.cat(marginals)
 
 
 def _data_table(

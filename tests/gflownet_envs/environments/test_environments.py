@@ -13,7 +13,7 @@ from gflownet_envs import (
     TokenSequenceEnvironment,
     solve_exact,
 )
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import sample_uniformly
 from gflownet_envs.testing import environment_checks
 from tests.gflownet_envs.spaces import NoRepeats
 from tests.shared import cases, refuses

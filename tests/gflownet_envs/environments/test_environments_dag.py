@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gflownet_envs import DagEnvironment, StateGraph
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import sample_uniformly
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import as_reward_source
 from gflownet_envs.testing import check_environment

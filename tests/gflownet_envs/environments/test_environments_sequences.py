@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import sample_uniformly
 from gflownet_envs.testing import check_environment
 from tests.gflownet_envs.spaces import NoRepeats
 from tests.shared import cases, refuses

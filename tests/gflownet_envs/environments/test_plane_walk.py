@@ -14,8 +14,8 @@ from gflownet_envs import (
     gaussian_bump_rewards,
     log_mean_bump_reward,
 )
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
-from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
+from gflownet_envs.environments.base import sample_uniformly
+from gflownet_envs.rewards.source import BUMP_CENTRES, BUMP_WIDTH
 from tests.shared import cases, refuses
 
 PLANE = PlaneWalkEnvironment()

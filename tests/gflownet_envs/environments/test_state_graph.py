@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gflownet_envs import DagEnvironment, GridEnvironment, StateGraph
-from gflownet_envs.environments.state_graph import TooManyStatesError
+from gflownet_envs.environments.base import TooManyStatesError
 from tests.shared import cases, refuses
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_graph_is_refused(environment, message):
 @pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
 def test_listing_in_chunks_gives_the_same_tables(env, monkeypatch):
     whole = StateGraph.from_environment(env)
-    monkeypatch.setattr("gflownet_envs.environments.state_graph._EDGES_AT_ONCE", 40)
+    monkeypatch.setattr("gflownet_envs.environments.base._EDGES_AT_ONCE", 40)
     parts = StateGraph.from_environment(env)
     for name in ("states", "steps", "encodings", "mask", "children", "log_pb"):
         assert torch.equal(getattr(parts, name), getattr(whole, name)), name

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gflownet_envs import SymbolicExpressionEnvironment, wiener_regression_rewards
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
-from gflownet_envs.rewards.closed_form import wiener_modes
+from gflownet_envs.environments.base import sample_uniformly
+from gflownet_envs.rewards.source import wiener_modes
 from gflownet_envs.testing import check_environment
 from tests.shared import cases, refuses
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gflownet_envs import DagEnvironment, StateGraph, solve_exact
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import sample_uniformly
 from gflownet_envs.exact.dag import GraphFlows, edge_marginals
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import log_reward_table

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from gflownet_envs.datasets import _buchwald_hartwig
-from gflownet_envs.experiments import command_line, tables
+from gflownet_envs.experiments import command_line, files
 from gflownet_envs.experiments.files import paper_tables
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.experiments.tasks import TASKS
@@ -198,7 +198,7 @@ def test_tables_fit_a_terminal_of_80_columns(tiny, capsys):
     # One line per step, source and degree, also of a task with the longest names.
     worst = ("aryl_halide", "trained", 3, "pca0 100%, pca1 100%", "0.00012")
     row = (*worst, "-0.31 [-0.45, -0.12]", "-0.23", "100%", "9%")
-    table = replace(tables.verdict_table(tiny[1]), rows=(row,))
+    table = replace(files.verdict_table(tiny[1]), rows=(row,))
     command_line.print_table(Console(width=80), table)
     (line,) = [x for x in capsys.readouterr().out.splitlines() if "-0.31" in x]
     assert len(line) <= 80

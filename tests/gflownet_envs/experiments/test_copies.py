@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gflownet_envs.experiments import run, tables
+from gflownet_envs.experiments import analysis, files, run
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.rewards.source import mean_log_reward
 from tests.gflownet_envs.experiments.conftest import clr
@@ -48,21 +48,20 @@ def test_the_exact_policies_are_those_of_a_plain_run(copies, tiny):
 
 def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, tiny):
     """Members trained here on the mean reward, with the same numbers, are the same."""
-    from gflownet_envs.experiments import policies
 
     calls = []
-    original = policies.train_ensemble
+    original = analysis.train_ensemble
 
     def spy(environment, log_reward, spec, **arguments):
         calls.append((log_reward.log_reward.numpy(), arguments["members"]))
         return original(environment, log_reward, spec, **arguments)
 
-    monkeypatch.setattr(policies, "train_ensemble", spy)
+    monkeypatch.setattr(analysis, "train_ensemble", spy)
     study = copies[1].study
     settings = {"train": True, "n_replicates": N_REPLICATES, "n_control": N_CONTROL}
     silent = {"seed": 0, "n_jobs": None, "store": None, "progress": lambda *done: None}
     training = copies[1].preset.training
-    again = policies.make_policies(study, training, **settings, **silent)
+    again = analysis.make_policies(study, training, **settings, **silent)
     (_, members), (reward, control) = calls
     assert len(control) == N_CONTROL
     assert not set(control) & set(members)
@@ -113,8 +112,8 @@ def test_noise_from_copies_by_hand(copies):
 
 
 def test_the_table_of_noise_has_a_column_for_each_source(copies, tiny):
-    plain = tables.noise_table(tiny[1])
-    table = tables.noise_table(copies[1])
+    plain = files.noise_table(tiny[1])
+    table = files.noise_table(copies[1])
     added = ("share from replicates alone", "share from the control")
     assert table.columns == plain.columns + added
     split = copies[1].noise.replicates

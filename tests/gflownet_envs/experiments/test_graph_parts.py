@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.experiments.tasks.graph_parts import (
+from gflownet_envs.experiments.tasks.graphs import (
     GraphParts,
     TriangularSamples,
+    scores_above_empty,
     topological_order,
 )
-from gflownet_envs.experiments.tasks.graphs import scores_above_empty
 from gflownet_envs.rewards.graph_scores import LocalScoreReward
 
 NAMES = ("a", "b", "c", "d")

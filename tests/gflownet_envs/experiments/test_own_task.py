@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from gflownet_envs.environments import GridEnvironment
-from gflownet_envs.exact.trajectories import trajectory_of_actions
-from gflownet_envs.experiments.answers import answers
-from gflownet_envs.experiments.run import run_task
+from gflownet_envs.exact.solve import trajectory_of_actions
+from gflownet_envs.experiments.files import answers
+from gflownet_envs.experiments.run import find_task, load_task, run_task
 from gflownet_envs.experiments.task import Study, Task
-from gflownet_envs.experiments.tasks import find_task, load_task
 from gflownet_envs.rewards.source import RewardTable
 from tests.gflownet_envs.experiments.conftest import invoke
 from tests.shared import cases, refuses

@@ -14,24 +14,22 @@ from scipy.stats import t
 
 from gflownet_envs import solve_exact
 from gflownet_envs.environments import SequentialSelectionEnvironment
-from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
-from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.answers import answer_table, answers, share_in_words
-from gflownet_envs.experiments.named_parts import (
-    REST,
-    factorial_parts,
-    input_parts,
-    level_parts,
-)
-from gflownet_envs.experiments.part_effects import (
+from gflownet_envs.exact.solve import policies_along, trajectory_of_actions
+from gflownet_envs.experiments import files
+from gflownet_envs.experiments.analysis import (
     find_part_effects,
     leading_entries,
+    make_policies,
     noise_beside_exact,
 )
-from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import Policies
-from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.experiments.files import answer_table, answers, share_in_words
+from gflownet_envs.experiments.run import find_task
+from gflownet_envs.experiments.task import (
+    REST,
+    Policies,
+    factorial_parts,
+    level_parts,
+)
 from skpce import LogRatioTransformer
 from skpce._report import percent_with_error
 from skpce.inspection import part_effects
@@ -99,7 +97,7 @@ def test_the_grid_against_all_its_rewards(grid):
         apart = np.abs(pair.interaction - pairs)
         assert (apart <= 3.0 * pair.interaction_error + 1e-9).all()
         assert row.supported
-    for step, name, text in tables.pairs_table(found).rows:
+    for step, name, text in files.pairs_table(found).rows:
         row = found.effects.pairs[step]
         place = found.effects.pairs.pair_names.index(name)
         share, error = row.interaction[place], row.interaction_error[place]
@@ -149,15 +147,14 @@ def test_entries_of_the_leading_part_are_solved_again(space, log_reward):
     assert found.left[0] == pytest.approx(after / before)
 
 
-def test_inputs_as_parts(space):
-    inputs = np.random.default_rng(1).normal(size=(8, 2))
-
-    def reward(values):
-        return RewardTable(space, values @ np.arange(12.0).reshape(2, 6))
-
-    named = input_parts(inputs, ("x", "y"), reward, title="inputs", phrases={})
+def test_inputs_as_parts():
+    task, preset = find_task("continuous-grid", "smoke")
+    run = {"seed": 0, "store": None, "progress": lambda *done: None, "options": {}}
+    study = task.prepare(preset, **run)
+    (named,) = study.named_parts
+    assert list(named.parts) == ["upper bump", "left bump", "right bump"]
     found = named.reward(named.parts).log_reward
-    assert_allclose(found, reward(inputs).log_reward)
+    assert_allclose(found, study.reward.log_reward)
 
 
 def test_a_run_answers_first(tiny):
@@ -175,7 +172,7 @@ def test_a_run_answers_first(tiny):
     (parts,) = record["named_parts"]
     assert_allclose(parts["effects"]["first"][0], first.first)
     assert results.cpu_seconds["named parts"] > 0
-    assert tables.parts_table(found).rows[0][:2] == ("move 1", leading)
+    assert files.parts_table(found).rows[0][:2] == ("move 1", leading)
     # One row for each decision is in view; the other tables of the section are folded.
     table = answer_table(found)
     assert [row[0] for row in table.rows] == list(found.effects.step_names)

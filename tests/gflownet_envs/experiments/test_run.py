@@ -13,8 +13,8 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import RewardTable, SequentialSelectionEnvironment, storage
-from gflownet_envs.exact.trajectories import Trajectory
-from gflownet_envs.experiments import analysis, run, tables
+from gflownet_envs.exact.solve import Trajectory
+from gflownet_envs.experiments import analysis, files, run
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
@@ -64,7 +64,7 @@ def test_a_run_of_the_papers_settings_has_its_figures_beside_ours(
     monkeypatch.setitem(GridTask.presets, "paper", replace(TINY, degrees=(2,)))
     results = run.run_task("grid", preset="paper", solver="exact", out=tmp_path)
     rows = json.loads(read_results(tmp_path))["beside_the_paper"]
-    assert tables.paper_table(results).columns == ("claim", "paper", "exact")
+    assert files.paper_table(results).columns == ("claim", "paper", "exact")
     dataset = results.sources["exact"].dataset
     found = measure(dataset, results.preset, 0, draws=(0,), whole=False)["draws"]
     (first, *_, last) = found["total"][0][:-1]
@@ -97,7 +97,7 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     assert record["distance_to_exact"] is None
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "trained policies" not in page
-    assert tables.training_table(results) is None
+    assert files.training_table(results) is None
     pictures = [path.name for path in (tmp_path / "figures").iterdir()]
     assert "sobol_trained.png" not in pictures
 
@@ -109,7 +109,7 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
     assert trained.dataset.n_members == 18
     assert not np.allclose(trained.dataset.y, exact.dataset.y[:18])
     assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
-    rows = tables.verdict_table(results).rows
+    rows = files.verdict_table(results).rows
     for name, source in results.sources.items():
         shown = [row[5].split()[0] for row in rows if row[1] == name and row[5]]
         q2 = [step.q2 for step in source.main.verdict.steps if not np.isnan(step.q2)]
@@ -270,14 +270,14 @@ def test_crps_does_not_depend_on_the_chunks(tiny):
 def test_levels_whose_share_is_zero_but_for_rounding_are_shown_as_zero(tiny):
     shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
     source = replace(tiny[1].sources["exact"], level_shares={"quadrant": shares})
-    table = tables.level_table(source, "quadrant")
+    table = files.level_table(source, "quadrant")
     assert table.columns[-1].endswith(" (no choice)")
     assert_array_equal(table.rows[0][1:], [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
 
 
 def test_indices_stand_with_both_kinds_of_intervals(tiny):
     source = tiny[1].sources["exact"]
-    table = tables.intervals_table(source)
+    table = files.intervals_table(source)
     surrogate = source.main.surrogate
     assert [row[1] for row in table.rows] == ["pca0", "pca1"] * (len(table.rows) // 2)
     steps = [row[0] for row in table.rows[::2]]
@@ -293,7 +293,7 @@ def test_indices_stand_with_both_kinds_of_intervals(tiny):
 
 def test_fragility_stands_beside_that_of_equal_noise(tiny):
     results = tiny[1]
-    table = tables.excess_table(results)
+    table = files.excess_table(results)
     source = results.sources["trained"]
     train, settings = source.dataset.train, {"random_state": 0}
     settings |= {"steps": train.steps, "mask": train.mask}
@@ -310,10 +310,10 @@ def test_members_that_did_not_converge_are_named(tiny):
     ensemble = results.policies.ensemble
     far = np.array(ensemble.members)[results.policies.distance > 0.03].tolist()
     assert len(far) == 18  # four iterations do not converge
-    rows = dict(tables.training_table(results).rows)
+    rows = dict(files.training_table(results).rows)
     assert rows["members that did not converge"] == "all 18"
     near = replace(results.policies, distance=np.zeros(18))
-    rows_of_near = dict(tables.training_table(replace(results, policies=near)).rows)
+    rows_of_near = dict(files.training_table(replace(results, policies=near)).rows)
     assert rows_of_near["members that did not converge"] == "none"
     share = ensemble.diagnostics.effective_sample_share
     assert rows["effective sample size as a share, smallest"] == share.min()
@@ -363,7 +363,7 @@ def test_members_that_are_not_certified_are_named(tiny):
     policies = replace(tiny[1].policies, bound=bound, distance=None)
     members = policies.ensemble.members
     assert policies.not_certified == [members[15], members[17]]
-    rows = dict(tables.training_table(replace(tiny[1], policies=policies)).rows)
+    rows = dict(files.training_table(replace(tiny[1], policies=policies)).rows)
     shown = f"2: {members[15]}, {members[17]}"
     assert rows["members not shown to be within 0.03"] == shown
     far, noise = analysis.training_cautions(policies, None)

@@ -14,7 +14,8 @@ from gflownet_envs.environments import (
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
 )
-from gflownet_envs.experiments.named_parts import (
+from gflownet_envs.experiments.run import find_task
+from gflownet_envs.experiments.task import (
     KINDS,
     LENGTH,
     OTHER_PAIRS,
@@ -22,7 +23,6 @@ from gflownet_envs.experiments.named_parts import (
     feature_parts,
     sequence_parts,
 )
-from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.experiments.tasks.process_rewards import seen_parts
 from gflownet_envs.policies.networks import StackedMLP
 from gflownet_envs.random_streams import member_streams

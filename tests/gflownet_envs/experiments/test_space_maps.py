@@ -13,16 +13,9 @@ from gflownet_envs import (
     WholeSpace,
     solve_exact,
 )
-from gflownet_envs.experiments import space_maps
-from gflownet_envs.experiments.space_maps import (
-    find_reasons,
-    has_choice,
-    map_of_states,
-    names_of_states,
-    shares_of_steps,
-    space_map,
-)
-from gflownet_envs.experiments.task import Reasons
+from gflownet_envs.experiments import analysis
+from gflownet_envs.experiments.analysis import find_reasons, has_choice
+from gflownet_envs.experiments.figures import space_map
 from skpce.plotting._style import color
 from tests.shared import refuses
 
@@ -55,16 +48,15 @@ def test_boxes_are_as_wide_as_visits_and_lie_within_their_parents(tree):
 
 
 def test_a_tree_has_names_shares_and_one_reason_a_state(tree):
-    names = names_of_states(tree.graph)
-    assert names[:3] == ["all walks", "x", "y"]
-    figure = map_of_states(tree, Reasons([""] * 9, np.zeros(9), np.ones(9) > 0), "T")
+    figure = space_map(tree, [""] * 9, title="T")
     assert {"all walks", "x", "y"} <= {t.get_text() for t in figure.axes[0].texts}
-    shares = shares_of_steps(tree)
-    assert len(shares) == 3
-    assert sum(shares) == pytest.approx(1.0)
+    shares = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert [share.splitlines()[0] for share in shares] == ["a", "b", "c"]
+    total = sum(float(share.splitlines()[1].split("%")[0]) for share in shares)
+    assert total == pytest.approx(100, abs=1.5)
     refuses("reasons must be 9, one a state, got 1", space_map, tree, ["a"])
-    words = "names must be 9, one a state, got 2"
-    refuses(words, space_map, tree, ["a"] * 9, names=["b", "c"])
+    words = "settled must be 9, one a state, got 2"
+    refuses(words, space_map, tree, ["a"] * 9, settled=[True, False])
 
 
 def test_a_run_maps_what_it_solved(tiny):
@@ -82,7 +74,7 @@ def test_what_a_map_cannot_show_is_left_out(tiny, monkeypatch):
     settings = {"n_draws": 4, "seed": 0}
     assert find_reasons(study, replace(policies, solution=None), **settings) is None
     assert find_reasons(replace(study, named_parts=()), policies, **settings) is None
-    monkeypatch.setattr(space_maps, "_MOST_EDGES", 3)
+    monkeypatch.setattr(analysis, "_MOST_EDGES", 3)
     assert find_reasons(study, policies, **settings) is None
 
 

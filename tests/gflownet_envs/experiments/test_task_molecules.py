@@ -11,10 +11,10 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs.experiments.run import run_task
-from gflownet_envs.experiments.tasks import molecule_studies
-from gflownet_envs.experiments.tasks.molecule_studies import feature_chains
+from gflownet_envs.experiments.tasks import molecules
 from gflownet_envs.experiments.tasks.molecules import (
     MoleculesTask,
+    feature_chains,
     molecule_laws,
     molecules_figure,
 )
@@ -56,8 +56,8 @@ def real(tmp_path_factory):
     pytest.importorskip("rdkit")
     out = tmp_path_factory.mktemp("molecules-real")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(molecule_studies, "fetch_fragments", few_fragments)
-        patch.setattr(molecule_studies, "fetch_seh", few_measurements)
+        patch.setattr(molecules, "fetch_fragments", few_fragments)
+        patch.setattr(molecules, "fetch_seh", few_measurements)
         return run_task("molecules", preset="smoke-real", out=out), out
 
 

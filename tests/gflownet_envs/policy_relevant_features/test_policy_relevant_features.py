@@ -12,7 +12,6 @@ from gflownet_envs import (
     SequentialSelectionEnvironment,
     StateGraph,
     TokenSequenceEnvironment,
-    TrainingSpec,
     greedy_trajectory,
     policies_along,
     solve_exact,
@@ -21,7 +20,6 @@ from gflownet_envs import (
 from gflownet_envs.policy_relevant_features import (
     PolicyRelevantFeatures,
     exact_outcome_distributions,
-    sampled_outcome_distributions,
 )
 from tests.gflownet_envs.spaces import GRID, all_paths
 from tests.shared import cases, refuses
@@ -148,7 +146,7 @@ def test_laws_of_outcomes_against_all_paths(name):
 
 
 def test_laws_in_small_parts_are_the_same(monkeypatch):
-    module = "gflownet_envs.policy_relevant_features.outcome_laws._VALUES_AT_ONCE"
+    module = "gflownet_envs.policy_relevant_features._VALUES_AT_ONCE"
     env, _ = SPACES["grid"]
     solution = solve_exact(env, log_rewards(env, 1))
     arguments = solution.graph, solution.log_policy_table[0], torch.arange(5)
@@ -222,40 +220,6 @@ def test_without_a_trajectory_the_pilot_goes_its_likeliest_way():
     assert_array_equal(found, expected)
 
 
-def test_sampled_weights_are_near_the_exact_ones():
-    env, actions = SPACES["grid"]
-    X, n_samples = log_rewards(env), 4000
-    exact = PolicyRelevantFeatures(env, trajectory=actions, scale=False).fit(X)
-    sampled = clone(exact).set_params(n_samples=n_samples, random_state=0).fit(X)
-    assert (exact.exact_weights_, sampled.exact_weights_) == (True, False)
-    p = exact.components_
-    variance = np.maximum(p * (1 - p), 1e-12) / n_samples
-    error = (sampled.components_ - p) / np.sqrt(variance)
-    reachable = p > 1e-9
-    assert (sampled.components_[~reachable] == 0).all()
-    assert np.abs(error[reachable & (p < 1 - 1e-9)]).max() < 4.5
-    assert 0.7 < error[reachable & (p < 1 - 1e-9)].std() < 1.3
-    again = clone(sampled).fit(X)
-    assert_array_equal(again.components_, sampled.components_)
-
-
-def test_a_space_too_large_to_list_gets_a_trained_pilot_and_sampled_weights():
-    env, _ = SPACES["sequences"]
-    X = log_rewards(env, spread=0.3) / 2
-    spec = TrainingSpec(n_iterations=400, hidden=(16,), check_every=0)
-    features = PolicyRelevantFeatures(env, scale=False, relative=True, random_state=0)
-    fitted = clone(features).set_params(max_states=3, training=spec).fit(X)
-    assert not fitted.exact_weights_
-    exact = features.set_params(trajectory=fitted.trajectory_).fit(X)
-    assert exact.exact_weights_
-    pairs = [(fitted.transform(X), exact.transform(X))]
-    for order in (2, None):
-        ours = fitted.log_policy_change(X, order=order)
-        pairs.append((ours, exact.log_policy_change(X, order=order)))
-    for ours, theirs in pairs:
-        assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
-
-
 def test_a_given_pilot_or_graph_is_used():
     env, actions = SPACES["grid"]
     X = log_rewards(env)
@@ -280,10 +244,8 @@ def test_a_given_pilot_or_graph_is_used():
     ({"exclude_steps": "b"}, r"must be a sequence, got 'b'; write \('b',\)"),
     ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
     ({"relative": 1}, "relative must be a bool, got 1"),
-    ({"n_samples": 0}, "n_samples must be an int of at least 1, got 0"),
-    ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
-    ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),
-    ({"training": 3}, "training must be a TrainingSpec or None, got 3"),
+    ({"pilot": "greedy"}, "pilot must be 'exact' or a policy source, got 'greedy'"),
+    ({"pilot": 3}, "pilot must be 'exact' or a policy source, got 3"),
     ({"trajectory": [0]}, "actions must end in a terminal state"),
 )
 def test_bad_parameters(parameters, message):
@@ -310,6 +272,3 @@ def test_bad_laws():
     words = r"log_policy must have shape \(10, 8\)"
     refuses(words, exact, graph, table[:3], start)
     refuses(r"starts must be in \[0, 28\), got 28", exact, graph, table, start + 28)
-    given = SELECTION, solution, SELECTION.initial_state((1,)), 0
-    words = "n_samples must be an int of at least 1, got 0"
-    refuses(words, sampled_outcome_distributions, *given, np.random.RandomState(0))

@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose
 
 from gflownet_envs import ProxySpec, check_environment
-from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.environments.sequences import fragment_chain_environment
 from gflownet_envs.rewards.molecules import (
     POSITIONS,
     TOY_FRAGMENTS,

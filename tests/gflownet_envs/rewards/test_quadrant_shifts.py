@@ -7,7 +7,7 @@ from gflownet_envs import (
     quadrant_shift_rewards,
     solve_exact,
 )
-from gflownet_envs.rewards.closed_form import quadrant_of_cell
+from gflownet_envs.rewards.source import quadrant_of_cell
 from tests.shared import refuses
 
 GRID = GridEnvironment()

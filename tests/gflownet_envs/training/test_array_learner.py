@@ -16,7 +16,7 @@ from gflownet_envs import (
     TrainingSpec,
     train_ensemble,
 )
-from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.base import sample_uniformly
 from gflownet_envs.policies import StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import MemberNumbers, RewardTable

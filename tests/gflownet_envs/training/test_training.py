@@ -20,9 +20,8 @@ from gflownet_envs import (
     terminating_distribution,
     train_ensemble,
 )
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.sampling import PlainSampler, TableSampler
-from gflownet_envs.storage import read_arrays
+from gflownet_envs.storage import BlockStore, read_arrays
 from gflownet_envs.training import DivergedWarning
 from tests.gflownet_envs.spaces import (
     GRID,

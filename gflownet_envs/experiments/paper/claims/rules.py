@@ -7,14 +7,16 @@ where nothing was trained. Other readings of the settings stand beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
+from itertools import count
 from math import comb
 from operator import ge, le
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.experiments.analysis import step_intervals, theorem_a_size
@@ -29,22 +31,16 @@ from gflownet_envs.experiments.paper.claims.answers import (
     SAME,
     UNFINISHED,
     Answer,
+    Claim,
     Found,
     Seen,
     Side,
+    claim_list,
+    is_missing,
     judged,
     number,
     over_draws,
     tolerance,
-)
-from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
-from gflownet_envs.experiments.paper.claims.study_rules import STUDY_PIECES, STUDY_RULES
-from gflownet_envs.experiments.paper.claims.values import (
-    SECONDS,
-    edges,
-    figures,
-    mean_coverage95,
-    speedup,
 )
 from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.paper.studies import embeddings
@@ -55,7 +51,7 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.experiments.tasks.grid import QUADRANTS
 from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.closed_form import SHIFTS
+from gflownet_envs.rewards.source import SHIFTS
 from skpce import CompositionalPCESurrogate
 from skpce._solvers.ridge import PAPER_ALPHAS
 
@@ -67,8 +63,8 @@ def answer(claim: Claim, found: Found) -> Answer:
     piece = _PIECES.get(claim.rule, "").format(task=claim.task)
     if piece and piece not in found:
         return Answer(INCOMPARABLE, {}, f"{UNFINISHED}: {piece}")
-    if claim.rule in _WHOLE:
-        return _WHOLE[claim.rule](claim, found)
+    if claim.rule not in _PER_DRAW:
+        return _WHOLE.get(claim.rule, _study)(claim, found)
     rule = partial(_PER_DRAW[claim.rule], claim)
     task = claim.task or ""
     return judged(
@@ -310,6 +306,302 @@ _PER_DRAW: Mapping[str, Rule] = {
 }
 
 
+Measures = dict[str, Any]  # of one data set in one draw, see `measures.measure`
+Options = Mapping[str, Any]  # of the claim
+
+#: Edges with a claim of their own, and the nodes whose other edges have one together.
+_NAMED_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"), ("PKA", "Erk"))
+_HUBS = {"PKA", "PKC"}
+
+
+def figures(measures: Measures, options: Options) -> list[float]:
+    """Return the figures that a claim is about, without those that are missing."""
+    found = FIGURES[options["measure"]](measures, options)
+    listed = found if isinstance(found, list) else [found]
+    return [float(value) for value in listed if not is_missing(value)]
+
+
+def _mean(values: Iterable[Any]) -> float | None:
+    known = [value for value in values if not is_missing(value)]
+    return float(np.mean(known)) if known else None
+
+
+def _of_steps(m: Measures, options: Options, key: str = "d_expansion") -> list[Any]:
+    """Return a figure of the step of the claim, or of its steps."""
+    wanted = options.get("steps", [options.get("step")])
+    known = dict(zip(m["steps"], m[key], strict=True))
+    return [known.get(step) for step in wanted]
+
+
+def _d_ratio(m: Measures, options: Options) -> float | None:
+    """Return D of a step over the mean of that of others."""
+    (one,) = _of_steps(m, options)
+    others = _mean(_of_steps(m, {"steps": options["others"]}))
+    return one / others if one is not None and others else None
+
+
+def _explained(m: Measures, options: Options) -> float | None:
+    """Return the share of some components, all inputs by default."""
+    first, last = options.get("components", (1, len(m["total"][0])))
+    return sum(m["explained"][first - 1 : last]) if m["explained"] else None
+
+
+def _training_seconds(m: Measures, options: Options) -> float | None:
+    """Return the CPU-seconds of the held-out members' share of the training."""
+    trained = m["record"]["cpu_seconds"].get("training")
+    if not trained or m["source"] != "trained":
+        return None
+    return float(trained * m["n_test"] / (m["n_train"] + m["n_test"]))
+
+
+def _surrogate_seconds(m: Measures, options: Options) -> float | None:
+    fitted = m["fit_seconds"]  # None in a draw that was not timed
+    return None if fitted is None else float(fitted + m["sample_seconds"])
+
+
+def speedup(m: Measures, options: Options) -> float | None:
+    """Return CPU-seconds to train the held-out members over those of the surrogate."""
+    trained, seconds = _training_seconds(m, options), _surrogate_seconds(m, options)
+    return trained and seconds and trained / seconds
+
+
+def _rank_of_d(m: Measures, options: Options) -> float | None:
+    known = [v for v, n in zip(m["d_expansion"], m["n_possible"], strict=True) if n > 1]
+    return float(spearmanr(range(len(known)), known).statistic)
+
+
+def edges(m: Measures) -> list[tuple[str, set[str], list[float], float]]:
+    """Return name, nodes, total indices and D of the steps that add an edge."""
+    rows = zip(m["trajectory"], m["total"], m["d_expansion"], strict=True)
+    return [(a, {*a.split(" → ")}, row, d) for a, row, d in rows if " → " in a]
+
+
+def _hub_indices(m: Measures, options: Options) -> list[Any]:
+    """Return the indices of a component where other edges of the hubs are added."""
+    named = [set(pair) for pair in _NAMED_EDGES]
+    return [
+        row[options["component"] - 1]
+        for _, nodes, row, _ in edges(m)
+        if nodes not in named and nodes & _HUBS
+    ]
+
+
+def mean_coverage95(m: Measures, options: Options) -> float | None:
+    """Return the coverage of 95 % intervals, mean over the steps."""
+    return _mean(m["coverage"][-1])
+
+
+#: Figures that differ between two runs.
+SECONDS: Mapping[str, Callable[[Measures, Options], Any]] = {
+    "fit_seconds": lambda m, options: m["fit_seconds"],
+    "sample_seconds": lambda m, options: m["sample_seconds"],
+    "surrogate_seconds": _surrogate_seconds,
+    "training_seconds": _training_seconds,
+    "speedup": speedup,
+}
+#: A figure of a data set, or several of them.
+FIGURES: Mapping[str, Callable[[Measures, Options], Any]] = {
+    **SECONDS,
+    "d_expansion": _of_steps,
+    "total_variation": partial(_of_steps, key="total_variation"),
+    "d_ratio": _d_ratio,
+    "d_of_edges": lambda m, options: [d for *_, d in edges(m)],
+    "rank_of_d": _rank_of_d,
+    "mean_first_of_pc1": lambda m, options: _of_steps(m, options, "mean_first")[0][0],
+    "hub_indices": _hub_indices,
+    "sum_of_totals": lambda m, options: _mean(
+        sum(row) for row in m["total"] if row[0] is not None and sum(row) > 0
+    ),
+    "coverage95": lambda m, options: _of_steps(
+        m | {"last": m["coverage"][-1]}, options, "last"
+    ),
+    "coverage95_all": lambda m, options: m["coverage"][-1],
+    "mean_coverage": lambda m, options: [_mean(row) for row in m["coverage"]],
+    "mean_coverage95": mean_coverage95,
+    "explained": _explained,
+    "mean_q2": lambda m, options: _mean(m["q2"]),
+    "max_rho": lambda m, options: m["max_rho"],
+    "pc1_uniform": lambda m, options: m["pc1_uniform"],
+    "ks_fraction": lambda m, options: sum(m["ks_passed"]) / max(1, sum(m["ks_pairs"])),
+}
+
+
+#: The piece that ``python -m benchmarks.paper.artefacts_page`` writes.
+ARTEFACTS = "artefacts"
+
+Rows = Mapping[str, Any]  # of one kind of policies, in one draw
+Curve = list[dict[str, Any]]  # of an ablation, in one draw
+
+
+def _draws(columns: Any) -> Iterator[Any]:
+    """Yield the figures draw by draw; they are the lists of numbers inside."""
+    for draw in count():
+        try:
+            yield _in_draw(columns, draw)
+        except IndexError:
+            return
+
+
+def _in_draw(columns: Any, draw: int) -> Any:
+    if isinstance(columns, Mapping):
+        return {key: _in_draw(value, draw) for key, value in columns.items()}
+    if isinstance(columns, list) and isinstance(columns[0], Mapping):
+        return [_in_draw(row, draw) for row in columns]
+    return columns[draw] if isinstance(columns, list) else columns
+
+
+def _repetitions(claim: Claim, found: Found) -> Answer:
+    """Look at the repetitions of a study of artefacts, under each of its readings."""
+    words = claim.values["words"]
+    sides = {
+        reading: over_draws(
+            [
+                Seen(tuple(zip(words, figures, strict=True)), agrees)
+                for figures, agrees in rows
+            ]
+        )
+        for reading, rows in found[ARTEFACTS][claim.values["measure"]].items()
+    }
+    first, *others = sides
+    readings = {name: sides[name] for name in others}
+    return judged(claim, {"exact": sides[first]}, readings=readings)
+
+
+def _surrogate(claim: Claim, rows: Rows, blind: str = "") -> Seen:
+    key, wanted = claim.values["measure"], claim.values["value"]
+    value = rows[blind or claim.values["method"]][key]
+    figures = (("{}", value), ("mean policy {}", rows["mean"][key]))
+    return Seen(figures, bool(abs(value - wanted) <= tolerance(wanted)))
+
+
+def _surrogate_order(claim: Claim, rows: Rows) -> Seen:
+    methods = claim.values["methods"]
+    errors = {name: rows[name]["mae"] for name in methods}
+    figures = tuple((f"{name} {{}}", rows[name]["mae"]) for name in (*methods, "mean"))
+    return Seen(figures, sorted(errors, key=errors.__getitem__) == list(methods))
+
+
+def _surrogate_times(claim: Claim, rows: Rows) -> Seen:
+    """Show ours without a judgement: the paper's were taken on another machine."""
+    key = claim.values["measure"]
+    return Seen(tuple(("{}", rows[method][key]) for method in claim.values["methods"]))
+
+
+def _surrogate_ratio(claim: Claim, rows: Rows) -> Seen:
+    one, other = (rows[m][claim.values["measure"]] for m in claim.values["methods"])
+    if one is None:  # a draw that was not timed
+        return Seen(text="–")
+    ratio = one / max(other, 1e-9)
+    return Seen((("{}", ratio),), bool(ratio >= claim.values["value"]))
+
+
+def _embedding(claim: Claim, rows: Rows, blind: str = "") -> Seen:
+    key, wanted = claim.values["measure"], claim.values["value"]
+    row = rows[blind or claim.values["method"]]
+    name = "shapiro_p" if key == "gaussian" else key
+    words = "smallest p {}" if key == "gaussian" else "{}"
+    figures = [(words, row[name])]
+    if f"{name}_new" in row:
+        figures.append(("other members {}", row[f"{name}_new"]))
+    if key == "gaussian":
+        agrees = (row[name] > 0.05) == (wanted == "yes")
+    elif row[name] is None:
+        return Seen(text="–")
+    else:
+        agrees = abs(row[name] - wanted) <= tolerance(wanted, claim.values["within"])
+    return Seen(tuple(figures), bool(agrees))
+
+
+def _embedding_best(claim: Claim, rows: Rows) -> Seen:
+    method = claim.values["method"]
+    q2 = {name: row["q2"] for name, row in rows.items() if name != "random"}
+    others = max(value for name, value in q2.items() if name != method)
+    figures = tuple((f"{name} {{}}", value) for name, value in q2.items())
+    return Seen(figures, bool(q2[method] >= others + claim.values["within"]))
+
+
+def _embedding_least(claim: Claim, rows: Rows, blind: str = "") -> Seen:
+    key, least = claim.values["measure"], claim.values["value"]
+    if blind:
+        value = rows[blind][key]
+        return Seen((("{}", value),), bool(value >= least))
+    figures = tuple((f"{name} {{}}", row[key]) for name, row in rows.items())
+    known = [row[key] for name, row in rows.items() if name != "random"]
+    return Seen(figures, bool(min(known) >= least))
+
+
+def _curve(claim: Claim, curve: Curve, blind: str = "") -> Seen:
+    """Ask whether the first figure of a curve is below so many times the second one.
+
+    The others stand beside. A figure is one of a row, or the smallest of all rows.
+    """
+    found = []
+    for words, at, key in claim.values["figures"]:
+        known = [row for row in curve if at in ("best", row["at"])]
+        if not known:
+            return Seen(text=claim.values["missing"])
+        key = blind if key == "mae_paper" and blind else key
+        found.append((words, min(row[key] for row in known)))
+    (_, first), (_, second), *_ = found
+    return Seen(tuple(found), bool(first < claim.values["times"] * second))
+
+
+def _two_components(claim: Claim, curve: Curve) -> Seen:
+    share = next(row["explained"] for row in curve if row["at"] == 2)
+    return Seen((("{}", share),), share >= 0.5)
+
+
+def _fewer_members(claim: Claim, curve: Curve) -> Seen:
+    few = [row for row in curve if row["at"] < row["n_terms"]]
+    many = [row for row in curve if row["at"] > row["n_terms"]]
+    if not few or not many:
+        return Seen(text="sizes on one side of the number of terms only")
+    below, above = (
+        float(np.mean([abs(row["coverage_paper"] - 0.95) for row in side]))
+        for side in (few, many)
+    )
+    figures = (("distance from 95 %: {} below", below), ("{} above", above))
+    return Seen(figures, below > above + 0.02)
+
+
+def _correlation(claim: Claim, rows: Rows, key: str = "change") -> Seen:
+    change = rows[key]
+    return Seen((("{}", change),), None if change is None else change > 0.1)
+
+
+#: Of each rule its piece and the curve of an ablation, how it looks at a draw, and the
+#: figure of what knows nothing of the rewards, if a claim is compared with that.
+_STUDIES: Mapping[str, tuple[str, str, Callable[..., Seen], str]] = {
+    "surrogate": ("surrogates-{task}", "", _surrogate, "mean"),
+    "surrogate_order": ("surrogates-{task}", "", _surrogate_order, ""),
+    "surrogate_times": ("surrogates-{task}", "", _surrogate_times, ""),
+    "surrogate_ratio": ("surrogates-{task}", "", _surrogate_ratio, ""),
+    "embedding": ("embeddings", "", _embedding, "random"),
+    "embedding_best": ("embeddings", "", _embedding_best, ""),
+    "embedding_least": ("embeddings", "", _embedding_least, "random"),
+    "fewer_members_than_terms": ("ablation", "members", _fewer_members, ""),
+    "members": ("ablation", "members", _curve, "mae_mean"),
+    "degrees": ("ablation", "degrees", _curve, "mae_mean"),
+    "two_components": ("ablation", "components", _two_components, ""),
+    "correlation_corrupts": ("ablation", "correlation", _correlation, "change_random"),
+}
+
+
+def _study(claim: Claim, found: Found) -> Answer:
+    """Look at every draw of each kind of policies, and at what knows nothing."""
+    piece, curve, see, blind = _STUDIES[claim.rule]
+    if see is _embedding and claim.values["measure"] != "coverage":
+        blind = ""  # what knows nothing has no other figure
+    sides, control = {}, {}
+    for source, columns in found[piece.format(task=claim.task)].items():
+        draws = list(_draws(columns[curve] if curve else columns))
+        sides[source] = over_draws([see(claim, one) for one in draws])
+        if blind:
+            blinded = [see(claim, one, blind) for one in draws]
+            control[source] = over_draws(blinded)
+    return judged(claim, sides, control)
+
+
 # ------------------------------------------------------ rules on everything
 
 
@@ -481,11 +773,15 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "architectures": _architectures,
     "coverage_alike": _coverage_alike,
     "speedups": _speedups,
-    **STUDY_RULES,
+    "repetitions": _repetitions,
 }
 
 #: The piece that the answer by a rule is made of.
-_PIECES = {**dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"), **STUDY_PIECES}
+_PIECES = {
+    **dict.fromkeys(_PER_DRAW, f"{{task}}-{FIRST}"),
+    **{rule: piece for rule, (piece, *_) in _STUDIES.items()},
+    "repetitions": ARTEFACTS,
+}
 
 #: Every rule that a claim may name.
-RULES = frozenset({*_WHOLE, *_PER_DRAW})
+RULES = frozenset({*_WHOLE, *_PER_DRAW, *_STUDIES})

@@ -28,9 +28,11 @@ from gflownet_envs.experiments.paper.claims.answers import (
     UNDECIDED,
     UNFINISHED,
     Answer,
+    Claim,
+    Item,
     Side,
+    claim_list,
 )
-from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
 from gflownet_envs.experiments.paper.measures import (
     N_DRAWS,
@@ -79,6 +81,8 @@ def page_files(
     }
     n_draws = partial(n_draws_of_preset, quick=preset == "quick")
     versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
+    known = {n: piece.get("record", {}).get("distance") for n, piece in found.items()}
+    distances = [f"{name} {own['mean']:.3f}" for name, own in known.items() if own]
     template = resources.files(__package__).joinpath("page.html").read_text("utf-8")
     page = Template(template).substitute(
         {word.replace(" ", "_"): count for word, count in counts.items()},
@@ -103,7 +107,7 @@ def page_files(
         preset=preset,
         seed=seed,
         versions=escape(versions),
-        distances=escape("; ".join(_distances(found))),
+        distances=escape("; ".join(distances)),
     )
     files = {"paper.html": page.encode(errors="backslashreplace")}
     for label, panels in figures.items():
@@ -151,14 +155,6 @@ def _notes(found: Mapping[str, Any], preset: str, answers: Mapping[str, Answer])
     return note
 
 
-def _distances(found: Mapping[str, Any]) -> list[str]:
-    """Return how far trained policies are from exact ones, by name of the piece."""
-    known = {
-        name: piece.get("record", {}).get("distance") for name, piece in found.items()
-    }
-    return [f"{name} {own['mean']:.3f}" for name, own in known.items() if own]
-
-
 def _claims(claims: tuple[Claim, ...], answers: Mapping[str, Answer]) -> list[str]:
     """Return a table for each section."""
     columns = ("", "claim", "paper", *COLUMNS, "other readings", "word")
@@ -179,10 +175,13 @@ def _claims(claims: tuple[Claim, ...], answers: Mapping[str, Answer]) -> list[st
 
 def _claim_row(claim: Claim, found: Answer) -> str:
     why = " ".join(part for part in (found.why, claim.note) if part)
+    text = claim.paper or papers_settings(claim)
+    after = f"later release: {claim.release}" if claim.release else ""
+    mark = "<br><b class=withdrawn>withdrawn</b>" if claim.withdrawn else ""
     cells = [
         f'<td class=id id="{claim.id}">{claim.id}</td>',
         f"<td>{escape(claim.text)}{_aside(why)}</td>",
-        f'<td data-label="paper">{_papers(claim)}</td>',
+        f'<td data-label="paper">{escape(text)}{mark}{_aside(after)}</td>',
     ]
     if OURS in found.sides:
         text = escape(_marked(found.sides[OURS]))
@@ -202,14 +201,6 @@ def _claim_row(claim: Claim, found: Answer) -> str:
     name = _aside(f"{found.kind}") if apart else ""
     cells.append(f'<td class="word {kind}">{found.word}{name}</td>')
     return f"<tr>{''.join(cells)}</tr>"
-
-
-def _papers(claim: Claim) -> str:
-    """Return the paper's figure, and what became of it."""
-    text = claim.paper or papers_settings(claim)
-    after = f"later release: {claim.release}" if claim.release else ""
-    mark = "<br><b class=withdrawn>withdrawn</b>" if claim.withdrawn else ""
-    return f"{escape(text)}{mark}{_aside(after)}"
 
 
 def _aside(text: str) -> str:

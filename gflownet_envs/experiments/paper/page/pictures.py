@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.answers import claim_list
 from gflownet_envs.experiments.paper.measures import (
     EXTREMES_AND_MEDIAN,
     across,
@@ -246,7 +246,11 @@ def _all_indices(found: Found) -> Panels:
     for column in (0, 1):
         series: dict[str, Drawn] = {
             source: [
-                [_mean_total(found, task, source, column, end) for task in tasks]
+                [
+                    None if own is None else own["mean_total_of_steps"][column]
+                    for task in tasks
+                    for own in [_sources(found, task, end).get(source)]
+                ]
                 for end in EXTREMES_AND_MEDIAN
             ]
             for source in ("exact", "trained")
@@ -256,14 +260,6 @@ def _all_indices(found: Found) -> Panels:
         text = f"Mean total-order index of input {column + 1}, all steps and actions"
         pictures.append((text + _WHISKERS, picture))
     return pictures
-
-
-def _mean_total(
-    found: Found, task: str, source: str, column: int, reduce: Callable[[Any], Any]
-) -> float | None:
-    """Return the mean over the steps; none where there are no such policies."""
-    measures = _sources(found, task, reduce).get(source)
-    return None if measures is None else measures["mean_total_of_steps"][column]
 
 
 def _all_calibration(found: Found) -> Panels:

@@ -79,9 +79,26 @@ def ablate(
         beside = ["mean"] if curve == "degrees" else ["mean", "ridge1"]
         if curve == "members" and n_members == _WITH_PROCESS:
             beside.append("gp")
+        rows = []
         with threadpool_limits(1):
-            row = _at(dataset, draw, n_members, n_inputs, p, seed, beside)
-        found[curve].append({"at": at} | row)
+            for one in draw:
+                split = _split(dataset, one, n_members, n_inputs)
+                paper = make_surrogate("paper", split, p, seed).fit(split.X, split.y)
+                predicted = paper.predict(split.X_test)
+                row: dict[str, float | None] = {
+                    "mae_paper": mean_absolute_error(split.y_test, predicted),
+                    "coverage_paper": pushed_coverage(paper, split, seed),
+                }
+                for method in beside:
+                    errors = errors_and_times(method, split, p, seed, timed=False)
+                    row[f"mae_{method}"] = errors["mae"]
+                if n_inputs is not None:
+                    X = dataset.X[one[0][:n_members]]
+                    ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
+                    row["explained"] = float(ratios[:n_inputs].sum())
+                rows.append(row)
+        same = {"at": at, "n_terms": comb(split.X.shape[1] + p, p)}
+        found[curve].append(columns_of(rows) | same)
         if progress is not None:
             progress(number + 1, len(fits))
     many = range(draws[0], draws[0] + _MORE_DRAWS * len(draws))  # few fits each
@@ -113,38 +130,6 @@ def _split(
     if n_components is not None:
         n_components = min(n_components, n_fit - 1)
     return split_rows(dataset, n_components, draw[0][:n_fit], draw[1])
-
-
-def _at(
-    dataset: PolicyDataset,
-    draws: Sequence[tuple[np.ndarray, np.ndarray]],
-    n_fit: int,
-    n_components: int | None,
-    degree: int,
-    seed: int,
-    beside: Sequence[str],
-) -> dict[str, Any]:
-    """Return errors and coverage of the push-forward, one entry a draw.
-
-    ``beside`` are methods whose errors stand beside that of the paper's expansion.
-    """
-    rows = []
-    for draw in draws:
-        split = _split(dataset, draw, n_fit, n_components)
-        paper = make_surrogate("paper", split, degree, seed).fit(split.X, split.y)
-        row: dict[str, float | None] = {
-            "mae_paper": mean_absolute_error(split.y_test, paper.predict(split.X_test)),
-            "coverage_paper": pushed_coverage(paper, split, seed),
-        }
-        for method in beside:
-            errors = errors_and_times(method, split, degree, seed, timed=False)
-            row[f"mae_{method}"] = errors["mae"]
-        if n_components is not None:
-            X = dataset.X[draw[0][:n_fit]]
-            ratios = PCA(svd_solver="full").fit(X).explained_variance_ratio_
-            row["explained"] = float(ratios[:n_components].sum())
-        rows.append(row)
-    return columns_of(rows) | {"n_terms": comb(split.X.shape[1] + degree, degree)}
 
 
 def injected_correlation(split: Split, degree: int, seed: int) -> dict[str, float]:

@@ -120,7 +120,13 @@ def _about(
     name: str, embedding: Any, X: np.ndarray, split: Split, seed: int
 ) -> dict[str, Any]:
     """Return what the inputs keep, how they look, and what they predict."""
-    back = _reconstruction(name, embedding, X, split)
+    # the rewards back from the inputs; by least squares for kernel PCA, of which the
+    # paper has none: scikit-learn's pre-image is the mean
+    every, back = np.concatenate([split.X, split.X_test]), None
+    if name == "kernel":
+        back = LinearRegression().fit(split.X, X[:N_FIT]).predict(every)
+    elif name != "random":
+        back = embedding.inverse_transform(every)
     mean = X[:N_FIT].mean(axis=0)
     found: dict[str, Any] = {}
     parts = {"": slice(N_FIT), "_new": slice(N_FIT, None)}
@@ -144,16 +150,3 @@ def _about(
         "coverage": pushed_coverage(paper, split, seed),
         "q2": float(np.nanmean(q2)),
     }
-
-
-def _reconstruction(
-    name: str, embedding: Any, X: np.ndarray, split: Split
-) -> np.ndarray | None:
-    """Return the rewards back from the inputs; by least squares for kernel PCA."""
-    inputs = np.concatenate([split.X, split.X_test])
-    if name == "random":
-        return None
-    if name == "kernel":  # the paper has none; scikit-learn's pre-image is the mean
-        back = LinearRegression().fit(split.X, X[:N_FIT])
-        return np.asarray(back.predict(inputs))
-    return np.asarray(embedding.inverse_transform(inputs))

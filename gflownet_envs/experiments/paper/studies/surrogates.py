@@ -194,11 +194,19 @@ def make_surrogate(
     shape: dict[str, Any] = {**split.shape, "random_state": seed}
     if method == "learned":
         return CompositionalPCESurrogate(**shape)
+    # the paper says no more of its baseline than that it is an MLP
+    network = Network(
+        hidden_layer_sizes=(64, 64), max_iter=500, tol=1e-5, random_state=seed
+    )
+    # one length for each input, and noise
+    lengths = RBF(np.ones(split.X.shape[1]), (0.05, 100.0))
+    kernel = ConstantKernel(1.0, (1e-4, 1e3)) * lengths + WhiteKernel(0.1, (1e-6, 10.0))
+    process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
     settings: dict[str, dict[str, Any]] = {
         "paper": {"degree": degree, "solver": "paper", "log_ratio": "alr"},
         "ridge1": {"degree": 1, "solver": "ridge"},
-        "mlp": {"degree": 2, "regressor": _network(seed)},
-        "gp": {"degree": 2, "regressor": _process(split.X.shape[1], seed)},
+        "mlp": {"degree": 2, "regressor": network},
+        "gp": {"degree": 2, "regressor": process},
     }
     return CompositionalPCESurrogate(**settings[method], distribution="normal", **shape)
 
@@ -221,18 +229,3 @@ class Network(MLPRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True  # it has several outputs, and no tag
         return tags
-
-
-def _network(seed: int) -> Network:
-    """Return the baseline; the paper says no more of it than that it is an MLP."""
-    return Network(
-        hidden_layer_sizes=(64, 64), max_iter=500, tol=1e-5, random_state=seed
-    )
-
-
-def _process(n_inputs: int, seed: int) -> GaussianProcessRegressor:
-    """Return a process with one length for each input, and noise."""
-    kernel = ConstantKernel(1.0, (1e-4, 1e3)) * RBF(
-        np.ones(n_inputs), (0.05, 100.0)
-    ) + WhiteKernel(0.1, (1e-6, 10.0))
-    return GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
-from gflownet_envs.experiments.paper.claims.rules import RULES
-from gflownet_envs.experiments.paper.claims.values import FIGURES
+from gflownet_envs.experiments.paper.claims.answers import claim_list
+from gflownet_envs.experiments.paper.claims.rules import FIGURES, RULES
 from gflownet_envs.experiments.tasks import TASKS
 
 # Numbers in the source of the paper that no reader sees as a figure.

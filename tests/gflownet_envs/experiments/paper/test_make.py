@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from benchmarks.paper.other_draws import chances, of_many
 from gflownet_envs.experiments.paper import make, systems
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.answers import claim_list
 from gflownet_envs.experiments.paper.make import jobs_of, make_paper
 from gflownet_envs.experiments.paper.measures import (
     N_DRAWS,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gflownet_envs.experiments.paper.pieces import FORMAT, Pieces
+from gflownet_envs.experiments.paper.make import FORMAT, Pieces
 from tests.gflownet_envs.experiments.conftest import never
 from tests.shared import cases
 

@@ -11,14 +11,15 @@ from gflownet_envs.experiments.paper.claims.answers import (
     NO_POWER,
     OURS,
     UNDECIDED,
+    Claim,
     Seen,
     Side,
+    claim_list,
     median_and_range,
     over_draws,
     tolerance,
     word_of,
 )
-from gflownet_envs.experiments.paper.claims.claim_list import Claim, claim_list
 from gflownet_envs.experiments.paper.claims.rules import answer, papers_settings
 from tests.shared import cases
 

@@ -1,42 +1,158 @@
-"""Expected log R behind each choice, as a linear embedding of rewards."""
+"""Which linear functionals of log R a policy depends on: expected log R behind choices.
+
+As a linear embedding of rewards, a transformer of scikit-learn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from torch import Tensor
 
-from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.exact.trajectories import (
+from gflownet_envs.environments.base import Environment, StateGraph
+from gflownet_envs.exact.solve import (
     LOWEST_LOG,
     PolicySource,
     Trajectory,
     greedy_trajectory,
+    push_forward,
+    solve_exact,
     trajectory_of_actions,
 )
-from gflownet_envs.policy_relevant_features.outcome_laws import (
-    ChoiceLaws,
-    fit_pilot,
-    laws_along,
-    retained_steps,
-)
-from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.policies.networks import torch_threads
+
+__all__ = ["PolicyRelevantFeatures", "exact_outcome_distributions"]
+
+# Float64 numbers of an array that grows with starts times states or edges.
+_VALUES_AT_ONCE = 2**22
 
 # Orders of the change of a log-policy in that of log R; None is all of them.
 ORDERS = (1, 2, None)
 
-
-# Trajectories from each choice where states cannot be listed.
-_DEFAULT_SAMPLES = 4096
-
 _SMALLEST = np.finfo(np.float64).tiny
+
+
+def exact_outcome_distributions(
+    graph: StateGraph,
+    log_policy: Tensor,  # shape: (N, A)
+    starts: Tensor,  # shape: (m,), int64
+) -> Tensor:  # shape: (m, n_objects), float64
+    r"""Return :math:`P_F(x \mid s)`, the distribution of the object made from s on.
+
+    The probability of being in each state is pushed forward through the layers.
+
+    Parameters
+    ----------
+    graph : StateGraph
+    log_policy : Tensor of shape (n_states, n_actions)
+        Of one member, −inf where an action is not allowed.
+    starts : Tensor of shape (m,)
+        Numbers as in ``graph.children``: below ``n_states`` a state, else an object.
+
+    Raises
+    ------
+    ValueError
+        If the policy has another shape, or a start is no such number.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+    >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
+    >>> solution = solve_exact(env, torch.tensor([[1.0, 3.0, 2.0, 4.0]]).log())
+    >>> after_x = solution.graph.children[0, :1]
+    >>> outcomes = exact_outcome_distributions(
+    ...     solution.graph, solution.log_policy_table[0], after_x
+    ... )
+    >>> [round(p, 6) for p in outcomes[0].tolist()]
+    [0.25, 0.75, 0.0, 0.0]
+    """
+    if log_policy.shape != graph.mask.shape:
+        raise ValueError(
+            f"log_policy must have shape {tuple(graph.mask.shape)}, got "
+            f"{tuple(log_policy.shape)}"
+        )
+    n_total = graph.n_states + graph.environment.require_listed_objects()
+    bad = starts[(starts < 0) | (starts >= n_total)]
+    if len(bad):
+        raise ValueError(f"starts must be in [0, {n_total}), got {int(bad[0])}")
+    policy = log_policy.to(torch.float64).exp().masked_fill(~graph.mask, 0.0)
+    size = max(1, _VALUES_AT_ONCE // max(n_total, graph.mask.numel()))
+    reached = torch.zeros((len(starts), n_total), dtype=torch.float64)
+    reached[torch.arange(len(starts)), starts] = 1.0
+    for part in reached.split(size):
+        push_forward(graph, policy[None], part)
+    return reached[:, graph.n_states :]
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceLaws:
+    """The choice of one step: its actions and what becomes of each."""
+
+    step: int
+    actions: Tensor  # shape: (K,), the allowed ones
+    policy: Tensor  # shape: (K,), the pilot's probabilities
+    # shape: (K, n_objects), the distribution of the object given the state of the step
+    # and the action
+    outcomes: Tensor
+
+
+def retained_steps(names: Sequence[str], excluded: Sequence[str | int]) -> list[int]:
+    """Return the numbers of the steps that are not excluded."""
+    names = list(names)
+    if isinstance(excluded, str):
+        raise ValueError(
+            f"exclude_steps must be a sequence, got {excluded!r}; write ({excluded!r},)"
+        )
+    left_out = set()
+    for step in excluded:
+        if isinstance(step, Integral) and 0 <= step < len(names):
+            left_out.add(int(step))
+        elif step in names:
+            left_out.add(names.index(str(step)))
+        else:
+            raise ValueError(
+                f"exclude_steps must name steps among {names}, or number them from 0, "
+                f"got {step!r}"
+            )
+    return [step for step in range(len(names)) if step not in left_out]
+
+
+def laws_along(
+    graph: StateGraph,
+    pilot: PolicySource,
+    trajectory: Trajectory,
+    steps: Sequence[int],
+) -> list[ChoiceLaws]:
+    """Return what becomes of the allowed actions at some steps."""
+    environment = graph.environment
+    chosen = [
+        (t, environment.valid_mask(trajectory.states[t]).nonzero()[:, 0]) for t in steps
+    ]
+    chosen = [(t, actions) for t, actions in chosen if len(actions) > 1]
+    if not chosen:
+        return []
+    ids = graph.state_ids(trajectory.states[[t for t, _ in chosen]]).tolist()
+    starts = torch.cat(
+        [graph.children[i, a] for i, (_, a) in zip(ids, chosen, strict=True)]
+    )
+    with torch_threads(1):
+        policy = pilot.log_policy(graph.states)[0]
+        outcomes = exact_outcome_distributions(graph, policy, starts)
+        log_policy = pilot.log_policy(trajectory.states[:-1])[0].to(torch.float64)
+    sizes = [len(actions) for _, actions in chosen]
+    return [
+        ChoiceLaws(t, actions, torch.softmax(log_policy[t, actions], dim=0), laws)
+        for (t, actions), laws in zip(chosen, outcomes.split(sizes), strict=True)
+    ]
 
 
 def log_policy_change(
@@ -58,30 +174,27 @@ def log_policy_change(
     """
     policy = law.policy.numpy()
     outcomes = law.outcomes.numpy()
+    made = outcomes > 0
     if order is None:
-        flow = np.column_stack([_log_mean_exp(change, row) for row in outcomes])
+        flow = np.column_stack(
+            [
+                logsumexp(change[:, own], axis=1, b=row[own])
+                for row, own in zip(outcomes, made, strict=True)
+            ]
+        )
         return flow - logsumexp(flow, axis=1, b=policy, keepdims=True)
     mean = change @ outcomes.T
     mean_of_state = mean @ policy[:, np.newaxis]
     if order == 1:
         return mean - mean_of_state
     variance = np.column_stack(
-        [_variance(change, *pair) for pair in zip(outcomes, mean.T, strict=True)]
+        [
+            np.square(change[:, own] - centre[:, np.newaxis]) @ row[own]
+            for row, own, centre in zip(outcomes, made, mean.T, strict=True)
+        ]
     )
     spread = (variance + np.square(mean - mean_of_state)) @ policy
     return mean + variance / 2 - mean_of_state - spread[:, np.newaxis] / 2
-
-
-def _log_mean_exp(change: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    # shapes: change (n, n_objects), weights (n_objects,) -> (n,)
-    made = weights > 0
-    return logsumexp(change[:, made], axis=1, b=weights[made])
-
-
-def _variance(change: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    # shapes: change (n, n_objects), weights (n_objects,), mean (n,) -> (n,)
-    made = weights > 0
-    return np.square(change[:, made] - mean[:, np.newaxis]) @ weights[made]
 
 
 class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
@@ -107,7 +220,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     environment : Environment or StateGraph
-        Its objects must be numbered. A graph saves listing the states again.
+        Its states must be listed. A graph saves listing them again.
     trajectory : Trajectory or sequence of int or None, default=None
         Where policies are read, as states and actions or as actions. None takes the
         likeliest actions of the pilot, which may differ between folds.
@@ -122,18 +235,9 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         Divide the features of each step by one number :math:`c_t`, such that their
         variances over the members add up to one: each step counts alike in a PCA that
         follows.
-    pilot : {"auto", "exact", "trained"} or policy source, default="auto"
-        Solved exactly, or trained. ``"auto"`` solves where the states can be listed. A
-        policy of one member is taken as it is, whatever X.
-    training : TrainingSpec or None, default=None
-        Of a trained pilot; None is ``TrainingSpec()``.
-    n_samples : int or None, default=None
-        Trajectories from each choice that estimate the weights. None: exact weights
-        where states can be listed, else 4096.
-    max_states : int, default=200_000
-        Spaces of more states count as not listed.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of a trained pilot and of sampled weights.
+    pilot : "exact" or policy source, default="exact"
+        Solved for the mean reward; or a policy of one member, taken as it is, whatever
+        X.
 
     Attributes
     ----------
@@ -148,8 +252,6 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         :math:`c_t`; NaN where a step has no features.
     trajectory_ : Trajectory
     pilot_ : PolicySource
-    exact_weights_ : bool
-        False where they were sampled.
     n_features_in_ : int
         Number of objects.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -187,11 +289,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         exclude_steps: Sequence[str | int] = (),
         relative: bool = False,
         scale: bool = True,
-        pilot: str | PolicySource = "auto",
-        training: TrainingSpec | None = None,
-        n_samples: int | None = None,
-        max_states: int = 200_000,
-        random_state: Any = None,
+        pilot: str | PolicySource = "exact",
     ) -> None:
         self.environment = environment
         self.trajectory = trajectory
@@ -199,10 +297,6 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         self.relative = relative
         self.scale = scale
         self.pilot = pilot
-        self.training = training
-        self.n_samples = n_samples
-        self.max_states = max_states
-        self.random_state = random_state
 
     def fit(
         self,
@@ -235,60 +329,21 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
                 f"X must have one column per object of {space.name}, {n_objects}, got "
                 f"{X.shape[1]}"
             )
-        rng = check_random_state(self.random_state)
-        graph = StateGraph.if_listed(self.environment, self.max_states)
+        graph = self.environment
+        if isinstance(graph, Environment):
+            graph = StateGraph.from_environment(graph)
         self.mean_ = X.mean(axis=0)
-        self.pilot_ = fit_pilot(
-            space, graph, self.mean_, self.pilot, self.training, rng
-        )
+        self.pilot_ = self._fitted_pilot(graph)
         self.trajectory_ = self._trajectory(space)
-        n_samples = self.n_samples
-        if n_samples is None and graph is None:
-            n_samples = _DEFAULT_SAMPLES
-        self.exact_weights_ = n_samples is None
         retained = retained_steps(space.step_names, self.exclude_steps)
         steps = [step for step in retained if step < len(self.trajectory_)]
-        laws = laws_along(
-            space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
-        )
+        laws = laws_along(graph, self.pilot_, self.trajectory_, steps)
         if not laws:
             raise ValueError(
                 f"no step of the trajectory leaves a choice, beside exclude_steps="
                 f"{self.exclude_steps!r}, with n_features={n_objects} objects"
             )
         self._laws = laws
-        self._set_components(X, laws)
-        return self
-
-    def _checked_space(self) -> Environment:
-        """Check parameters; return the environment."""
-        given = self.environment
-        space = given.environment if isinstance(given, StateGraph) else given
-        if not isinstance(space, Environment):
-            raise ValueError(
-                f"environment must be an Environment or a StateGraph, got {given!r}"
-            )
-        for name in ("relative", "scale"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be a bool, got {getattr(self, name)!r}")
-        if self.n_samples is not None:
-            require_at_least("n_samples", self.n_samples, 1)
-        require_at_least("max_states", self.max_states, 1)
-        if self.training is not None and not isinstance(self.training, TrainingSpec):
-            raise ValueError(
-                f"training must be a TrainingSpec or None, got {self.training!r}"
-            )
-        return space
-
-    def _trajectory(self, space: Environment) -> Trajectory:
-        if self.trajectory is None:
-            return greedy_trajectory(space, self.pilot_.log_policy)
-        if isinstance(self.trajectory, Trajectory):
-            return self.trajectory
-        return trajectory_of_actions(space, self.trajectory)
-
-    def _set_components(self, X: np.ndarray, laws: list[ChoiceLaws]) -> None:
-        # shapes: X (n_members, n_objects)
         self.step_scales_ = np.full(len(self.trajectory_), np.nan)
         blocks = []
         for law in laws:
@@ -303,6 +358,40 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             [law.step for law in laws], [len(law.actions) for law in laws]
         )
         self.feature_actions_ = np.concatenate([law.actions.numpy() for law in laws])
+        return self
+
+    def _checked_space(self) -> Environment:
+        """Check parameters; return the environment."""
+        given = self.environment
+        space = given.environment if isinstance(given, StateGraph) else given
+        if not isinstance(space, Environment):
+            raise ValueError(
+                f"environment must be an Environment or a StateGraph, got {given!r}"
+            )
+        for name in ("relative", "scale"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        return space
+
+    def _fitted_pilot(self, graph: StateGraph) -> PolicySource:
+        """Solve the policy of the mean reward, or take the one that is given."""
+        if isinstance(self.pilot, str) and self.pilot == "exact":
+            return solve_exact(graph, self.mean_[np.newaxis])
+        if isinstance(self.pilot, str) or not hasattr(self.pilot, "log_policy"):
+            raise ValueError(
+                f"pilot must be 'exact' or a policy source, got {self.pilot!r}"
+            )
+        n_members = len(self.pilot.log_policy(graph.states[:1]))
+        if n_members != 1:
+            raise ValueError(f"pilot must have one member, got one with {n_members}")
+        return self.pilot
+
+    def _trajectory(self, space: Environment) -> Trajectory:
+        if self.trajectory is None:
+            return greedy_trajectory(space, self.pilot_.log_policy)
+        if isinstance(self.trajectory, Trajectory):
+            return self.trajectory
+        return trajectory_of_actions(space, self.trajectory)
 
     def transform(
         self,
