@@ -144,8 +144,8 @@ def study_of(
     task: str, preset: Any = "default", store: Path | None = None, seed: int = 0
 ) -> Any:
     """Prepare a study of a task by a preset or its name; a folder stores proxies."""
-    from gflownet_envs.block_store import BlockStore
     from gflownet_envs.experiments.tasks import TASKS
+    from gflownet_envs.storage import BlockStore
 
     return TASKS[task].prepare(
         TASKS[task].presets[preset] if isinstance(preset, str) else preset,

@@ -144,7 +144,6 @@ __all__ = [*_MODULE_OF_NAME]
 
 #: Modules that are imported without torch; `datasets` with all below it.
 _LIGHT = (
-    "block_store",
     "datasets",
     "experiments",
     "experiments.command_line",

@@ -35,6 +35,8 @@ from itertools import pairwise
 from typing import Protocol
 
 __all__ = [
+    "BlockStore",
+    "DamagedBlockWarning",
     "environment_versions",
     "read_arrays",
     "write_arrays",

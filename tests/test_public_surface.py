@@ -40,6 +40,7 @@ ADDED: set[str] = {
     *of("gflownet_envs.environments", "ObjectTable"),
     *of("gflownet_envs.exact", "WholeSpace"),
     "gflownet_envs.policy_relevant_features.exact_outcome_distributions",
+    *of("gflownet_envs.storage", "BlockStore DamagedBlockWarning"),
     *of("gflownet_envs.training", "DivergedWarning NotConvergedWarning"),
     *of("gflownet_envs.training", "TrainedEnsemble TrainingDiagnostics"),
 }
@@ -50,6 +51,7 @@ CHANGED: set[str] = {
     *of("gflownet_envs", "draw_molecules gaussian_process_modes molecule_log_reward"),
     *of("gflownet_envs", "quadrant_shift_rewards PolicyRelevantFeatures"),
     *of("gflownet_envs", "arithmetic_problems strategy_problems"),
+    "gflownet_envs.block_store",  # in `gflownet_envs.storage`
     # once, in `gflownet_envs`; and proxies of yields, which are those of features
     "gflownet_envs.rewards",
     *of("gflownet_envs", "YieldProxies train_yield_proxies yield_log_reward"),

@@ -18,7 +18,6 @@ from gflownet_envs import (
     train_feature_proxies,
     trajectory_of_actions,
 )
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.rewards.gaussian_process import (
     GaussianProcessModes,
@@ -26,6 +25,7 @@ from gflownet_envs.rewards.gaussian_process import (
     one_hot_levels,
 )
 from gflownet_envs.rewards.proxies import PAPER_PROXY, ProxySpec
+from gflownet_envs.storage import BlockStore
 
 __all__ = ["RECIPES", "Reactions"]
 

@@ -97,7 +97,7 @@ def test_every_module_without_torch_is_imported_or_names_the_extra():
         needs = re.match(r'(\S+) needs torch: pip install \S+ "\.\[torch\]"', said)
         assert needs is not None, said
         assert (module + ".").startswith(needs[1] + "."), said
-    light = {"block_store", "experiments.command_line", "datasets._fetch", "storage"}
+    light = {"experiments.command_line", "datasets._fetch", "storage"}
     assert not {f"gflownet_envs.{name}" for name in light} & set(lines)
 
 

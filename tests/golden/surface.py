@@ -17,7 +17,7 @@ OURS = ("skpce", "gflownet_envs")
 PUBLIC_PACKAGES = (
     *("skpce", "skpce.decision", "skpce.embedding", "skpce.ensembles"),
     *("skpce.inspection", "skpce.metrics", "skpce.plotting", "skpce.sample_size"),
-    *("gflownet_envs", "gflownet_envs.block_store", "gflownet_envs.datasets"),
+    *("gflownet_envs", "gflownet_envs.datasets"),
     *("gflownet_envs.environments", "gflownet_envs.objectives"),
     *("gflownet_envs.policies", "gflownet_envs.policy_dataset"),
     "gflownet_envs.policy_relevant_features",

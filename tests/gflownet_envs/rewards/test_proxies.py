@@ -8,10 +8,10 @@ import torch
 from numpy.testing import assert_allclose
 
 from gflownet_envs import PAPER_PROXY, ProxySpec, train_feature_proxies
-from gflownet_envs.block_store import BlockStore
 from gflownet_envs.random_streams import Purpose, member_streams
 from gflownet_envs.rewards.proxies import scores_of_rows
 from gflownet_envs.rewards.source import one_hot_levels
+from gflownet_envs.storage import BlockStore
 from tests.shared import cases, refuses
 
 LEVELS = (3, 4, 5)

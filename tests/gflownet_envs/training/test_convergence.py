@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gflownet_envs import StateGraph, TrainingSpec, distance_to_exact, train_ensemble
-from gflownet_envs.block_store import BlockStore
+from gflownet_envs.storage import BlockStore
 from gflownet_envs.training.array_learner import ArrayLearner
 from gflownet_envs.training.autograd_learner import AutogradLearner
 from gflownet_envs.training.convergence import (

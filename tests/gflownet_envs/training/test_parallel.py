@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose
 
 from gflownet_envs import TrainingSpec, train_ensemble
-from gflownet_envs.block_store import BlockStore
+from gflownet_envs.storage import BlockStore
 from gflownet_envs.training import block
 from tests.gflownet_envs.spaces import GRID, assert_same_parameters, random_log_reward
 from tests.shared import cases, refuses
