@@ -158,7 +158,8 @@ class MainEffectsDisplay:
         targets : sequence of int or str, or None, default=None
             Which targets: parts such as ``"step:part"`` of a
             surrogate, or columns of real outputs, by position or name. None takes the
-            six of the largest main effects.
+            six of the largest main effects. Several outputs that are no group may have
+            several units: they are drawn in standard deviations of the expansion.
         features : sequence of int or str, or None, default=None
             Which inputs; None takes all.
         n_points : int, default=61
@@ -189,21 +190,26 @@ class MainEffectsDisplay:
         sampled = basis.sample(size, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
-        if fitted is None:
-            unit, pairs = "y", zip(shown, grids, strict=True)
-            effects = [expansion._effect_of(i, grid[:, None]) for i, grid in pairs]
-            if len(expansion.output_names) == 1:  # else the legend has the names
-                unit = expansion.output_names[0]
-        else:
-            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
-            unit = "probability"
         labels = expansion.output_names
         if not labels:
             raise ValueError(
                 "The pipeline has no step with a choice; expected at least one that "
                 "can vary."
             )
-        chosen = _chosen_targets(targets, labels, effects)
+        if fitted is None:
+            pairs = zip(shown, grids, strict=True)
+            effects = [expansion._effect_of(i, grid[:, None]) for i, grid in pairs]
+            member = group_matrix(expansion)
+            squares = expansion.total_variance / member.sum(axis=1) @ member
+            deviation = np.sqrt(np.where(squares > 0, squares, 1.0))
+            scaled = [effect / deviation for effect in effects]
+            chosen = _chosen_targets(targets, labels, scaled)
+            unit = labels[chosen[0]] if len(chosen) == 1 else "y"
+            if len(chosen) > 1 and expansion.n_groups > 1:
+                effects, unit = scaled, "y / its standard deviation"
+        else:
+            effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])
+            chosen, unit = _chosen_targets(targets, labels, effects), "probability"
         good = support_of(expansion, verdict).supported
         if good is not None:
             rows = group_matrix(expansion).argmax(axis=0)

@@ -269,8 +269,12 @@ def test_main_effects_of_a_regressor_are_its_own(regressor):
     assert display.input_names == ["x0", "x2"]
     assert display.target_names == ["y0", "y1"]
     rows = np.repeat(display.grids[1][:, np.newaxis], 3, axis=1)
-    assert_allclose(display.effects[1], pce.main_effects(rows)[:, 2])
-    assert_allclose(display.effects[1][:, 0], rows[:, 0] ** 2 - 1 / 3)
+    own, deviation = pce.main_effects(rows)[:, 2], np.sqrt(pce.total_variance_)
+    assert_allclose(display.effects[1], own / deviation)
+    alone = MainEffectsDisplay.from_estimator(pce, X, features=["x2"], targets=["y0"])
+    assert_allclose(alone.effects[0][:, 0], rows[:, 0] ** 2 - 1 / 3)
+    labels = [panel.get_ylabel() for panel in (display.ax_, alone.ax_)]
+    assert labels == ["change of y / its standard\ndeviation", "change of y0"]
     assert_allclose(display.rugs[1], X[:, 2])
     assert display.grids[0][[0, -1]].tolist() == [X[:, 0].min(), X[:, 0].max()]
     assert_allclose(display.lines_[0][1].get_ydata(), display.effects[0][:, 1])
