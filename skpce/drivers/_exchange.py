@@ -503,6 +503,18 @@ def bounded(
     return np.asarray(found - found.mean(axis=0))
 
 
+def _partners_of(
+    inputs: Inputs, others: IndexArray, unit: IndexArray, few: bool
+) -> dict[int, FloatArray]:  # each shape: (n_units, n_leading)
+    """Return leading terms of other inputs; of numbers one, for few directions."""
+    tables = {k: mean_of(inputs.terms[k].leading, unit) for k in others.tolist()}
+    return {
+        k: table[:, :1] if few and not inputs.is_category[k] else table
+        for k, table in tables.items()
+        if table.size  # else the input is constant
+    }
+
+
 def is_arranged(dependence: float, n_others: int) -> bool:
     """Whether first terms are nearer to orthogonal than those of random inputs."""
     return bool(n_others and stats.chi2.cdf(dependence, n_others) < _ARRANGED)
@@ -1059,13 +1071,9 @@ class _Setting:
             terms, beside = own.values, _beside(residuals, own.values)
         size = np.sqrt(np.square(_sizes(residuals, groups)).sum(axis=0))
         residuals = residuals / np.where(size > 0, size, 1.0)[groups]
-        partners = {}
         confounded = roots and are_levels and inputs.are_confounded(unit)
-        for k in [] if exchange.pooled or confounded else others.tolist():
-            table = mean_of(inputs.terms[k].leading, unit)
-            if table.size:  # else the input is constant
-                first_alone = few and not inputs.is_category[k]
-                partners[k] = table[:, :1] if first_alone else table
+        some = others[:0] if exchange.pooled or confounded else others
+        partners = _partners_of(inputs, some, unit, few)
         n_products = n_columns * sum(one.shape[1] for one in partners.values())
         sees_pairs = n_products <= _MOST_PRODUCTS
         return cls(

@@ -555,6 +555,7 @@ def test_waves_are_chosen_where_inputs_oscillate():
     assert not any(law.waves for law in friedman_fit.basis_.laws)
 
 
+@pytest.mark.slow
 def test_waves_know_all_that_polynomials_do(tmp_path):
     X, y = of_an_arm(150, 0, 0.2)
     model = PolynomialChaosRegressor().fit(X, y)

@@ -103,6 +103,7 @@ def test_the_fit_gives_noise_signal_and_counts():
     assert not found.is_vacuous.any()
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_fit_holds_for_its_indices():
     """Least squares, well specified: all indices, as often as the level says."""
     truth = np.array([0.5, 0.0])

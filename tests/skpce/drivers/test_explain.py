@@ -702,6 +702,7 @@ def test_columns_left_out_that_differ_between_repeats_are_noted(rng):
     assert "is no input and" not in str(both)
 
 
+@pytest.mark.slow
 def test_a_pair_that_the_fit_has_missed_has_no_upper_end():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 30))

@@ -367,6 +367,7 @@ class Column(TransformerMixin, BaseEstimator):
         return X[:, [self.place]]
 
 
+@pytest.mark.slow
 def test_p_values_count_the_embeddings_that_a_search_chose_from():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 6))
