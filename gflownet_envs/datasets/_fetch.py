@@ -84,10 +84,13 @@ def fetch_table(
     if target is not None:
         known["target_names"] = [target]
         values = np.array([row[target] for row in rows], dtype=np.float64)
-    if pandas is not None:
+    if pandas is not None and target is None:
+        known["data"] = known["frame"] = pandas.DataFrame(
+            known["data"], columns=columns
+        )
+    elif pandas is not None:
         frame = known["frame"] = pandas.read_csv(io.BytesIO(tidy))
-        known["data"] = frame[list(columns)]
-        values = None if target is None else frame[target]
+        known["data"], values = frame[list(columns)], frame[target]
     data = known.pop("data")
     return bunch_of(name, path, data, values, return_X_y, **known)
 

@@ -1,4 +1,4 @@
-"""Objects written from left to right: tokens, and symbolic expressions."""
+"""Objects made from left to right: selections, tokens, fragments, expressions."""
 
 import math
 from collections.abc import Mapping, Sequence

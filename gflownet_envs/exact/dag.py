@@ -25,7 +25,7 @@ where :math:`Z_m` is the total reward of the graphs with the edges of s and m ot
 and :math:`Z_m(s')` that of those among them with the edge that leads to s'. So each
 :math:`A_j` and each Z is a polynomial whose powers count added edges, cut at the
 largest number. The totals by edge are derivatives with respect to the terms of
-:math:`A_j`, one backward pass for all (:mod:`gflownet_envs.exact.dag`).
+:math:`A_j`, one backward pass for all (:class:`GraphSums`).
 
 Each graph enters with signs that sum to one over at most :math:`2^d` terms, so that
 little is lost by cancellation. Z(S) is held relative to the best graph on S (Silander

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from gflownet_envs.experiments.task import (
     Preset,
     Progress,
     RunResults,
+    RunSettings,
     SourceResults,
     Study,
     Task,
@@ -128,80 +129,107 @@ def run_task(
     require_at_least("n_train of the preset", settings.n_train, FEWEST_MEMBERS)
     require_at_least("n_test of the preset", settings.n_test, 2)
     report = progress if progress is not None else silent
-    known: dict[str, Any] = {"seed": seed, "progress": report}
     with writable_folder(Path(out)) as folder:
-        started, lap = time.perf_counter(), _stopwatch()
-        store = BlockStore(folder / "blocks")
-        study = task.prepare(settings, store=store, options=options or {}, **known)
-        _refuse_nothing_to_explain(study, task)
-        # Proxies that an earlier run stored took their time then.
-        rest = lap() - sum(study.cpu_seconds.values())
-        cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
-        policies = make_policies(
-            study,
-            settings.training,
-            train=solver == "train",
+        results = _find(
+            task,
+            preset,
+            settings,
+            trains=solver == "train",
             n_replicates=n_replicates,
             n_control=n_control,
             n_jobs=n_jobs,
-            store=store,
-            **known,
-        )
-        cpu_seconds |= policies.cpu_seconds
-        lap()
-        study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
-        cpu_seconds["findings"] = lap()
-        n_draws = settings.n_part_draws
-        parts = find_part_effects(study, policies, n_draws=n_draws, **known)
-        cpu_seconds["named parts"] = lap()
-        space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
-        cpu_seconds["map of the states"] = lap()
-        sources, trained, noise = {}, policies.trained, None
-        if trained is not None:
-            noise = training_noise(trained.train, policies.exact, policies.control)
-            known_noise: dict[str, Any] = {
-                "noise_share": noise.log_ratio_share,
-                "cautions": training_cautions(policies, noise),
-            }
-            sources["trained"] = _analyse_source(
-                trained, study, settings, **known_noise, **known
-            )
-        if policies.exact is not None:
-            none = np.zeros(policies.exact.n_steps)  # known, and none
-            sources["exact"] = _analyse_source(
-                policies.exact, study, settings, noise_share=none, **known
-            )
-        beside: list[dict[str, str]] = []
-        if preset == FIRST:
-            datasets = {name: source.dataset for name, source in sources.items()}
-            beside = figures_beside(task.path, settings, datasets, seed)
-        analyses = [a for source in sources.values() for a in source.analyses]
-        cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
-        cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
-        rest = lap() - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
-        cpu_seconds["calibration"] = max(0.0, rest)
-        results = RunResults(
-            task=task,
-            preset_name=preset,
-            preset=settings,
             seed=seed,
-            n_replicates=n_replicates,
-            n_control=n_control,
-            study=study,
-            policies=policies,
-            noise=noise,
-            sources=sources,
-            parts=parts,
-            space=space,
-            beside_the_paper=tuple(beside),
-            cpu_seconds=cpu_seconds,
-            wall_seconds=time.perf_counter() - started,
-            peak_memory=peak_memory(),
+            store=BlockStore(folder / "blocks"),
+            progress=report,
+            options=options or {},
         )
         report("writing the report", 0, 1)
         write_run(results, folder)
         report("writing the report", 1, 1)
     return results
+
+
+def _find(
+    task: Task,
+    preset_name: str,
+    settings: Preset,
+    *,
+    trains: bool,
+    n_replicates: int,
+    n_control: int,
+    n_jobs: int | None,
+    **run: Unpack[RunSettings],
+) -> RunResults:
+    """Do the work of a run; only finished blocks are written."""
+    seed, store, options = run["seed"], run["store"], run["options"]
+    known: dict[str, Any] = {"seed": seed, "progress": run["progress"]}
+    started, lap = time.perf_counter(), _stopwatch()
+    study = task.prepare(settings, store=store, options=options, **known)
+    _refuse_nothing_to_explain(study, task)
+    # Proxies that an earlier run stored took their time then.
+    rest = lap() - sum(study.cpu_seconds.values())
+    cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
+    policies = make_policies(
+        study,
+        settings.training,
+        train=trains,
+        n_replicates=n_replicates,
+        n_control=n_control,
+        n_jobs=n_jobs,
+        store=store,
+        **known,
+    )
+    cpu_seconds |= policies.cpu_seconds
+    lap()
+    study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
+    cpu_seconds["findings"] = lap()
+    n_draws = settings.n_part_draws
+    parts = find_part_effects(study, policies, n_draws=n_draws, **known)
+    cpu_seconds["named parts"] = lap()
+    space = find_reasons(study, policies, n_draws=n_draws, seed=seed)
+    cpu_seconds["map of the states"] = lap()
+    sources, trained, noise = {}, policies.trained, None
+    if trained is not None:
+        noise = training_noise(trained.train, policies.exact, policies.control)
+        known_noise: dict[str, Any] = {
+            "noise_share": noise.log_ratio_share,
+            "cautions": training_cautions(policies, noise),
+        }
+        sources["trained"] = _analyse_source(
+            trained, study, settings, **known_noise, **known
+        )
+    if policies.exact is not None:
+        none = np.zeros(policies.exact.n_steps)  # known, and none
+        sources["exact"] = _analyse_source(
+            policies.exact, study, settings, noise_share=none, **known
+        )
+    beside: list[dict[str, str]] = []
+    if preset_name == FIRST:
+        datasets = {name: source.dataset for name, source in sources.items()}
+        beside = figures_beside(task.path, settings, datasets, seed)
+    analyses = [a for source in sources.values() for a in source.analyses]
+    cpu_seconds["surrogate"] = sum(a.fit_cpu_seconds for a in analyses)
+    cpu_seconds["verdict"] = sum(a.verdict_cpu_seconds for a in analyses)
+    rest = lap() - cpu_seconds["surrogate"] - cpu_seconds["verdict"]
+    cpu_seconds["calibration"] = max(0.0, rest)
+    return RunResults(
+        task=task,
+        preset_name=preset_name,
+        preset=settings,
+        seed=seed,
+        n_replicates=n_replicates,
+        n_control=n_control,
+        study=study,
+        policies=policies,
+        noise=noise,
+        sources=sources,
+        parts=parts,
+        space=space,
+        beside_the_paper=tuple(beside),
+        cpu_seconds=cpu_seconds,
+        wall_seconds=time.perf_counter() - started,
+        peak_memory=peak_memory(),
+    )
 
 
 def load_task(path: str) -> Task:

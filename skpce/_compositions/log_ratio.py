@@ -525,7 +525,7 @@ class LogRatioGeometry:
         for columns, _, _ in self._maps:
             parts = self.active_parts[columns]
             by_part[parts] = softmax(log_ratios[columns], axis=0)
-        return by_part.transpose(*range(1, clr.ndim), 0)
+        return np.ascontiguousarray(by_part.transpose(*range(1, clr.ndim), 0))
 
     @cached_property
     def active_names(self) -> list[str]:

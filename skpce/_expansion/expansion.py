@@ -253,6 +253,59 @@ def one_for_each(
 _LARGEST_COEFFICIENT = 1e140
 
 
+def checked_coefficients(
+    coefficients: Any, n_terms: int
+) -> FloatArray:  # shape: (n_outputs, n_terms)
+    """Return finite coefficients, one for each output and term."""
+    values = as_floats(coefficients, "coefficients")
+    if values.ndim != 2 or values.shape[1] != n_terms:
+        raise ValueError(
+            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
+            "one column for each term of the basis."
+        )
+    if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
+        refuse_not_finite(values, "coefficients")
+        raise ValueError(
+            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
+        )
+    return values
+
+
+def checked_groups(
+    groups: Any, names: Sequence[str] | None, n_outputs: int
+) -> IndexArray:
+    """Return the group of each output; refuse another number of them."""
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of different length
+        values = np.zeros(0)  # refused with the others
+    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
+    n_groups = np.inf if names is None else len(names)
+    if not whole or (values < 0).any() or (values >= n_groups).any():
+        raise ValueError(
+            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
+            f"{n_groups - 1}. Got {groups!r}."
+        )
+    return values.astype(np.int64)
+
+
+def q2_of_groups(
+    loo_error: FloatArray | None,  # shape: (n_outputs,)
+    target_variance: FloatArray | None,  # shape: (n_outputs,)
+    groups: IndexArray | None,
+    n_groups: int,
+) -> FloatArray:  # shape: (n_groups,); NaN where it is not known
+    """Return Q² of groups, whose errors and variances are added up."""
+    if loo_error is None or target_variance is None:
+        return np.full(n_groups, np.nan)
+    error = np.where(target_variance > 0, loo_error, 0.0)
+    places = np.arange(n_groups) if groups is None else groups
+    press: Any = np.bincount(places, error, n_groups)
+    spread: Any = np.bincount(places, target_variance, n_groups)
+    return q2_from_sums(press, spread)
+
+
 def groups_of_outputs(
     outputs: OutputGroups,
     names: Sequence[str],
@@ -659,48 +712,20 @@ class Expansion:
             )
         check_boolean("Expansion", "scalar", scalar)
         n_inputs = len(basis.laws)
-        values = as_floats(coefficients, "coefficients")
-        if values.ndim != 2 or values.shape[1] != basis.n_functions:
-            raise ValueError(
-                f"coefficients has shape {values.shape}; expected (n_outputs, "
-                f"{basis.n_functions}), one column for each term of the basis."
-            )
-        if not np.abs(values).max(initial=0.0) <= _LARGEST_COEFFICIENT:  # or NaN
-            refuse_not_finite(values, "coefficients")
-            raise ValueError(
-                f"coefficients has {np.abs(values).max():g}; expected numbers up to "
-                f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
-            )
+        values = checked_coefficients(coefficients, basis.n_functions)
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
             group_names = outputs if group_names is None else group_names
             n_groups = len(values)
         else:
-            try:
-                given = np.asarray(groups)
-            except ValueError:  # rows of different length, which are refused below
-                given = np.zeros(0)
-            whole = given.dtype.kind in "iu" and given.shape == (len(values),)
-            most = np.inf if group_names is None else len(group_names)
-            if not whole or (given < 0).any() or (given >= most).any():
-                raise ValueError(
-                    f"groups must be {len(values)} ints, the group of each output, "
-                    f"from 0 to {most - 1}. Got {groups!r}."
-                )
-            positions = given.astype(np.int64)
+            positions = checked_groups(groups, group_names, len(values))
             n_groups = int(positions.max(initial=-1)) + 1
             n_groups = n_groups if group_names is None else len(group_names)
         variance = one_for_each("target_variance", target_variance, len(values))
         error = one_for_each("loo_error", loo_error, len(values))
         if q2 is None:
-            q2 = np.full(n_groups, np.nan)
-            if error is not None and variance is not None:  # of a group they add up
-                places = np.arange(n_groups) if positions is None else positions
-                error_of_varying = np.where(variance > 0, error, 0.0)
-                press: Any = np.bincount(places, error_of_varying, n_groups)
-                spread: Any = np.bincount(places, variance, n_groups)
-                q2 = q2_from_sums(press, spread)
+            q2 = q2_of_groups(error, variance, positions, n_groups)
         vars(self).update(
             basis=basis,
             coefficients=values,
@@ -1035,10 +1060,10 @@ class Expansion:
         univariate functions, :math:`E g^3 = \sum_m b_m c_m` and
         :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact.
 
-        A fit without a solver may be no sum of few polynomials: it has waves, or terms
-        that are not listed, or holds polynomials of a degree above three at its ends,
-        of an input with tails. Its skewness and kurtosis are those of 65,536 draws of
-        what ``predict`` returns.
+        A fit may be no sum of few polynomials: it has waves, or terms that are not
+        listed, or polynomials of a degree above three, which it holds where the samples
+        of an input end before its support does. Its skewness and kurtosis are those of
+        65,536 draws of what ``predict`` returns.
 
         Returns
         -------

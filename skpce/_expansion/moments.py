@@ -36,7 +36,7 @@ from .._result import Result, Shown
 _PAIRS_AT_ONCE, _TARGETS_AT_ONCE = 2**14, 128
 
 # So many draws stand for what is no sum of a few polynomials: kernels, waves, and
-# functions of a higher degree than this that end within the tails of an input.
+# functions of a higher degree than this that end before the support of an input does.
 _N_DRAWS, _TAME_DEGREE = 2**16, 3
 
 # e_abk below this share of its norm over k is rounding of the quadrature.
@@ -168,8 +168,10 @@ def expansion_moments(
     varies, generator = np.flatnonzero(variance > 0), np.random.default_rng(0)
     if not _has_few_polynomials(basis):
         drawn = basis.sample(_N_DRAWS, generator)
-        values = basis.combine(drawn, coefficients[varies])
-        skewness[varies], kurtosis[varies] = skew(values), kurtosis_of(values)
+        for start in range(0, len(varies), _TARGETS_AT_ONCE):
+            some = varies[start : start + _TARGETS_AT_ONCE]
+            values = basis.combine(drawn, coefficients[some])
+            skewness[some], kurtosis[some] = skew(values), kurtosis_of(values)
         return ExpansionMoments(coefficients[:, 0].copy(), variance, skewness, kurtosis)
     laws, multi_indices = basis.laws, basis.multi_indices
     pairs = list(zip(laws, multi_indices.max(axis=0).tolist(), strict=True))
@@ -189,8 +191,8 @@ def _has_few_polynomials(basis: Basis) -> bool:
         return False
     if basis.reach is None:
         return True
-    ends = np.transpose([law.support for law in basis.laws])
-    cut = (np.isinf(ends) & np.isfinite(basis.reach)).any(axis=0)
+    low, high = np.transpose([law.support for law in basis.laws])
+    cut = (low < basis.reach[0]) | (basis.reach[1] < high)
     return not (basis.multi_indices.max(axis=0)[cut] > _TAME_DEGREE).any()
 
 

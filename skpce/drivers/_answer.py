@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    IndexArray,
     OutputGroups,
     Steps,
     alone,
@@ -58,8 +59,8 @@ _MOST_Q2 = 5  # outputs whose Q² is printed
 class Source(Protocol):
     """What was explained: runs, or a pipeline."""
 
-    def fit(self) -> Any:
-        """Return an estimator, fitted to all runs."""
+    def fit(self, blocks: IndexArray | None = None) -> Any:
+        """Return an estimator, fitted to all runs, beside the means of blocks."""
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings as the inputs of the estimator."""
@@ -143,9 +144,10 @@ framed, printed
 
         It takes the logarithm to base 10 of the inputs in ``source.logarithms``, and
         categories as labels where the runs were in a data frame, else as numbers of
-        ``source.levels``; :meth:`predict` takes all as they were.
+        ``source.levels``; :meth:`predict` takes all as they were. Where runs are
+        compared within blocks, real outputs are those of a block like the mean of all.
         """
-        return self.source.fit()
+        return self.source.fit(self.design.blocks)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -434,17 +436,17 @@ training, in total variation: some of what differs may be the training.'
 
         Parameters
         ----------
-        settings : table of any kind that ``explain`` reads, or array-like
-            Columns with the names of the inputs, in their units: labels of categories,
-            and values of inputs in logarithms as they were before. Other columns are
-            not read. An array has the inputs in their order, shape
-            (n_settings, n_inputs). Of a pipeline what its ``predict`` takes.
+        settings : data frame, dict of columns, list of dicts, path or array-like
+            Columns with the names that the inputs had in the runs, in their units:
+            labels of categories, and values of inputs in logarithms as they were
+            before. Other columns are not read. An array has the inputs in their order,
+            shape (n_settings, n_inputs). Of a pipeline what its ``predict`` takes.
 
         Returns
         -------
         predicted : ndarray of shape (n_settings,) or (n_settings, n_outputs)
             What :attr:`model` predicts, in the units of the outputs; the first shape
-            for one output.
+            for one column of outputs.
 
         Raises
         ------

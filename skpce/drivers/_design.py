@@ -22,7 +22,7 @@ _CROSSED = 0.5
 
 # Share of the rows whose settings are in several blocks, from which on settings are
 # exchanged and not what is in a block.
-_RECURS = 0.1
+RECURS = 0.1
 
 # Settings of a crossed design, and their arrangements, from which settings are
 # exchanged and not their runs.
@@ -40,11 +40,11 @@ FEWEST_OF_SERIES = 10
 
 # Members before one that it is compared with, for the memory of a series; runs of a
 # block from which on its mean may be taken out of one.
-_LAGS, _MANY_RUNS = 3, 10
+_LAGS, MANY_RUNS = 3, 10
 
 # Runs with the same label in the mean, from which on what an input does is compared
 # between labels.
-_OF_A_LABEL = 4
+OF_A_LABEL = 4
 
 # Waves along a series, of half a period and more, that are trends.
 _SLOWEST = 2
@@ -220,7 +220,7 @@ class Design:
     def recurring(self) -> IndexArray | None:  # shape: (n_rows,)
         """Labels that many runs share: seeds, else blocks, else groups."""
         for labels in (self.repeat, self.blocks, self.groups):
-            if labels is not None and 0 < labels.max() < self.n_rows // _OF_A_LABEL:
+            if labels is not None and 0 < labels.max() < self.n_rows // OF_A_LABEL:
                 return labels
         return None
 
@@ -245,7 +245,7 @@ class Design:
         """Blocks whose means are taken out of a series: these have many runs."""
         if self.order is None or self.blocks is None:
             return None
-        has_many = np.bincount(self.blocks).min() >= _MANY_RUNS
+        has_many = np.bincount(self.blocks).min() >= MANY_RUNS
         return self.blocks if has_many else None
 
     def blocks_cross(self, unit: IndexArray) -> bool:
@@ -340,7 +340,7 @@ class Design:
         Then what others do in them recurs too. Of the few of a crossover trial it is
         taken off by the fit to the others.
         """
-        recurs = share_crossed(labels, self.setting) >= _RECURS
+        recurs = share_crossed(labels, self.setting) >= RECURS
         return recurs and self.n_settings >= FEWEST_UNITS
 
     def _is_ablation(self, mine: IndexArray, given: IndexArray) -> bool:
@@ -401,7 +401,7 @@ class Design:
             if blocks is not None and not varies_within(mine, blocks).any():
                 blocks = None
             return self._enough("rows", self.groups, blocks)
-        if _same_in_all(mine, self.groups):
+        if same_in_all(mine, self.groups):
             given = numbers_of(np.column_stack([self.groups, others]))
             crossed = share_crossed(mine, given) >= _CROSSED
             if not crossed and self._recur_in(self.groups):
@@ -525,7 +525,7 @@ def share_crossed(labels: IndexArray, strata: IndexArray) -> float:
     return float(varies_within(labels, strata)[strata].mean())
 
 
-def _same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
+def same_in_all(labels: IndexArray, unit: IndexArray) -> bool:
     """Whether each unit has the same labels, each as often."""
     counts = np.bincount(unit)
     if counts.min() < counts.max():

@@ -1,6 +1,6 @@
 """What the columns of a table of runs are: decided once, for all readers of runs.
 
-By the table of names in ``skpce/ensembles/_roles.py``, and by the values. First each
+By the table of names in ``skpce/ensembles/_names.py``, and by the values. First each
 column by itself: an input, or what names, numbers or dates the runs, or a result. Then
 the inputs beside one another: what counts repeats or names runs of several rows, along
 what runs have rows, and what shifts all settings. And the labels that somebody gives.
@@ -27,18 +27,18 @@ from .._checks import (
     is_missing,
     numbers_of_text,
 )
-from ..ensembles._roles import is_named, states_among
+from ..ensembles._names import is_named, states_among
 from ..ensembles._table import LIKE_A_NUMBER, known_names, quoted
 from ._cautions import said
 from ._design import (
-    _MANY_RUNS,
-    _OF_A_LABEL,
-    _RECURS,
     FEWEST_UNITS,
-    _same_in_all,
+    MANY_RUNS,
+    OF_A_LABEL,
+    RECURS,
     first_of,
     mean_of,
     numbers_of,
+    same_in_all,
     varies_within,
     without_means,
 )
@@ -243,11 +243,11 @@ def find_runs(
         if not is_named(name, "run"):
             continue
         run = numbers_of(X[:, column])
-        if not 1 < run.max() + 1 <= (1.0 - _RECURS) * len(X):
+        if not 1 < run.max() + 1 <= (1.0 - RECURS) * len(X):
             continue
         levels = [numbers_of(values) for values in np.delete(X, column, axis=1).T]
         varying = [level for level in levels if varies_within(level, run).any()]
-        free = [level for level in varying if not _same_in_all(level, run)]
+        free = [level for level in varying if not same_in_all(level, run)]
         if len(varying) < len(levels) and len(free) < 2:
             return column
     return None
@@ -295,12 +295,12 @@ def find_curves(
         is_one = is_named(name, "curve")
         if is_one or is_named(name, "budget"):
             value = numbers_of(X[:, k])
-            if value.max() > 1 and (is_one or not _same_in_all(value, runs([k]))):
+            if value.max() > 1 and (is_one or not same_in_all(value, runs([k]))):
                 along.append(k)
     if along:
         run = runs(along)
         n_rows = int(numbers_of(np.column_stack([run, X[:, along]])).max()) + 1
-        enough = FEWEST_UNITS <= run.max() + 1 <= (1.0 - _RECURS) * len(X)
+        enough = FEWEST_UNITS <= run.max() + 1 <= (1.0 - RECURS) * len(X)
         along = along if enough and n_rows == len(X) else []
     named = list(along)
     rows = runs(along) if along else np.arange(len(X))
@@ -312,7 +312,7 @@ def find_curves(
             break
         along.append(left.pop(int(np.argmin(p_values))))
         rows = runs(along)
-    if along != named and (len(left) < 2 or rows.max() < 2 * _MANY_RUNS - 1):
+    if along != named and (len(left) < 2 or rows.max() < 2 * MANY_RUNS - 1):
         along = named
     return sorted(along), runs(along) if along else np.arange(len(X))
 
@@ -334,7 +334,7 @@ def _of_runs(
     if not (0 < between < whole and 1 < n_runs <= len(X) // 2):
         return 1.0
     left = without_means(values, setting)
-    if len(label) > _OF_A_LABEL * label.max():  # what it does everywhere is no run's
+    if len(label) > OF_A_LABEL * label.max():  # what it does everywhere is no run's
         left = without_means(left, label)
         between -= int(label.max())
     return _differ(left, run, max(between, 1), whole - between)

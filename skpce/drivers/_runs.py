@@ -43,7 +43,7 @@ from .._input_laws.families import of_logarithm
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._files import of_dicts, read_file
-from ..ensembles._roles import states_among
+from ..ensembles._names import states_among
 from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
 from ..ensembles._table import (
     MOST_SHOWN,
@@ -51,7 +51,6 @@ from ..ensembles._table import (
     Ensemble,
     ReadRuns,
     as_names,
-    codes_of,
     known_names,
     names_in_log,
     names_of,
@@ -60,7 +59,7 @@ from ..ensembles._table import (
     refuse_twice,
 )
 from ._cautions import Caution
-from ._design import Design, first_of
+from ._design import Design, first_of, sum_of
 from ._roles import (
     Roles,
     equal_inputs,
@@ -156,31 +155,45 @@ class Data:
         kept = [name in stated for name in self.names]
         return replace(self, X=self.X[:, kept], stated=stated)
 
-    def fit(self) -> Any:
-        """Return the estimator, fitted: to a data frame where the runs were in one."""
-        y: Any = self.y
+    def fit(self, blocks: IndexArray | None = None) -> Any:
+        """Return the estimator, fitted: to a data frame where the runs were in one.
+
+        Real outputs without what blocks differ by, as they were tested.
+        """
         law: Any = self.distribution
         if all(one == "auto" for one in law):
             law = "auto"
-        if self.read.are_compositions:
-            assert self.read.geometry is not None
-            layout = self.read.geometry.layout
-            steps = dict(zip(layout.step_names, layout.widths, strict=True))
-            mask = self.read.geometry.mask
-            model: Any = CompositionalPCESurrogate(
-                steps=steps, mask=mask, distribution=law
-            )
-        else:
-            model = PolynomialChaosRegressor(distribution=law)
-            if y.shape[1] == 1:
-                y = y[:, 0]
-            elif self.like is not None and len(self.read.names) == y.shape[1]:
-                y = make_frame(self.read.names, y.T, like=self._kind)
+        table = self.table_of(self.X)
         with warnings.catch_warnings():
             # the answer says which outputs do not vary, and has Q² of settings left out
             warnings.simplefilter("ignore", ConstantTargetWarning)
             warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
-            return model.fit(self.table_of(self.X), y)
+            if self.read.are_compositions:
+                assert self.read.geometry is not None
+                layout = self.read.geometry.layout
+                steps = dict(zip(layout.step_names, layout.widths, strict=True))
+                mask = self.read.geometry.mask
+                surrogate = CompositionalPCESurrogate(
+                    steps=steps, mask=mask, distribution=law
+                )
+                return surrogate.fit(table, self.y)
+            model = PolynomialChaosRegressor(distribution=law)
+            if blocks is None:
+                return model.fit(table, self._labelled(self.y))
+            # What blocks differ by is what a fit leaves of them, once more.
+            shift = _means_of_blocks(self.y, blocks)
+            model.fit(table, self.y - shift)
+            predicted = np.reshape(model.predict(table), self.y.shape)
+            shift = _means_of_blocks(self.y - predicted, blocks)
+            return model.fit(table, self._labelled(self.y - shift))
+
+    def _labelled(self, y: FloatArray) -> Any:
+        """Return outputs in one dimension, or with names, as the runs had them."""
+        if y.shape[1] == 1:
+            return y[:, 0]
+        if self.like is None or len(self.read.names) < y.shape[1]:
+            return y
+        return make_frame(self.read.names, y.T, like=self._kind)
 
     def table_of(self, X: FloatArray) -> Any:
         """Return inputs as what the estimator was fitted to: a frame has labels."""
@@ -188,8 +201,8 @@ class Data:
             return X
         columns = [
             np.array(self.levels[name])[column.astype(np.intp)]
-            if name in self.levels
-            else column
+            if all(isinstance(label, str) for label in self.levels.get(name, (0,)))
+            else column  # labels of other types, too, stay numbers of levels
             for name, column in zip(self.names, X.T, strict=True)
         ]
         return make_frame(self.names, columns, like=self._kind)
@@ -221,13 +234,16 @@ class Data:
         """Return a column of settings as the estimator takes it."""
         levels = self.levels.get(name)
         if levels is not None:
-            other = [label for label in values.tolist() if label not in levels]
+            code = {str(level): float(n) for n, level in enumerate(levels)}
+            code |= {level: float(n) for n, level in enumerate(levels)}  # not as text
+            entries = [v if v in levels else str(v) for v in values.tolist()]
+            other = [entry for entry in entries if entry not in code]
             if other:
                 raise ValueError(
                     f"settings has {other[0]!r} as {name!r}, which no run had; "
                     f"expected one of {', '.join(map(repr, levels))}."
                 )
-            return codes_of(values, levels)
+            return np.array([code[entry] for entry in entries])
         numbers, is_log = as_numbers(values), name in self.logarithms
         if numbers is None or not np.isfinite(numbers).all():
             raise ValueError(
@@ -245,6 +261,17 @@ class Data:
     def _kind(self) -> Any:
         """A frame of the library of the runs that has no labels of rows."""
         return None if hasattr(self.like, "iloc") else self.like
+
+
+def _means_of_blocks(
+    values: FloatArray,  # shape: (n_runs, n_columns), NaN where missing
+    blocks: IndexArray,
+) -> FloatArray:  # shape: (n_runs, n_columns)
+    """Return the mean of the block of each run, over that of all."""
+    known = ~np.isnan(values)
+    sums, counts = np.where(known, values, 0.0), known.astype(np.float64)
+    means = sum_of(sums, blocks) / np.maximum(sum_of(counts, blocks), 1.0)
+    return np.asarray(means[blocks] - sums.sum(axis=0) / counts.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)

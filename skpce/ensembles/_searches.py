@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._roles import STATES, say_left_out
+from ._names import STATES, say_left_out
 from ._table import (
     Ensemble,
     ReadRuns,

@@ -37,7 +37,7 @@ from .._input_laws import NAMES
 from .._input_laws.families import is_frozen
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import with_number
-from ._roles import is_named, say_left_out, states_among
+from ._names import is_named, say_left_out, states_among
 
 
 @dataclass(frozen=True, eq=False)

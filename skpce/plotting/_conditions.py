@@ -176,23 +176,11 @@ class ConvergenceDisplay:
             chosen = sorted({int(size) for size in given})
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        fixed = without_draws(pipeline, read, steps)
-
-        def q2_of_subsets(order: IndexArray) -> tuple[list[FloatArray], Any]:
-            """Return Q² of fits to the first members, and the names of the outputs."""
-            test, train = order[:n_test], order[n_test:]
-            observed, q2 = np.asarray(take(targets, test), dtype=np.float64), []
-            for size in chosen:
-                model = clone(fixed)
-                model.fit(take(inputs, train[:size]), take(targets, train[:size]))
-                with warnings.catch_warnings():  # few members have a part of the range
-                    warnings.simplefilter("ignore", InputOutsideSupportWarning)
-                    predicted = model.predict(take(inputs, test))
-                reading = expansion_of(model, outputs=outputs)
-                q2.append(held_out_q2(reading, observed, predicted))
-            return q2, reading.expansion.group_names
-
-        found = Parallel(n_jobs=n_jobs)(map(delayed(q2_of_subsets), orders))
+        known = without_draws(pipeline, read, steps), inputs, targets, outputs
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(_q2_of_subsets)(*known, order[:n_test], order[n_test:], chosen)
+            for order in orders
+        )
         values = np.array([rows for rows, _ in found])
         return cls(chosen, values, found[0][1]).plot(ax=ax, **kwargs)
 
@@ -225,6 +213,29 @@ class ConvergenceDisplay:
         hide_spines(ax)
         self.ax_, self.figure_ = readable(ax)
         return self
+
+
+def _q2_of_subsets(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    outputs: OutputGroups,
+    test: IndexArray,
+    train: IndexArray,
+    sizes: Sequence[int],
+) -> tuple[list[FloatArray], tuple[str, ...]]:
+    """Return Q² of fits to the first members of a set, and the names of the outputs."""
+    observed = np.asarray(take(y, test), dtype=np.float64)
+    found = []
+    for size in sizes:
+        model = clone(pipeline)
+        model.fit(take(X, train[:size]), take(y, train[:size]))
+        with warnings.catch_warnings():  # few members have a part of the range
+            warnings.simplefilter("ignore", InputOutsideSupportWarning)
+            predicted = model.predict(take(X, test))
+        reading = expansion_of(model, outputs=outputs)
+        found.append(held_out_q2(reading, observed, predicted))
+    return found, reading.expansion.group_names
 
 
 # Draws that stand for a distribution; its quantiles have no common closed form.

@@ -14,6 +14,7 @@ from ..._basis.basis import PolynomialBasis, categorical_inputs
 from ..._checks import (
     FEWEST_MEMBERS,
     FloatArray,
+    IndexArray,
     OutputGroups,
     Steps,
     check_boolean,
@@ -260,7 +261,7 @@ class _Fitted:
 
     pipeline: Any
 
-    def fit(self) -> Any:
+    def fit(self, blocks: IndexArray | None = None) -> Any:
         """Return it."""
         return self.pipeline
 

@@ -720,3 +720,27 @@ def test_repeats_of_two_settings_measure_the_noise(rng):
     inside = np.mean([score[variant == k].var() for k in (0, 1)])
     assert_allclose(answer.noise_share, inside / score.var())
     assert "is noise between repeats" in str(answer)
+
+
+def test_predictions_are_those_within_blocks(rng):
+    r, day = rng.uniform(size=60), np.arange(60) % 4
+    runs = {"r": r, "day": day, "z": r + 3 * day + 0.01 * rng.normal(size=60)}
+    answer = skpce.explain(runs, outputs="z", blocks="day")
+    assert_allclose(np.diff(answer.predict({"r": [0.1, 0.9]})), 0.8, rtol=0.05)
+    every = skpce.explain(runs, outputs="z", inputs=["r"])
+    assert not every.attributable[0]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["1", 1, "x"], [(8,), (8, 8), (1,)], [False, True], ["b", "a", "c"]],
+)
+def test_labels_of_any_type_are_predicted(labels, rng):
+    pandas = pytest.importorskip("pandas")
+    r, k = rng.uniform(size=60), rng.integers(0, len(labels), 60)
+    column = np.empty(60, dtype=object)
+    column[:] = [labels[i] for i in k]
+    runs = pandas.DataFrame({"r": r, "m": column, "z": k + r})
+    runs["z"] += 0.01 * rng.normal(size=60)
+    answer = skpce.explain(runs, outputs="z")
+    assert_allclose(answer.predict(runs), runs["z"], atol=0.1)
