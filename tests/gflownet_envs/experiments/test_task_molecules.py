@@ -22,8 +22,6 @@ from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor
 from tests.gflownet_envs.experiments.conftest import SILENT
 from tests.shared import refuses
 
-pytestmark = pytest.mark.slow
-
 FRAGMENTS = {
     "C=C": (0, 1),
     "CO": (0, 1),

@@ -26,8 +26,6 @@ from gflownet_envs.rewards.graph_scores import (
 from tests.gflownet_envs.datasets.serving import real_file
 from tests.gflownet_envs.experiments.conftest import SILENT
 
-pytestmark = pytest.mark.slow
-
 
 def simulated_cells(**_):
     """Stand in for the cells: logarithms from the published network."""

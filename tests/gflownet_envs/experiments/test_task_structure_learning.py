@@ -12,8 +12,6 @@ from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.rewards.graph_scores import subsample_rows
 from tests.gflownet_envs.experiments.conftest import SILENT
 
-pytestmark = pytest.mark.slow
-
 TRUE = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
 
 

@@ -278,12 +278,17 @@ def test_a_trained_piece_of_the_repository_is_what_the_code_makes(tmp_path):
     assert_alike(ours, kept, ("total_variation", "coverage", "max_rho"), rtol=2e-2)
 
 
-@pytest.mark.slow
-def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
-    """From the pieces of the full run, which are in the repository."""
-    monkeypatch.setattr(page_module, "png", lambda figure: b"png")
+@pytest.fixture(scope="module")
+def full_page():
+    """Files and counts of the pieces of the full run, which are in the repository."""
     found = {path.stem: stored(path.stem)["piece"] for path in PIECES.glob("*.json")}
-    files, counts = page_files(found, "full", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_module, "png", lambda figure: b"png")
+        return page_files(found, "full", 0)
+
+
+def test_every_claim_figure_and_table_is_on_the_page(full_page):
+    files, counts = full_page
     text = files["paper.html"].decode()
     listed = claim_list()
     assert [c.id for c in listed.claims if f'id="{c.id}"' not in text] == []
