@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,8 @@ class Data:
         Which columns of ``y`` belong together, and how they are measured.
     like : data frame or None, default=None
         The table that the inputs came from, if they did.
+    ranks : dict of str to tuple
+        Labels of each category that is taken as a number, its rank.
     """
 
     X: FloatArray
@@ -104,12 +106,14 @@ class Data:
     y: FloatArray
     read: Outputs
     like: Any = None
+    ranks: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, runs: ReadRuns, read: Outputs, like: Any) -> Data:
         """Return runs that were read from columns."""
         logarithms = tuple(runs.logarithms)
-        return cls(runs.X, runs.laws, runs.levels, logarithms, runs.y, read, like)
+        given = runs.X, runs.laws, runs.levels, logarithms, runs.y, read, like
+        return cls(*given, ranks=runs.ranks)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -214,7 +218,10 @@ class Data:
         if is_table or names_of(settings) or any(isinstance(r, Mapping) for r in rows):
             columns: Mapping[Any, NDArray[Any]] = table_of(settings)
         else:
-            values = np.asarray(settings)
+            try:
+                values = np.asarray(settings)
+            except ValueError:  # rows of different length
+                values = np.asarray(settings, dtype=object)
             if values.ndim != 2 or values.shape[1] != len(self.names):
                 raise ValueError(
                     f"settings has the shape {values.shape}; expected a table with the "
@@ -232,7 +239,7 @@ class Data:
 
     def _numbers_of(self, name: str, values: NDArray[Any]) -> FloatArray:
         """Return a column of settings as the estimator takes it."""
-        levels = self.levels.get(name)
+        levels = self.levels.get(name, self.ranks.get(name))
         if levels is not None:
             code = {str(level): float(n) for n, level in enumerate(levels)}
             code |= {level: float(n) for n, level in enumerate(levels)}  # not as text
@@ -250,7 +257,7 @@ class Data:
                 f"settings has values of {name!r} that are no finite numbers; expected "
                 "a number in each row."
             )
-        if is_log and numbers.min() <= 0:
+        if is_log and numbers.min(initial=np.inf) <= 0:
             raise ValueError(
                 f"settings has the value {numbers.min():g} of {name!r}, whose "
                 "logarithm is taken; expected positive ones."

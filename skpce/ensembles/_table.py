@@ -434,6 +434,7 @@ class ReadRuns:
         self.inputs: dict[str, FloatArray] = {}
         self.laws: dict[str, Any] = {}
         self.levels: dict[str, tuple[Any, ...]] = {}
+        self.ranks: dict[str, tuple[Any, ...]] = {}  # of categories taken as numbers
         self.notes = list(notes)
         if not self.used.all():
             self.notes += say_left_out(ends.tolist(), what)
@@ -521,7 +522,7 @@ class ReadRuns:
             self.inputs[name] = codes_of(values, self.levels[name])
             return
         if order and are_labels:
-            ranks = levels_in_order(values, order)
+            ranks = self.ranks[name] = levels_in_order(values, order)
             values = codes_of(values, ranks)
             self.notes.append(
                 f"The input {name} is the rank of its category, from 0 ({ranks[0]}) to "

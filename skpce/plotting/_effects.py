@@ -205,7 +205,7 @@ class MainEffectsDisplay:
             scaled = [effect / deviation for effect in effects]
             chosen = _chosen_targets(targets, labels, scaled)
             unit = labels[chosen[0]] if len(chosen) == 1 else "y"
-            if len(chosen) > 1 and expansion.n_groups > 1:
+            if len(set(member.argmax(axis=0)[chosen].tolist())) > 1:
                 effects, unit = scaled, "y / its standard deviation"
         else:
             effects = _probability_effects(fitted, grids, shown, sampled[:n_samples])

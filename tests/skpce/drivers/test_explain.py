@@ -744,3 +744,7 @@ def test_labels_of_any_type_are_predicted(labels, rng):
     runs["z"] += 0.01 * rng.normal(size=60)
     answer = skpce.explain(runs, outputs="z")
     assert_allclose(answer.predict(runs), runs["z"], atol=0.1)
+    if labels[-1] == "c":  # its ranks
+        runs["m"] = pandas.Categorical(runs["m"], categories=labels, ordered=True)
+        answer = skpce.explain(runs, outputs="z", inputs={"r": None, "m": "empirical"})
+        assert_allclose(answer.predict(runs), runs["z"], atol=0.1)
