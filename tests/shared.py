@@ -15,11 +15,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skpce
 from skpce import (
     CompositionalPCESurrogate,
     PolynomialChaosRegressor,
-    load_model,
-    save_model,
 )
 
 RIDGE = {"solver": "ridge", "distribution": "normal"}
@@ -80,8 +79,8 @@ def copies(weights: np.ndarray, *tables: np.ndarray) -> list[np.ndarray]:
 
 def kept(model: Any, folder: Path) -> tuple[Any, Any]:
     """Return a model as its file and as a pickle hold it."""
-    save_model(model, folder / "model.npz")
-    return load_model(folder / "model.npz"), pickle.loads(pickle.dumps(model))
+    skpce.save_model(model, folder / "model.npz")
+    return skpce.load_model(folder / "model.npz"), pickle.loads(pickle.dumps(model))
 
 
 def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndarray:
