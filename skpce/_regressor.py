@@ -57,13 +57,11 @@ from ._expansion.problem import (
     read_samples,
     solve_samples,
     solve_sums,
+    warn_of_samples,
 )
-from ._learned.cautions import warn_of_samples
-from ._learned.kernel_basis import Basis
-from ._learned.ridge import learn_from
+from ._learned.ridge import Basis, learn_from
 from ._solvers import FROM_MOMENTS, make_solver
-from ._solvers.problem import CoefficientSolver
-from ._solvers.ridge import CRITERIA
+from ._solvers.problem import CRITERIA, CoefficientSolver
 from ._version import DOC_LINK_TEMPLATE
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.

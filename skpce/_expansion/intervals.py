@@ -45,11 +45,11 @@ from .._result import Result, Shown
 from .._solvers.external import folds_of
 from .._solvers.problem import (
     CoefficientSolver,
+    GeneralizedRidgeSolver,
     LinearFit,
     LinearProblem,
     weighted_spread,
 )
-from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
 from .problem import (
     EACH_TARGET,

@@ -66,7 +66,7 @@ from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
-from .._input_laws.choice import choose_laws
+from .._input_laws import choose_laws
 from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.prior import (

@@ -18,7 +18,7 @@ from .._checks import (
     check_draws,
     make_generator,
 )
-from .._compositions.probability_indices import ratio_of_means
+from .._compositions.indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples
 from .._input_laws import check_distribution
