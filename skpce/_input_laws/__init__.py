@@ -87,14 +87,15 @@ NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
 NAMES = tuple(sorted([AUTO, *NAMED_LAWS]))
 
 #: Families of ``scipy.stats`` whose polynomials are classical. For the others the
-#: recurrence is computed from the density or from the probabilities.
+#: recurrence is computed from the density or from the probabilities. Of two rows for a
+#: family the later one counts.
 FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     {
+        **dict.fromkeys(BETA_FAMILIES, BetaLaw),
+        **dict.fromkeys(("gamma", "erlang", "chi2"), GammaLaw),
+        "expon": ExponentialLaw,
         "norm": NormalLaw,
         "uniform": UniformLaw,
-        "expon": ExponentialLaw,
-        **dict.fromkeys(("gamma", "erlang", "chi2"), GammaLaw),
-        **dict.fromkeys(BETA_FAMILIES, BetaLaw),
     }
 )
 
