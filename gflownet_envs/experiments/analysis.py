@@ -287,7 +287,7 @@ def level_shares(
     if not places:
         return shares
     # Levels of two components may have one name.
-    groups = {str(i): levels[c][level] for i, (c, level) in enumerate(places)}
+    groups = {str((c, level)): levels[c][level] for c, level in places}
     effects = back_to_reward(pipeline, dataset.X, groups=groups)
     total = fragility(dataset).aitchison_variance
     to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)
