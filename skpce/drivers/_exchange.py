@@ -322,6 +322,23 @@ class Inputs:
         many = n_terms > _MOST_TERMS * n_units
         return bool(many or np.linalg.matrix_rank(table, tol=1e-6 * n_units) < n_terms)
 
+    def functions(
+        self, some: IndexArray, degrees: int, unit: IndexArray | None
+    ) -> tuple[IndexArray, FloatArray]:  # shapes: (n_some,), as of ``tables``
+        """Return how many functions some inputs have, and their means over units.
+
+        Polynomials have these degrees at most; a category has all of its contrasts.
+        """
+        contrasts, all_of = categorical_inputs(self.laws)[some], self.n_functions[some]
+        n_functions = np.where(contrasts, all_of, np.minimum(all_of, degrees))
+        most = int(n_functions.max(initial=0))
+        is_used = np.arange(most) < n_functions[:, np.newaxis]
+        tables = self.tables[some][:, :most] * is_used[:, :, np.newaxis]
+        if unit is not None and unit.max() + 1 < len(unit):
+            moved = np.moveaxis(tables, 2, 0)
+            tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
+        return n_functions, tables
+
     def centred(self, strata: IndexArray) -> Inputs:
         """Take the means of strata of rows off the functions."""
         moved = without_means(np.moveaxis(self.tables, 2, 0), strata)
@@ -375,63 +392,73 @@ def fit_others(
     With ``smooth`` as a model of an input: low degrees, no interactions, and residuals
     of the fit itself.
     """
-    contrasts = categorical_inputs(inputs.laws)[others]
-    degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
-    order = 1 if additive else order
-    n_functions = inputs.n_functions[others]
-    n_functions = np.where(contrasts, n_functions, np.minimum(n_functions, degrees))
-    most = int(n_functions.max(initial=0))
-    is_used = np.arange(most) < n_functions[:, np.newaxis]
-    tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
-    if unit is not None and unit.max() + 1 < len(unit):
-        moved = np.moveaxis(tables, 2, 0)
-        tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
     n_rows, n_targets = centred.shape
     both = centred if terms is None else np.hstack([centred, terms])
     plain, weights = both * (n_rows / max(n_rows - 1, 1)), np.zeros(len(others))
-    if not most:
+    degrees = _MODEL_DEGREES if smooth else _FIT_DEGREES
+    n_functions, tables = inputs.functions(others, degrees, unit)
+    if not tables.shape[1]:
         left, beside = plain[:, :n_targets], plain[:, n_targets:]
         return NullFit(left, weights, _beside(left, beside))
+    same = np.arange(n_rows) if setting is None else setting
+    rows = first_of(same)
+    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
+        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
+    search = AllTerms(
+        np.ascontiguousarray(tables[:, :, rows]),
+        1 if smooth or additive else _FIT_ORDER,
+    )
+    space = search, n_functions, categorical_inputs(inputs.laws)[others]
     found, beside = np.empty_like(centred), np.empty_like(centred)
     covariances: list[FloatArray] = []
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    same = np.arange(n_rows) if setting is None else setting
-    rows, counts = first_of(same), np.bincount(same)
-    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
-        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
-    search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
     with one_thread_if_small(n_rows**2):
         for place in range(int(prior_of.max()) + 1):
             part = np.flatnonzero(prior_of == place)
-            columns = [*part, *range(n_targets, both.shape[1])]
-            some, left = both[:, columns], plain[:, columns]
-            if n_rows <= _MOST_ARRANGED:
-                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             own = mean_of(own, same)  # repeats would be predicted by one another
             known = observations_of(own[same[rows]], np.ones(len(rows)))
-            given = search, n_functions, contrasts
-            start = Search(*given, known).start()
-            prior = learn_prior(*given, known, start, _FIT_STEPS).or_nothing()
+            start = Search(*space, known).start()
+            prior = learn_prior(*space, known, start, _FIT_STEPS).or_nothing()
+            columns = [*part, *range(n_targets, both.shape[1])]
+            left, covariance = plain[:, columns], None
             if prior.weights.any():
                 weights = prior.weights
-                scores, size, inverse = _by_inverse(prior, tables, some)
-                left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
-                if inverse is not None:
-                    if covariances:
-                        covariances[place] = inverse / np.outer(size, size)
-                    for number in np.flatnonzero(counts > 1):
-                        repeats = np.flatnonzero(same == number)
-                        block = inverse[np.ix_(repeats, repeats)]
-                        left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
+                left, covariance = _left_by(
+                    prior, tables, both[:, columns], same, smooth
+                )
+            if n_rows <= _MOST_ARRANGED:
+                covariances.append(np.eye(n_rows) if covariance is None else covariance)
             found[:, part] = left[:, : len(part)]
             beside[:, part] = _beside(left[:, : len(part)], left[:, len(part) :])
     if not smooth:
         found, beside = (without_rounding(one, centred) for one in (found, beside))
     return NullFit(found, weights, beside, tuple(covariances), prior_of)
+
+
+def _left_by(
+    prior: TermPrior,
+    tables: FloatArray,
+    values: FloatArray,  # shape: (n_rows, n_columns)
+    setting: IndexArray,  # shape: (n_rows,)
+    smooth: bool,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return what a prior leaves of columns, and the covariance of this if it is known.
+
+    Of the fit itself where that is smooth, else with each setting left out.
+    """
+    scores, size, inverse = _by_inverse(prior, tables, values)
+    left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+    if inverse is None:
+        return left, None
+    for number in np.flatnonzero(np.bincount(setting) > 1):
+        repeats = np.flatnonzero(setting == number)
+        block = inverse[np.ix_(repeats, repeats)]
+        left[repeats] = np.linalg.solve(block, inverse[repeats] @ values)
+    return left, inverse / np.outer(size, size)
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
