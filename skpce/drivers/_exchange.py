@@ -1001,6 +1001,126 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
+class _Asked:
+    """Inputs that are tested, as one, and how they are exchanged."""
+
+    problem: Problem
+    members: tuple[int, ...]
+    exchange: Exchange
+
+    @property
+    def of_signs(self) -> bool:
+        """Whether signs change, not places."""
+        return self.exchange.kind == "signs"
+
+    @property
+    def are_labels(self) -> bool:
+        return bool(self.problem.inputs.is_category[list(self.members)].all())
+
+    @cached_property
+    def others(self) -> IndexArray:
+        return self.problem.inputs.without(self.members)
+
+    @cached_property
+    def unit(self) -> IndexArray:  # shape: (n_rows,)
+        """Units over which means are taken; where signs change each row is one."""
+        each = np.arange(self.problem.design.n_rows)
+        return each if self.of_signs else self.exchange.unit
+
+    @cached_property
+    def first(self) -> IndexArray | None:  # shape: (n_units,)
+        """First row of each unit; None where each row is one."""
+        first = first_of(self.unit)
+        return first if len(first) < len(self.unit) else None
+
+    @property
+    def inputs(self) -> FloatArray:  # shape: (n_units, n_members)
+        values = self.problem.inputs.X[:, list(self.members)]
+        return values if self.first is None else values[self.first]
+
+    @cached_property
+    def whole(self) -> Terms:
+        """Terms of all rows."""
+        return self.problem.terms(self.members)
+
+    @cached_property
+    def own(self) -> Terms:
+        """Terms of units, of mean 0 where units are compared."""
+        own, blocks = self.whole, self.problem.design.blocks_of_series
+        own = own if blocks is None else own.centred(blocks)
+        own = own if self.first is None else own.of_units(self.first)
+        strata = self.exchange.strata
+        return own if strata is None else own.centred(strata)
+
+    def fit(self) -> tuple[NullFit, FloatArray, FloatArray | None]:
+        """Fit the outputs of units to the other inputs.
+
+        With what the inputs may do alone, their terms and polynomials, of shape
+        (n_units, n_functions), and the residuals of runs if something recurs.
+        """
+        inputs, design, exchange = (
+            self.problem.inputs,
+            self.problem.design,
+            self.exchange,
+        )
+        values, groups = self.problem.coordinates
+        numbers = [k for k in self.members if not inputs.is_category[k]]
+        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
+        both = np.hstack([values, self.whole.values, *polynomials])
+        if design.blocks_of_series is not None:
+            both = without_means(both, design.blocks_of_series)
+        both = design.without_shifts(both, exchange)
+        inside = without_means(both[:, : len(groups)], self.unit)
+        if self.first is not None:
+            both = mean_of(both, self.unit)
+        fitted = self.others
+        if exchange.pooled and exchange.strata is not None:  # whose means take all off
+            both, fitted = equal_within(both, exchange.strata), fitted[:0]
+        values, terms = both[:, : len(groups)], both[:, len(groups) :]
+        if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
+            terms = terms[:, : self.whole.values.shape[1]]
+        given = inputs, fitted, values, groups, self.unit, terms
+        of_series = design.setting if self.of_signs else None
+        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        if design.recurring is None or self.of_signs:
+            return fit, terms, None
+        return fit, terms, bounded(inside + fit.residuals[self.unit], groups)
+
+    def left(self) -> tuple[Terms, bool, tuple[int, ...]]:
+        """Return what the other inputs leave of the terms, whether they know any.
+
+        And the others that the terms are tied to.
+        """
+        inputs, strata, own = self.problem.inputs, self.exchange.strata, self.own
+        seen = self.whole if strata is None else own
+        same = self.problem.design.setting if self.of_signs else self.unit
+        dependence = inputs.dependence(seen.values, self.others, same)
+        is_left = bool(dependence.max(initial=0.0) > _NO_CORRELATION)  # beyond chance
+        tied: tuple[int, ...] = ()
+        if is_left:
+            known = inputs if strata is None else inputs.centred(strata[self.unit])
+            own, tied = _left_of(known, self.others, own, self.unit)
+            own = own if strata is None else own.centred(strata)
+        first_terms = self.own.values if self.are_labels else self.own.values[:, :1]
+        given = inputs, self.others, first_terms, self.unit, self.are_labels
+        return own, is_left, tied or _known_in_order(*given)
+
+    def arranged(self, fit: NullFit, own: Terms) -> tuple[FloatArray, bool] | None:
+        """Return ``Inputs.free_directions`` of an arranged design, None of others."""
+        strata, blocks = self.exchange.strata, self.problem.design.blocks
+        if strata is not None and blocks is not None:
+            blocks = blocks[first_of(self.unit)]
+        is_free = strata is None or (blocks is not None and (strata == blocks).all())
+        if not fit.covariances or self.of_signs or not is_free:
+            return None  # of other strata than the blocks nothing is known
+        inputs, given = self.problem.inputs, (self.others, self.unit)
+        nearness = inputs.dependence(self.whole.values[:, :1], *given, 1).sum()
+        if not is_arranged(nearness, len(self.others)):
+            return None
+        return inputs.free_directions(own.values[:, 0], *given, strata)
+
+
+@dataclass(frozen=True, eq=False)
 class _Setting:
     """Units with residuals of a fit of the others, and terms that are exchanged."""
 
@@ -1027,72 +1147,26 @@ class _Setting:
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
-        inputs, design = problem.inputs, problem.design
+        inputs, groups = problem.inputs, problem.coordinates[1]
         exchange = problem.exchange(members)
         if exchange.kind == "none":
             return None
-        others = inputs.without(members)
-        own = whole = problem.terms(members)
-        X = inputs.X[:, list(members)]
-        values, groups = problem.coordinates
-        n_columns = values.shape[1]
-        numbers = [k for k in members if not inputs.is_category[k]]
-        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
-        # Of inputs what they may do alone: their terms, then polynomials.
-        both = np.hstack([values, whole.values, *polynomials])
-        if design.blocks_of_series is not None:
-            both = without_means(both, design.blocks_of_series)
-            own = own.centred(design.blocks_of_series)
-        both = design.without_shifts(both, exchange)
-        # Units over which means are taken; where signs change each row is one.
-        signs, strata = exchange.kind == "signs", exchange.strata
-        unit = np.arange(design.n_rows) if signs else exchange.unit
-        first = first_of(unit)
-        inside = without_means(both[:, :n_columns], unit)
-        if len(first) < design.n_rows:
-            both, X, own = mean_of(both, unit), X[first], own.of_units(first)
-        fitted = others
-        if exchange.pooled and strata is not None:  # whose means take all others off
-            both, fitted = equal_within(both, strata), others[:0]
-        values, terms = both[:, :n_columns], both[:, n_columns:]
-        if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
-            terms = terms[:, : whole.values.shape[1]]
-        given = inputs, fitted, values, groups, unit, terms
-        of_series = design.setting if signs else None
-        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        asked = _Asked(problem, members, exchange)
+        others, unit = asked.others, asked.unit
+        fit, terms, of_rows = asked.fit()
         residuals, beside = bounded(fit.residuals, groups), bounded(fit.beside, groups)
-        of_rows = None
-        if design.recurring is not None and not signs:
-            of_rows = bounded(inside + fit.residuals[unit], groups)
-        own = own if strata is None else own.centred(strata)
-        seen = whole if strata is None else own
-        same = design.setting if signs else unit
-        dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
-        is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
-        are_labels = not numbers
-        first_terms = own.values if are_labels else own.values[:, :1]
-        tied: tuple[int, ...] = ()
-        if is_left:
-            known = inputs if strata is None else inputs.centred(strata[unit])
-            own, tied = _left_of(known, others, own, unit)
-            own = own if strata is None else own.centred(strata)
-        tied = tied or _known_in_order(inputs, others, first_terms, unit, are_labels)
+        own, is_left, tied = asked.left()
         roots: tuple[FloatArray, ...] = ()
         turns, few, are_levels = False, False, inputs.are_levels(unit)
-        inner = None if design.blocks is None else design.blocks[first]
-        is_inner = strata is not None and bool(np.all(strata == inner))
-        nearness = np.inf
-        if fit.covariances and (is_inner or strata is None) and not signs:
-            nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
-        if is_arranged(nearness, len(others)):
-            blocks = inner if is_inner else None
-            free, turns = inputs.free_directions(own.values[:, 0], others, unit, blocks)
+        arranged = asked.arranged(fit, own)
+        if arranged is not None:
+            free, turns = arranged
             residuals = free @ (free.T @ residuals)
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
             few = turns and are_levels and free.shape[1] < _MANY_FREE
-            if turns and len(members) == 1 and not are_labels:
+            if turns and len(members) == 1 and not asked.are_labels:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=1) if few else own
             terms, beside = own.values, _beside(residuals, own.values)
@@ -1101,7 +1175,7 @@ class _Setting:
         confounded = roots and are_levels and inputs.are_confounded(unit)
         some = others[:0] if exchange.pooled or confounded else others
         partners = _partners_of(inputs, some, unit, few)
-        n_products = n_columns * sum(one.shape[1] for one in partners.values())
+        n_products = len(groups) * sum(one.shape[1] for one in partners.values())
         sees_pairs = n_products <= _MOST_PRODUCTS
         return cls(
             problem=problem,
@@ -1111,7 +1185,8 @@ class _Setting:
             partners=partners if sees_pairs else {},
             exchange=exchange,
             tied_to=tied,
-            outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
+            outlying=_outlying(asked.inputs, fit.residuals, groups)
+            & ~problem.of_two_values,
             functions=terms,
             beside=beside,
             sees_pairs=sees_pairs,
@@ -1119,8 +1194,8 @@ class _Setting:
             roots=roots,
             prior_of=fit.prior_of,
             turns=turns,
-            of_levels=are_levels and (turns or strata is not None),
-            order=design.order,
+            of_levels=are_levels and (turns or exchange.strata is not None),
+            order=problem.design.order,
             rows=of_rows,
         )
 
