@@ -1058,12 +1058,8 @@ class _Asked:
         With what the inputs may do alone, their terms and polynomials, of shape
         (n_units, n_functions), and the residuals of runs if something recurs.
         """
-        inputs, design, exchange = (
-            self.problem.inputs,
-            self.problem.design,
-            self.exchange,
-        )
-        values, groups = self.problem.coordinates
+        inputs, design = self.problem.inputs, self.problem.design
+        exchange, (values, groups) = self.exchange, self.problem.coordinates
         numbers = [k for k in self.members if not inputs.is_category[k]]
         polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
         both = np.hstack([values, self.whole.values, *polynomials])
