@@ -129,10 +129,10 @@ class PolynomialChaosRegressor(
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty of a solver: leave-one-out, or generalised
         cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
-        design matrix. Beyond, with more samples than terms, all but ``"lars"``
-        and ``"paper"`` add up sums over blocks of samples in
-        bounded memory, which leaves generalised cross-validation. ``"gcv"`` with frozen
-        distributions always does so, and allows ``partial_fit``.
+        design matrix. Beyond, with more samples than terms, fits without a solver,
+        ``"ridge"`` and ``"ols"`` add up sums over blocks of samples in bounded memory,
+        which leaves generalised cross-validation. ``"gcv"`` with frozen distributions
+        always does so with these two solvers, and allows ``partial_fit``.
 
     Attributes
     ----------
@@ -346,8 +346,7 @@ class PolynomialChaosRegressor(
         Exact: after the last call the fit is that of all samples at once, in whatever
         order they came. That needs distributions that learn nothing and a criterion
         that needs no second pass, so the method exists only with frozen distributions,
-        ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
-        ``"paper"``).
+        ``criterion="gcv"`` and ``solver="ridge"`` or ``"ols"``, which fit from sums.
 
         Parameters
         ----------

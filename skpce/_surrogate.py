@@ -391,8 +391,8 @@ class CompositionalPCESurrogate(
         they came. The penalty of each step is chosen by generalised cross-validation,
         which needs no second pass; ``fit`` takes leave-one-out, so that the two may
         differ in it. The method exists only where this is exact: with frozen
-        distributions, a mask that is given, and a solver that fits from sums (all but
-        ``"lars"`` and ``"paper"``).
+        distributions, a mask that is given, and ``solver="ridge"`` or ``"ols"``, which
+        fit from sums.
         :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
 
         Parameters
