@@ -33,6 +33,7 @@ from .._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
+    refuse_twice,
     take,
     take_columns,
 )
@@ -56,7 +57,6 @@ from ..ensembles._table import (
     names_of,
     quoted,
     read_table,
-    refuse_twice,
 )
 from ._cautions import Caution
 from ._design import Design, first_of, sum_of
