@@ -23,6 +23,7 @@ import sys
 import threading
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import (
     Callable,
     Collection,
@@ -588,16 +589,22 @@ def _plain(column: Any) -> Any:
 # of polars, else sorted. Categories that are numbers are their own codes.
 
 
+def refuse_twice(names: Sequence[Any], what: str) -> None:
+    """Refuse columns of one name."""
+    counts = Counter(names)
+    twice = next((name for name in counts if counts[name] > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"{what} has {counts[twice]} columns {twice!r}; expected names that differ."
+        )
+
+
 def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
     """Return the columns of a data frame that hold text or categories, by name."""
     if not is_table(X) or not hasattr(X, "columns"):
         return {}
     names = list(X.columns)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(
-            f"X has several columns of the name {twice!r}; expected different names."
-        )
+    refuse_twice(names, "X")
     found = {}
     for name, dtype in zip(names, list(X.dtypes), strict=True):
         if getattr(dtype, "kind", "O") in "OUT" or is_category(dtype):
@@ -747,6 +754,7 @@ def validated(
         X = with_codes(estimator, X, reset=options.get("reset", True))
         for value, name in zip((X, *y), ("X", "y"), strict=False):
             refuse_no_numbers(value, name)
+            refuse_twice(list(getattr(value, "columns", ())), name)
         found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
         refuse_extremes(values, name, varying=name == varying)

@@ -21,13 +21,14 @@ from ._checks import (
     at_hand,
     check_integer,
     check_real,
+    refuse_twice,
 )
 from ._result import Result
 from .drivers._design import first_of, numbers_of
 from .drivers._exchange import holm
 from .drivers._roles import numbered
 from .drivers._runs import table_of
-from .ensembles._table import as_names, known_names, quoted, read_output, refuse_twice
+from .ensembles._table import as_names, known_names, quoted, read_output
 
 _LEVEL = 0.05
 

@@ -127,10 +127,10 @@ class PolynomialChaosRegressor(
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty of a solver: leave-one-out, or generalised
         cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
-        design matrix. Beyond, with more samples than terms, None, ``"ridge"`` and
-        ``"ols"`` add up sums over blocks of samples in bounded memory, which leaves
-        generalised cross-validation. ``"gcv"`` with frozen distributions always does
-        so, and allows ``partial_fit``.
+        design matrix. Beyond, with more samples than terms, fits without a solver,
+        ``"ridge"`` and ``"ols"`` add up sums over blocks of samples in bounded memory,
+        which leaves generalised cross-validation. ``"gcv"`` with frozen distributions
+        always does so with these two solvers, and allows ``partial_fit``.
 
     Attributes
     ----------

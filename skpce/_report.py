@@ -642,8 +642,8 @@ def report(
     Then come, folded, the verdict, Q², the fragility of policies or the spread of real
     outputs, shares and Sobol indices, and coverage on members that were held out. Where
     a verdict is given, each share of the variance is that of its table of drivers. The
-    page has no script and asks nothing of another host, and the same arguments give the
-    same bytes. All arguments are checked before anything is computed
+    page asks nothing of another host, its script only sorts tables, and the same
+    arguments give the same bytes. All arguments are checked before anything is computed
     or written: a ``ValueError`` says which data, verdict or path does not fit.
 
     Parameters

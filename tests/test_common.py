@@ -74,11 +74,13 @@ def expected_failures(estimator: object) -> dict[str, str]:
     return {}
 
 
-# The checks draw data that are no compositions, score rows that no fit has seen, and
-# pass arrays to estimators fitted on data frames: warnings that are meant.
+# The checks draw data that are no compositions or have redundant inputs, score rows
+# that no fit has seen, and pass arrays to estimators fitted on data frames: warnings
+# that are meant.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpce.ClosureWarning"),
     pytest.mark.filterwarnings("ignore::skpce.InputOutsideSupportWarning"),
+    pytest.mark.filterwarnings("ignore:A linear combination of"),
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
     pytest.mark.filterwarnings("ignore:X has feature names"),
     pytest.mark.filterwarnings("ignore:The .* samples are of .* settings"),

@@ -332,8 +332,8 @@ def space_map(
 
     Each row of boxes is a decision; a box is a state, as wide as the share of the
     members' walks that pass it. In trees the box lies below that of its parent, and
-    has the name of the action that leads there. Of a `GridEnvironment` each decision is
-    a board, a state a disc on it, and the area of the disc the share of the walks.
+    has the name of the action that leads there. Of a ``GridEnvironment`` each decision
+    is a board, a state a disc on it, and the area of the disc the share of the walks.
 
     Parameters
     ----------

@@ -85,10 +85,10 @@ class ProcessReward(NetworkReward):
     sequence is scored once, when it is finished: the paper does not say how scores of
     single steps would be added.
 
-    It is a source of rewards for training (`of_states`), and a function of members and
-    objects, as `solve_exact` takes it where a table would be too large. The features of
-    all objects are computed once, when objects are first read by number, and
-    stored: for 1.1 million sequences 140 MB.
+    It is a source of rewards for training (``of_states``), and a function of members
+    and objects, as `solve_exact` takes it where a table would be too large. The
+    features of all objects are computed once, when objects are first read by number,
+    and stored: for 1.1 million sequences 140 MB.
 
     Attributes
     ----------

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
+from .._input_laws.correlations import correlated_pairs
 from ._dependence import copied_input
 from ._design import Design, first_of
 from ._exchange import Tested
@@ -235,6 +236,30 @@ def _alike(seen: Seen) -> Iterator[Figures]:
     """Two inputs of which one drives, when these data cannot say which."""
     pairs = {(i, j): (seen.names[i], seen.names[j]) for _, i, j in seen.alike}
     yield from ({"inputs": names} for names in pairs.values())
+
+
+@caution(
+    "correlated",
+    lambda f: (
+        f"{listed(f['inputs'])} are correlated ({f['size']:.2f}): the shares are those "
+        "of inputs that vary independently of each other, not of the variance between "
+        "these runs, which skpce.inspection.dependent_sobol_indices splits"
+    ),
+)
+def _correlated(seen: Seen) -> Iterator[Figures]:
+    """Two inputs that both drive an output, so that their shares overlap."""
+    if seen.tied.size:
+        return
+    row_of = np.full(seen.X.shape[1], -1)
+    for row, own in enumerate(seen.members):
+        row_of[list(own)] = row
+    settings = seen.X[first_of(seen.design.setting)]
+    strongest: dict[tuple[str, str], float] = {}
+    for size, *columns in sorted(correlated_pairs(settings, row_of)):
+        rows = sorted(row_of[columns].tolist())
+        if rows[0] >= 0 and seen.drives[:, rows].all(axis=1).any():
+            strongest[seen.names[rows[0]], seen.names[rows[1]]] = size
+    yield from ({"inputs": pair, "size": size} for pair, size in strongest.items())
 
 
 @caution(

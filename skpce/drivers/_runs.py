@@ -33,6 +33,7 @@ from .._checks import (
     refuse_no_numbers,
     refuse_other_rows,
     refuse_swapped,
+    refuse_twice,
     take,
     take_columns,
 )
@@ -55,7 +56,6 @@ from ..ensembles._table import (
     names_of,
     quoted,
     read_table,
-    refuse_twice,
     states_among,
 )
 from ._cautions import Caution

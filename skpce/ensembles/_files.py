@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import numbers_of_text
-from ._table import Columns, refuse_twice
+from .._checks import numbers_of_text, refuse_twice
+from ._table import Columns
 
 # A number with a comma as its point.
 _DECIMAL = re.compile(r"\s*[-+]?\d*(,\d+)?([eE][-+]?\d+)?\s*")

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
+from .._checks import (
+    FEWEST_MEMBERS,
+    FloatArray,
+    check_option,
+    fail,
+    listed,
+    opened,
+    refuse_twice,
+)
 from ._table import (
     STATES,
     Ensemble,
@@ -18,7 +26,6 @@ from ._table import (
     make_ensemble,
     names_in_log,
     names_of,
-    refuse_twice,
     say_left_out,
 )
 

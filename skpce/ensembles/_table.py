@@ -31,6 +31,7 @@ from .._checks import (
     make_frame,
     numbers_of_text,
     opened,
+    refuse_twice,
     stated_order,
 )
 from .._input_laws import NAMES
@@ -392,16 +393,6 @@ def known_names(given: Any, known: Iterable[Any], what: str, noun: str) -> list[
             )
     refuse_twice(names, what)
     return names
-
-
-def refuse_twice(names: Sequence[str], what: str) -> None:
-    """Refuse columns of one name."""
-    counts = Counter(names)
-    twice = next((name for name in counts if counts[name] > 1), None)
-    if twice is not None:
-        raise ValueError(
-            f"{what} has {counts[twice]} columns {twice!r}; expected names that differ."
-        )
 
 
 def quoted(names: Sequence[Any]) -> str:

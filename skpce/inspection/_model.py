@@ -81,8 +81,7 @@ def sobol_indices(
 
         first_order, total_order : ndarray of shape (n_targets, n_features)
             Shares of the variance of the model.
-        first_order_interval, total_order_interval : ndarray of shape \
-(2, n_targets, n_features)
+        first_order_interval, total_order_interval : ndarray (2, n_targets, n_features)
             90 % intervals of each of them, for the rows that were drawn.
         shapley : ndarray of shape (n_targets, n_features)
             First-order index, and a part of what features do together. They add up to

@@ -117,6 +117,14 @@ def test_weights_groups_and_positions_in_another_order():
     refuses(r"another order.* give them sorted", model.fit, *repeated)
 
 
+def test_columns_of_one_name():
+    frame = pd.DataFrame(np.random.default_rng(0).uniform(size=(40, 2)))
+    twice = frame.set_axis(["u", "u"], axis=1)
+    refuses("X has 2 columns 'u'; expected names", ridge_pce(1).fit, twice, frame)
+    refuses("y has 2 columns 'u'; expected names", ridge_pce(1).fit, frame, twice)
+    refuses("y has 2 columns 'u'; expected names", ridge_surrogate().fit, frame, twice)
+
+
 def test_swapped_arguments():
     X = np.random.default_rng(0).normal(size=(40, 3))
     model = ridge_pce(1)

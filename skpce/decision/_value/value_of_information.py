@@ -328,7 +328,7 @@ def _table(
     head = "Knowing an input is not shown to be worth anything"
     if good:
         head = (
-            f"Knowing is worth something for {len(good)} of {len(names) - 1} "
+            f"Knowing can be worth something for {len(good)} of {len(names) - 1} "
             f"({', '.join(good)})"
         )
     title = f"{head}, with {len(given.inputs)} members. {title}"

@@ -218,6 +218,15 @@ def test_what_decides_only_together_is_worth_nothing_alone(rng):
     assert found.supported == (False, False, True)
 
 
+def test_an_input_that_never_changes_the_decision_is_not_said_to_be_worth_anything(rng):
+    X = rng.normal(size=(120, 1))
+    utility = np.column_stack([0.5 * X[:, 0] ** 2, np.full(120, -5.0)])
+    found = value_of_information(ridge_pce(2), X, utility, **QUICK)
+    assert found.supported[0]
+    assert found.value[0] == 0
+    assert str(found).startswith("Knowing can be worth something for 1 of 1 (x0)")
+
+
 def test_labels_of_a_data_frame_are_categories(rng):
     codes, x = rng.choice(3, 200, p=[0.5, 0.3, 0.2]), rng.normal(size=200)
     utility = np.c_[0.1 * x, np.array([-1.0, 0.2, 1.0])[codes] + 0.5 * x]

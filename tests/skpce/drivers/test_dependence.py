@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from scipy.stats import qmc, uniform
 
@@ -18,6 +18,7 @@ from skpce.drivers._dependence import (
     with_copies,
 )
 from skpce.ensembles import sample_inputs
+from skpce.inspection import dependent_sobol_indices
 from tests.shared import cases
 
 
@@ -226,3 +227,25 @@ def test_an_input_that_is_computed_from_compositions():
     assert [c.figures["input"] for c in answer.cautions if c.code == "circular"] == [
         "x1"
     ]
+
+
+@cases("size, is_said", (0.9, True), (0.0, False))
+def test_shares_of_drivers_that_are_correlated(rng, size, is_said):
+    """x2 has half of the variance of y, and .09 of that of independent inputs."""
+    law = [[1, size, 0], [size, 1, 0], [0, 0, 1]]
+    X = rng.multivariate_normal(np.zeros(3), law, size=200)
+    y = X @ [1, -1, 0.45] + 0.1 * rng.normal(size=200)
+    answer = skpce.explain(X, y)
+    said = [c for c in answer.cautions if c.code == "correlated"]
+    assert [one.figures["inputs"] for one in said] == [("x0", "x1")] * is_said
+    if is_said:
+        assert answer.drivers.total[0, 2] < 0.15
+        true = np.var(0.45 * X[:, 2]) / y.var()
+        found = dependent_sobol_indices(answer.model, X, random_state=0)
+        assert_allclose(found.shapley[0, 2], true, atol=0.1)
+
+
+def test_a_null_that_is_correlated_with_a_driver_takes_nothing_from_it(rng):
+    X = rng.multivariate_normal(np.zeros(2), [[1, 0.7], [0.7, 1]], size=200)
+    answer = skpce.explain(X, X[:, 0] + 0.1 * rng.normal(size=200))
+    assert not answer.cautions
