@@ -33,7 +33,7 @@ _MOSTLY_DIFFERENT = 0.5
 
 #: Fewest units that are exchanged, and groups that change signs: of fewer, no order is
 #: rare enough.
-FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
+FEWEST_UNITS, FEWEST_SIGNS = 6, 8
 
 #: Fewest blocks of a series that change signs: of fewer it remembers for too long.
 FEWEST_OF_SERIES = 10
@@ -407,10 +407,10 @@ class Design:
             if not crossed and self._recur_in(self.groups):
                 return self._enough("rows", self.setting)
             return Exchange("strata", np.arange(self.n_rows), self.groups)
-        if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
+        if (n_groups := int(self.groups.max()) + 1) < FEWEST_SIGNS:
             why = (
                 f"there are {n_groups} groups, within which inputs vary, and "
-                f"{_FEWEST_SIGNS} are needed; where groups only shift the output, name "
+                f"{FEWEST_SIGNS} are needed; where groups only shift the output, name "
                 "them by blocks="
             )
             return Exchange("none", self.groups, why=why)

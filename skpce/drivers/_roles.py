@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from ..ensembles._names import is_named, states_among
 from ..ensembles._table import LIKE_A_NUMBER, known_names, quoted
 from ._cautions import said
 from ._design import (
+    FEWEST_SIGNS,
     FEWEST_UNITS,
     MANY_RUNS,
     OF_A_LABEL,
@@ -153,6 +155,35 @@ def results_among(columns: Mapping[str, NDArray[Any]]) -> list[str]:
         and values.dtype.kind not in "mM"
         and _numbers(values) is not None
     ]
+
+
+def find_label(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+    left: Mapping[str, NDArray[Any]],  # columns that are no inputs
+) -> tuple[str, list[str]]:
+    """Return what names rows that belong together, and the inputs that it determines.
+
+    Such as a column of models in a table of models and tasks, of whose inputs one is
+    the size of the model. Of several the one with the fewest labels; "" without any.
+    """
+    found = []
+    for name, values in left.items():
+        is_label = is_named(name, "identifier") or _numbers(values) is None
+        if not is_label or any(map(is_missing, values.tolist())):
+            continue
+        label = numbers_of(list(map(str, values.tolist())))
+        n_labels = int(label.max()) + 1
+        if not FEWEST_SIGNS <= n_labels <= len(X) // 2:
+            continue
+        levels = list(map(numbers_of, X.T))
+        own = [not varies_within(level, label).any() for level in levels]
+        agree = [np.square(np.bincount(level) / len(X)).sum() for level in levels]
+        if any(own) and not all(own):  # nor by chance
+            by_chance = max(a for a, is_own in zip(agree, own, strict=True) if is_own)
+            if by_chance ** (len(X) - n_labels) <= _SHIFTED:
+                found.append((n_labels, name, list(compress(names, own))))
+    return min(found)[1:] if found else ("", [])
 
 
 def say_of_repeats(

@@ -58,11 +58,12 @@ from ..ensembles._table import (
     read_table,
     refuse_twice,
 )
-from ._cautions import Caution
+from ._cautions import Caution, listed
 from ._design import Design, first_of, sum_of
 from ._roles import (
     Roles,
     equal_inputs,
+    find_label,
     inputs_of,
     numbered,
     positions,
@@ -461,6 +462,16 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     read_data = Data.of(found, read, data if is_table(data) else None)
     taken = {*inputs, *outputs, *with_roles}
     left = {n: v[found.used] for n, v in every.items() if n not in taken}
+    told = asked.roles or asked.order is False or asked.inputs is None
+    label, own = ("", []) if told else find_label(found.X, list(found.inputs), left)
+    if label:
+        asked = replace(asked, groups=label)
+        notes.append(
+            f"Rows of one {label!r} have equal {listed(list(map(repr, own)))}, and "
+            "belong together, as those of groups= do. Where each row is a run of its "
+            "own, give order=False"
+        )
+        del left[label]
     notes += say_of_repeats(found.X, left, outputs)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 

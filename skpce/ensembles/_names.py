@@ -24,11 +24,13 @@ _NAMES = {
         r"^(Unnamed: \d+|\s*)$"
         rf"|(^|[^a-z])({_IDENTIFIER}|run|trial|row|seed|random_state)$"
     ),
+    # Numbers that are labels where they recur; an index may be the place of a layer.
+    "labels": r"(^|[^a-z])(id|uuid|hash)$",
     "run": r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$",
     # What a run gives.
     "result": (
         r"^metrics?[._]|^(metrics?|eval|val|valid|test)/"
-        r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2|error|metric"
+        r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1(?!\d)|rmse|mse|mae|r2|error|metric"
         r"|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo|regret"
         r"|yield|result|target|outcome|response|duration|runtime|value|corr|correlation"
         r"|mape|map|ap\d*|iou|dice|mcc|mrr|ndcg|rouge|fid|wer|cer|psnr|ssim|ece|nll"

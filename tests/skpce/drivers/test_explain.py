@@ -597,6 +597,24 @@ def test_rows_of_one_run_are_exchanged_together(rng):
     assert "Note: 'run_id' names runs of several rows" in str(answer)
 
 
+def test_labels_that_have_inputs_of_their_own_are_groups(rng):
+    model = np.repeat(np.arange(16), 6)
+    rows = {"size": rng.choice([1, 7, 70], 16)[model], "task": np.tile(range(6), 16)}
+    rows["model"] = [f"model {'abcdefghijklmnop'[k]}" for k in model]
+    rows["score"] = rows["task"] + rng.normal(size=16)[model] + rng.normal(size=96) / 5
+    asked = {"inputs": ["size", "task"], "outputs": "score"}
+    answer = skpce.explain(rows, **asked)
+    assert answer.design.groups.tolist() == model.tolist()
+    assert answer.drivers.state.tolist() == [["not settled", "drives"]]
+    assert "Note: Rows of one 'model' have equal 'size', and belong" in str(answer)
+    for other in ({"order": False}, {"blocks": "task"}):
+        assert skpce.explain(rows, **{**asked, **other}).design.groups is None
+    chance = {**rows, "size": np.where(np.arange(96) == 3, 1, 7)}
+    chance["model"] = [f"host {k}" for k in np.arange(96) // 2]
+    chance["size"][2] = 1  # hosts of two runs, which agree by chance
+    assert skpce.explain(chance, **asked).design.groups is None
+
+
 @pytest.mark.parametrize("name", ["task", "epoch"])
 def test_rows_of_one_run_are_found_by_what_they_have_in_common(rng, name):
     rows = np.stack(np.meshgrid(*map(np.arange, (3, 3, 4, 3)), indexing="ij"))
