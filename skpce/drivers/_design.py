@@ -52,8 +52,9 @@ _SLOWEST = 2
 # Product of two correlations with members before, times members, that is none.
 _BY_CHANCE = 3.0
 
-# A sum of inputs, each of deviation one, varies by less than this where it is constant.
-_TIED = 1e-7
+# A sum of inputs, each of deviation one, varies by less than this where it is constant,
+# and where it is so but for rounding; then an input has a part in it from so much on.
+_TIED, _ROUNDED, _PART = 1e-7, 0.02, 0.1
 
 
 @dataclass(frozen=True)
@@ -543,9 +544,11 @@ def find_constraint(
     if len(used) < 2 or len(X) < len(used):
         return used[:0]
     _, values, vectors = np.linalg.svd(table[:, used], full_matrices=False)
-    flat = values < _TIED * np.sqrt(len(table))
+    least = values / np.sqrt(len(table))
+    exact = bool((least < _TIED).any()) or 2 * len(used) > len(table)
+    flat = least < (_TIED if exact else _ROUNDED)
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
-    return np.asarray(used[weight > 1e-6])
+    return np.asarray(used[weight > (1e-6 if exact else _PART)])
 
 
 def waves_along(

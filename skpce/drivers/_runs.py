@@ -214,6 +214,8 @@ class Data:
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings in the units of the runs as inputs of the estimator."""
+        if isinstance(settings, Mapping) and not any(map(np.ndim, settings.values())):
+            settings = [settings]  # one setting
         rows = settings if isinstance(settings, (list, tuple)) else ()
         is_table = isinstance(settings, (Mapping, str, os.PathLike))
         if is_table or names_of(settings) or any(isinstance(r, Mapping) for r in rows):

@@ -500,8 +500,8 @@ class ReadRuns:
                 f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
             )
         is_log, order = name in self.logarithms, self.orders.get(name, ())
-        recurs = len(set(values.tolist())) <= len(values) // 2
-        are_ids = is_named(name, "labels") and recurs
+        most = min(len(values) // 2, _MOST_NUMBERED)
+        are_ids = is_named(name, "labels") and len(set(values.tolist())) <= most
         if law is None and (name in self.orders or are_ids):
             law = "categorical"
         given, numbers = values, None
@@ -636,6 +636,9 @@ LIKE_A_NUMBER = re.compile(
     r"[$€£¥]?\s*[-+]?([\d.,_'\s]*\d([dDeE][-+]?\d+)?\s*(%|[a-zA-Z]{1,2})?|0[xX][\da-fA-F]+)"
 )
 _MOST_LABELS = 10
+
+# Numbers of identifiers that are labels; a fit to more takes minutes.
+_MOST_NUMBERED = 100
 
 
 def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:

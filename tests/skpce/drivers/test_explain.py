@@ -450,6 +450,7 @@ def test_the_model_knows_names_logarithms_and_levels(table):
         columns.to_dict("records"),
     ):
         assert_allclose(answer.predict(same), predicted)
+    assert_allclose(answer.predict(dict(columns.iloc[0])), predicted[:1])
 
 
 @cases(
