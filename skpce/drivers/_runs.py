@@ -70,6 +70,7 @@ from ._roles import (
     refuse_other_inputs,
     replicate_columns,
     results_among,
+    say_of_dates,
     say_of_repeats,
 )
 
@@ -464,8 +465,10 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     read_data = Data.of(found, read, data if is_table(data) else None)
     taken = {*inputs, *outputs, *with_roles}
     left = {n: v[found.used] for n, v in every.items() if n not in taken}
-    told = asked.roles or asked.order is False or asked.inputs is None
-    label, own = ("", []) if told else find_label(found.X, list(found.inputs), left)
+    told = bool(asked.roles) or asked.order is False
+    label, own = "", list[str]()
+    if not told and asked.inputs is not None:
+        label, own = find_label(found.X, list(found.inputs), left)
     if label:
         asked = replace(asked, groups=label)
         notes.append(
@@ -475,6 +478,8 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
         )
         del left[label]
     notes += say_of_repeats(found.X, left, outputs)
+    if not told:
+        notes += say_of_dates(found.X, list(found.inputs), found.y, left)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 
 

@@ -584,6 +584,9 @@ def test_what_folds_do_to_all_settings_is_taken_out():
         {"rate": rate, "fold": fold, "score": score - shift}, outputs="score"
     )
     assert same.design.blocks is None
+    some = np.flatnonzero(rng.uniform(size=25) < 0.85)  # runs are missing
+    rows = {"rate": rate[some], "fold": fold[some], "score": score[some]}
+    assert "within 5 blocks" in str(skpce.explain(rows, outputs="score").design)
 
 
 def test_rows_of_one_run_are_exchanged_together(rng):
@@ -614,6 +617,22 @@ def test_labels_that_have_inputs_of_their_own_are_groups(rng):
     chance["model"] = [f"host {k}" for k in np.arange(96) // 2]
     chance["size"][2] = 1  # hosts of two runs, which agree by chance
     assert skpce.explain(chance, **asked).design.groups is None
+
+
+def test_inputs_that_change_with_dates_are_noted(rng):
+    day = rng.permutation(60)
+    rows = {"width": np.where(rng.uniform(size=60) < day / 60, 512, 64)}
+    rows |= {
+        "rate": rng.uniform(size=60),
+        "score": day / 30 + 0.3 * rng.normal(size=60),
+    }
+    rows["date"] = np.datetime64("2026-01-01") + day
+    told = "Note: 'width' changes with 'date', and so do outputs"
+    assert told in str(skpce.explain(rows, outputs="score"))
+    rows["date"] = [f"{date}T09:00:00.000Z" for date in rows["date"]]
+    answer = skpce.explain(rows, outputs="score", order="date")
+    assert told not in str(answer)
+    assert answer.drivers.state.tolist() == [["not settled", "not settled"]]
 
 
 @pytest.mark.parametrize("name", ["task", "epoch"])
