@@ -3,16 +3,15 @@
 from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._components import variance_components
-from ._compositions.log_ratio import LogRatioTransformer
-from ._compositions.steps import ClosureWarning, pack_steps
+from ._compositions.log_ratio import ClosureWarning, LogRatioTransformer, pack_steps
 from ._expansion.expansion import (
     ConstantTargetWarning,
     Expansion,
     FailedSamplesWarning,
 )
+from ._expansion.problem import DependentInputsWarning, EdgeOfFamilyWarning
 from ._input_laws.families import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer
-from ._learned.cautions import DependentInputsWarning, EdgeOfFamilyWarning
 from ._model_file import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
 from ._report import report

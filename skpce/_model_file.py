@@ -40,8 +40,7 @@ from ._compositions.fitted import (
     InputModelFit,
     InputModelSolver,
 )
-from ._compositions.log_ratio import LogRatioGeometry
-from ._compositions.steps import StepLayout
+from ._compositions.log_ratio import LogRatioGeometry, StepLayout
 from ._expansion.expansion import Expansion
 from ._expansion.intervals import SobolInterval
 from ._expansion.problem import FittedProblem
@@ -49,13 +48,17 @@ from ._input_laws import NAMED_LAWS, scores
 from ._input_laws.families import FiniteMeasure
 from ._input_laws.other_libraries import all_in_scipy
 from ._input_laws.tabulated import ContinuousLaw, DiscreteLaw
-from ._learned.kernel_basis import KernelBasis
 from ._learned.prior import TermPrior
-from ._learned.ridge import LearnedRidgeSolver
+from ._learned.ridge import KernelBasis, LearnedRidgeSolver
 from ._solvers import SOLVERS
 from ._solvers.external import ExternalSolver
-from ._solvers.problem import DesignMoments, Leverage, LeverageFactor, LinearFit
-from ._solvers.ridge import CRITERIA
+from ._solvers.problem import (
+    CRITERIA,
+    DesignMoments,
+    Leverage,
+    LeverageFactor,
+    LinearFit,
+)
 from ._version import __version__
 
 FORMAT = "skpce model"

@@ -57,13 +57,11 @@ from ._expansion.problem import (
     read_samples,
     solve_samples,
     solve_sums,
+    warn_of_samples,
 )
-from ._learned.cautions import warn_of_samples
-from ._learned.kernel_basis import Basis
-from ._learned.ridge import learn_from
+from ._learned.ridge import Basis, learn_from
 from ._solvers import FROM_MOMENTS, make_solver
-from ._solvers.problem import CoefficientSolver
-from ._solvers.ridge import CRITERIA
+from ._solvers.problem import CRITERIA, CoefficientSolver
 from ._version import DOC_LINK_TEMPLATE
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
@@ -129,10 +127,10 @@ class PolynomialChaosRegressor(
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty of a solver: leave-one-out, or generalised
         cross-validation. ``"auto"`` is leave-one-out up to four million entries of the
-        design matrix. Beyond, with more samples than terms, all but ``"lars"``
-        and ``"paper"`` add up sums over blocks of samples in
-        bounded memory, which leaves generalised cross-validation. ``"gcv"`` with frozen
-        distributions always does so, and allows ``partial_fit``.
+        design matrix. Beyond, with more samples than terms, None, ``"ridge"`` and
+        ``"ols"`` add up sums over blocks of samples in bounded memory, which leaves
+        generalised cross-validation. ``"gcv"`` with frozen distributions always does
+        so, and allows ``partial_fit``.
 
     Attributes
     ----------
@@ -346,8 +344,7 @@ class PolynomialChaosRegressor(
         Exact: after the last call the fit is that of all samples at once, in whatever
         order they came. That needs distributions that learn nothing and a criterion
         that needs no second pass, so the method exists only with frozen distributions,
-        ``criterion="gcv"`` and a solver that fits from sums (not ``"lars"``,
-        ``"paper"``).
+        ``criterion="gcv"`` and a solver that fits from sums (``"ridge"``, ``"ols"``).
 
         Parameters
         ----------

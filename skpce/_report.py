@@ -28,8 +28,7 @@ from ._compositions.outputs import Outputs
 from ._compositions.scoring import checked_policies
 from ._expansion.expansion import checked_outputs
 from ._expansion.intervals import SobolInterval
-from ._input_laws.columns import warn_outside
-from ._input_laws.families import InputOutsideSupportWarning
+from ._input_laws.families import InputOutsideSupportWarning, warn_outside
 from ._input_laws.scores import SurrogateDiagnostics
 from ._page import Column, HtmlReport
 from ._result import Result, error_in_percent
@@ -46,8 +45,8 @@ from .plotting import (
     MainEffectsDisplay,
     SobolDisplay,
 )
+from .plotting._indices import spread_of
 from .plotting._members import coverage_of
-from .plotting._steps import spread_of
 from .plotting._style import (
     NO_VARIANCE,
     NOT_PREDICTED,

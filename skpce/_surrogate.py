@@ -49,7 +49,7 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
-from ._compositions import indices, probability_indices
+from ._compositions import indices
 from ._compositions.amalgamation import (
     Amalgamation,
     amalgamate_parts,
@@ -65,15 +65,16 @@ from ._compositions.fitted import (
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     LogRatioTransformer,
+    column_labels,
     get_feature_names_out,
     inverse_transform,
     log_ratios_of,
     read_geometry,
+    replace_zeros,
     transformer_of,
 )
 from ._compositions.outputs import warn_of_zeros
 from ._compositions.scoring import checked_policies, d2_kl_deviance
-from ._compositions.steps import column_labels, replace_zeros
 from ._expansion.expansion import Expansion, warn_of_failed
 from ._expansion.predictive import Predictive, predict_interval, sample
 from ._expansion.problem import (
@@ -81,14 +82,13 @@ from ._expansion.problem import (
     read_samples,
     solve_samples,
     solve_sums,
+    warn_of_samples,
 )
 from ._input_laws.scores import SurrogateDiagnostics
-from ._learned.cautions import warn_of_samples
-from ._learned.kernel_basis import Basis
-from ._learned.ridge import learn_from
+from ._learned.ridge import Basis, learn_from
 from ._result import Result
 from ._solvers import make_solver
-from ._solvers.ridge import LeastSquaresSolver
+from ._solvers.problem import LeastSquaresSolver
 from ._version import DOC_LINK_TEMPLATE
 
 
@@ -391,8 +391,8 @@ class CompositionalPCESurrogate(
         they came. The penalty of each step is chosen by generalised cross-validation,
         which needs no second pass; ``fit`` takes leave-one-out, so that the two may
         differ in it. The method exists only where this is exact: with frozen
-        distributions, a mask that is given, and a solver that fits from sums (all but
-        ``"lars"`` and ``"paper"``).
+        distributions, a mask that is given, and a solver that fits from sums
+        (``"ridge"``, ``"ols"``).
         :func:`skpce.ensembles.member_blocks` goes through arrays on disk.
 
         Parameters
@@ -771,8 +771,6 @@ class CompositionalPCESurrogate(
     sobol_indices = method_of("_fitted", indices.sobol_indices)
     shapley_effects = method_of("_fitted", indices.shapley_effects)
     sobol_interval = method_of("_fitted", indices.sobol_interval)
-    probability_sobol_indices = method_of(
-        "_fitted", probability_indices.probability_sobol_indices
-    )
+    probability_sobol_indices = method_of("_fitted", indices.probability_sobol_indices)
     sample = method_of("_predictive", sample)
     predict_interval = method_of("_predictive", predict_interval)

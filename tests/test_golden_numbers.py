@@ -84,3 +84,5 @@ def test_written_numbers_may_be_rounded_to_the_other_side():
     assert difference("0.35", "0.36", SAME_MACHINE) is not None
     assert difference("0.35", "0.37", ANY_MACHINE) is not None
     assert difference("0.35", "x0", ANY_MACHINE) is not None
+    assert difference("Q² = 1.000 ± 0.1", "Q² = 0.999 ± 0.1", ANY_MACHINE) is None
+    assert difference("Q² = 1.000 of a", "Q² = 0.999 of b", ANY_MACHINE) is not None

@@ -6,6 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+)
+from skpce._input_laws import NAMED_LAWS
+from skpce._solvers import SOLVERS
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(
     page
@@ -85,3 +93,18 @@ STUDIES = [page for page in PAGES if page.parent.name in {"studies", "tasks"}]
 @pytest.mark.parametrize("page", STUDIES, ids=lambda page: page.stem)
 def test_studies_open_with_their_question(page):
     assert page.read_text(encoding="utf-8").split("\n\n")[1].count("?") == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "page", "documented"),
+    [
+        (SOLVERS, "regression", [PolynomialChaosRegressor, CompositionalPCESurrogate]),
+        (NAMED_LAWS, "input_laws", [PolynomialChaosFeatures]),
+    ],
+)
+def test_solvers_and_distributions_are_listed(names, page, documented):
+    """In the table of a page, and in the docstrings of the parameter."""
+    table = (DOCS / "user_guide" / f"{page}.md").read_text(encoding="utf-8")
+    assert set(names) <= set(re.findall(r'^\| `"(\w+)"` \|', table, flags=re.MULTILINE))
+    for owner in documented:
+        assert set(names) <= set(re.findall(r'``"(\w+)"``', owner.__doc__)), owner

@@ -18,7 +18,7 @@ from scipy import stats
 
 from benchmarks.measuring import table
 from skpce import PolynomialChaosRegressor
-from skpce._input_laws.choice import choose_laws
+from skpce._input_laws import choose_laws
 
 COLUMNS = 2000
 SEEDS = 10

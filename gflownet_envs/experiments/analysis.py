@@ -50,9 +50,12 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource, mean_reward, reward_of_objects
 from gflownet_envs.storage import Store
-from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
+from gflownet_envs.training.ensemble import (
+    MAX_DISTANCE,
+    TrainedEnsemble,
+    train_ensemble,
+)
 from gflownet_envs.training.spec import TrainingSpec
-from gflownet_envs.training.train import train_ensemble
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce._result import ResultRow
 from skpce.drivers import Caution
@@ -284,7 +287,7 @@ def level_shares(
     if not places:
         return shares
     # Levels of two components may have one name.
-    groups = {str(i): levels[c][level] for i, (c, level) in enumerate(places)}
+    groups = {str((c, level)): levels[c][level] for c, level in places}
     effects = back_to_reward(pipeline, dataset.X, groups=groups)
     total = fragility(dataset).aitchison_variance
     to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)

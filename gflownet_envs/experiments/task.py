@@ -304,6 +304,11 @@ class Study:
         }
         if len(set(lengths.values())) > 1:
             raise ValueError(f"A study has {lengths} members; expected one number.")
+        if self.n_train + self.n_test > len(self.members):
+            raise ValueError(
+                f"A study with n_train={self.n_train} and n_test={self.n_test} has "
+                f"{len(self.members)} members; expected as many as these, or more."
+            )
 
 
 @dataclass(frozen=True)

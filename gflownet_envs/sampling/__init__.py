@@ -6,10 +6,10 @@ from gflownet_envs.sampling.rollouts import (
     PlainSampler,
     ReplayBuffer,
     RolloutBatch,
+    TableSampler,
     cumulative_policy,
     inverse_cdf_sample,
 )
-from gflownet_envs.sampling.tables import TableSampler
 
 __all__ = [
     "ON_POLICY",

@@ -65,7 +65,7 @@ theorem half_square_distance {m : Nat} {q : Nat → R} (hq : sum m q = 1) (h2 : 
     hm, hs]
   grind
 
-/-- **Pairs of different members** (`skpce.inspection._parts.recombination.draw_pairs`): over the
+/-- **Pairs of different members** (`skpce.inspection._parts.effects.draw_pairs`): over the
 `m (m - 1)` ordered pairs of `m` members, half the squared distances have the sum `m` times the sum
 of squares about the mean. So their mean is the variance with `m - 1` in its denominator. -/
 theorem recombination_pairs {m : Nat} (hm : sum m (fun _ => (1 : R)) ≠ 0) (h2 : (2 : R) ≠ 0)
@@ -97,7 +97,7 @@ theorem recombination_pairs {m : Nat} (hm : sum m (fun _ => (1 : R)) ≠ 0) (h2 
   generalize sum m (fun a => sum m (fun b => (f a - f b) * (f a - f b))) = v at h ⊢
   grind
 
-/-- **Recombination, total index** (`skpce.inspection._parts.contributions.Contributions.total`). Of
+/-- **Recombination, total index** (`skpce.inspection._parts.effects.Contributions.total`). Of
 two independent draws of all parts, half the squared distance of the first one, and of the first one
 with a part of the second, has as its mean the variance that the part causes with all interactions:
 the mean over the others of the variance over the part. -/

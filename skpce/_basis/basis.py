@@ -46,9 +46,12 @@ from .._checks import (
     validated,
     warn_outside_folds,
 )
-from .._input_laws import check_distribution, learn_input_laws
-from .._input_laws.columns import check_columns, warn_of_narrow, warn_outside
-from .._input_laws.families import InputLaw
+from .._input_laws import (
+    check_columns,
+    check_distribution,
+    learn_input_laws,
+)
+from .._input_laws.families import InputLaw, warn_of_narrow, warn_outside
 from .._input_laws.tabulated import CategoricalLaw
 
 # Multi-index sets: which products of univariate functions enter the expansion.

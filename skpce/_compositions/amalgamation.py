@@ -26,15 +26,13 @@ from .._checks import (
 from .._solvers.problem import sum_rows
 from .log_ratio import (
     LogRatioGeometry,
+    StepLayout,
+    close_compositions,
     read_geometry,
+    refuse_masked,
     transformer_of,
 )
 from .scoring import checked_policies
-from .steps import (
-    StepLayout,
-    close_compositions,
-    refuse_masked,
-)
 
 #: Name of the part that holds the others.
 REST = "rest"

@@ -38,10 +38,13 @@ from .._expansion.problem import sum_coordinates
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import (
     LogRatioGeometry,
+    StepLayout,
     clr_of,
     composition_geometry,
+    layout_from_labels,
+    replace_zeros,
+    resolve_layout,
 )
-from .steps import StepLayout, layout_from_labels, replace_zeros, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3

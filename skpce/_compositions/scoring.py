@@ -16,7 +16,7 @@ from .._checks import (
     refuse_other_items,
 )
 from .._expansion.expansion import read_numbers
-from .steps import (
+from .log_ratio import (
     StepLayout,
     close_compositions,
     column_labels,

@@ -60,9 +60,9 @@ from .._checks import (
     state_of_fields,
     warn_outside_folds,
 )
-from .._input_laws.columns import warn_outside
+from .._input_laws.families import warn_outside
 from .._input_laws.tabulated import CategoricalLaw
-from .._learned.kernel_basis import Basis, KernelBasis
+from .._learned.ridge import Basis, KernelBasis
 from .._result import Result, Shown, with_number
 from .._solvers.problem import q2_from_sums, sum_rows
 from .moments import ExpansionMoments, expansion_moments
@@ -1387,7 +1387,7 @@ class Expansion:
         >>> pce.coefficients_
         Traceback (most recent call last):
         ...
-        skpce._learned.kernel_basis.NoTermsError: This expansion is a sum over ...
+        skpce._learned.ridge.NoTermsError: This expansion is a sum over ...
         >>> alone = pce.marginal([0, 1])
         >>> bool(np.allclose(alone.explicit().total_variance, alone.total_variance))
         True

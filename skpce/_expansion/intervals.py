@@ -45,11 +45,11 @@ from .._result import Result, Shown
 from .._solvers.external import folds_of
 from .._solvers.problem import (
     CoefficientSolver,
+    GeneralizedRidgeSolver,
     LinearFit,
     LinearProblem,
     weighted_spread,
 )
-from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
 from .problem import (
     EACH_TARGET,
@@ -350,29 +350,13 @@ def residual_bounds(
     if isinstance(fitted.solver, GeneralizedRidgeSolver):
         components = _left_out(problem, fit, coefficients, every)
     else:
-        # A regressor that is not known is fitted again, without each fold.
-        left_out = np.zeros((len(every), *problem.targets.shape))
-        for training, held_out in folds_of(problem):
-            again = fitted.solver.refit(problem.of_rows(training), fit)
-            for number, mask in enumerate(every):
-                left_out[number, held_out] = problem.design[held_out] * mask @ again.T
-        components = zip(every, left_out, strict=True)
+        components = _left_out_by_refits(problem, fitted, every)
     residuals = np.asarray(fit.loo_residuals)
     missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
-    # Factors on squared residuals: of terms or penalties that were chosen, and, drawn,
-    # of their own error. These are degrees of freedom over chi-squared, of which least
-    # squares leaves as many as samples exceed terms, a penalty all of them.
-    n_copies = max(float(weights.sum()), float(len(weights)))
-    n_terms = fit.scales.shape[1] - 1
-    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
-    choices = np.where(sizes < n_terms, sizes, (fit.alpha > 0).astype(np.int64))
-    price = np.array([correction(size, n_terms, n_copies) for size in choices])
-    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
-    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
-    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
-    price, factor = rows.largest(price), rows.largest((freedom / drawn)[:, which])
+    price, factor = _factors(fit, weights, n_resamples, generator)
+    price, factor = rows.largest(price), rows.largest(factor)
     unresolved = price * factor * rows.add(shares @ np.square(residuals))
     given = rows.image(coefficients.T).T
     changes, excess = law_errors(laws, given, weights, shares, below, generator)
@@ -410,6 +394,29 @@ def residual_bounds(
     spread_of_targets = weighted_spread(problem.targets, weights)
     bounds[:, rows.largest(spread_of_targets) == 0] = 0.0
     return bounds
+
+
+def _factors(
+    fit: LinearFit,
+    weights: FloatArray,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:  # shapes: (n_targets,), (n_resamples, n_targets)
+    """Return factors on squared residuals: of what was chosen, and of their own error.
+
+    The first is the price of the terms or the penalty that were chosen. The second,
+    drawn, is degrees of freedom over chi-squared: least squares leaves as many of them
+    as samples exceed terms, a penalty all of them.
+    """
+    n_copies = max(float(weights.sum()), float(len(weights)))
+    n_terms, is_shrunk = fit.scales.shape[1] - 1, fit.alpha > 0
+    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    choices = np.where(sizes < n_terms, sizes, is_shrunk.astype(np.int64))
+    price = np.array([correction(size, n_terms, n_copies) for size in choices])
+    lost = 1.0 + np.where(is_shrunk, 0, sizes)
+    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
+    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
+    return price, (freedom / drawn)[:, which]
 
 
 def regression_variance(
@@ -459,3 +466,15 @@ def _left_out(
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
+
+
+def _left_out_by_refits(
+    problem: LinearProblem, fitted: FittedProblem, masks: list[FloatArray]
+) -> Components:
+    """Yield the same of a regressor that is not known, fitted without each fold."""
+    left_out = np.zeros((len(masks), *problem.targets.shape))
+    for training, held_out in folds_of(problem):
+        again = fitted.solver.refit(problem.of_rows(training), fitted.fit)
+        for number, mask in enumerate(masks):
+            left_out[number, held_out] = problem.design[held_out] * mask @ again.T
+    yield from zip(masks, left_out, strict=True)

@@ -29,7 +29,7 @@ from scipy.stats import skew
 
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws.families import InputLaw
-from .._learned.kernel_basis import Basis, KernelBasis
+from .._learned.ridge import Basis, KernelBasis
 from .._result import Result, Shown
 
 # Pairs of terms, and targets, in one block of work.

@@ -59,12 +59,10 @@ from .._checks import (
     warn_outside_folds,
 )
 from .._input_laws import check_distribution, learn_input_laws
-from .._input_laws.columns import warn_outside
-from .._input_laws.families import is_frozen
+from .._input_laws.families import is_frozen, warn_outside
 from .._input_laws.other_libraries import is_of_another_library
 from .._result import Result
-from .._solvers.problem import DesignDecomposition
-from .._solvers.ridge import DEFAULT_ALPHAS, solve_path
+from .._solvers.problem import DEFAULT_ALPHAS, DesignDecomposition, solve_path
 from .expansion import checked_outputs
 from .problem import FittedProblem, sum_coordinates
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.linalg import eigh, eigh_tridiagonal
 
-from .._checks import FloatArray
+from .._checks import FloatArray, warn_outside_folds
 
 #: Bandwidth of waves: about as many radians from the middle of an input to its ends.
 BANDWIDTH = 5.0
@@ -761,3 +761,87 @@ BETA_FAMILIES: Mapping[str, Callable[[dict[str, Any]], tuple[float, float]]] = {
     "semicircular": lambda given: (1.5, 1.5),
     "rdist": lambda given: (float(given["c"] / 2.0),) * 2,
 }
+
+
+# Inputs that a warning names.
+_MOST_NAMED = 3
+
+# The tail of a stated distribution that holds no quarter of the values; it is asked
+# for beyond so many scales.
+_SMALLEST_TAIL, _FAR = 1e-6, 3.0
+
+
+def warn_outside(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+    reach: FloatArray | None = None,  # shape: (2, n_features), where functions end
+) -> None:
+    """Warn once of values outside the supports, except in a cross-validation.
+
+    There the row with the largest value of an input is held out once, and lies
+    outside a range that was learned without it. Without a support, of values that are
+    beyond the reach of the functions by more than half of it.
+    """
+    found = []
+    for i, (law, column, name) in enumerate(zip(laws, X.T, names, strict=True)):
+        text = law.outside_in_words(column, name)
+        if not text and reach is not None and law.is_polynomial:
+            low, high = reach[:, i].tolist()
+            beyond = np.maximum(low - column, column - high) > 0.5 * (high - low)
+            if beyond.any():
+                text = (
+                    f"{int(beyond.sum())} of {len(column)} values of {name} lie far "
+                    f"outside [{low:.6g}, {high:.6g}], where its functions end; they "
+                    "are evaluated at these ends."
+                )
+        if text:
+            found.append(text)
+    if found:
+        _warn(found)
+
+
+def warn_of_narrow(
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    names: Sequence[str],
+) -> None:
+    """Warn once of inputs whose stated distribution is narrower than their data.
+
+    Either some values are outside of its support, or a quarter of them is where it has
+    no more than a millionth.
+    """
+    found = []
+    for law, column, name in zip(laws, X.T, names, strict=True):
+        if law.learned:
+            continue
+        ends = np.array([column.min(), column.max()])
+        data = f"{name} ({ends[0]:.3g} to {ends[1]:.3g})"
+        text = law.outside_in_words(column, data)
+        if not text and _are_far(law, ends):
+            lower, upper = quartiles = np.quantile(column, [0.25, 0.75])
+            stated = law.to_scipy() if _are_far(law, quartiles) else None
+            if stated and min(stated.cdf(lower), stated.sf(upper)) < _SMALLEST_TAIL:
+                text = (
+                    f"A quarter of the values of {data} lie where the distribution "
+                    f"that was given, {law.describe()}, has less than "
+                    f"{_SMALLEST_TAIL:g} of its probability."
+                )
+        if text:
+            found.append(text)
+    if found:
+        remedy = " The indices hold for the stated distributions. State wider ones, "
+        remedy += "such as bounds (low, high) that contain the data, or leave these "
+        _warn(found, f"{remedy}rows out.")
+
+
+def _are_far(law: InputLaw, values: FloatArray) -> bool:
+    return bool(np.abs(law.standardize(values)).max() > _FAR)
+
+
+def _warn(found: Sequence[str], remedy: str = "") -> None:
+    """Warn of some inputs by name, and of the number of others."""
+    text = " ".join(found[:_MOST_NAMED])
+    if len(found) > _MOST_NAMED:
+        text += f" So it is for {len(found) - _MOST_NAMED} more inputs."
+    warn_outside_folds(text + remedy, InputOutsideSupportWarning)

@@ -25,7 +25,7 @@ from .._checks import (
 )
 from .._version import DOC_LINK_TEMPLATE
 from . import check_distribution, learn_input_laws
-from .columns import warn_outside
+from .families import warn_outside
 from .scores import (
     DistributionMap,
     GaussianScores,

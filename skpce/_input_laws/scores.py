@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.neighbors import NearestNeighbors
 
 from .._checks import FloatArray
-from .._learned.kernel_basis import Basis
+from .._learned.ridge import Basis
 from .._result import Result, Shown
 from .correlations import largest_correlation
 from .families import InputLaw, NormalLaw

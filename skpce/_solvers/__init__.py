@@ -11,11 +11,9 @@ import numpy as np
 from .._checks import FloatArray, check_alphas, check_option
 from .external import ExternalSolver, check_regressor
 from .problem import (
-    CoefficientSolver,
-)
-from .ridge import (
     CRITERIA,
     DEFAULT_ALPHAS,
+    CoefficientSolver,
     LeastSquaresSolver,
     PaperSolver,
     RidgePathSolver,

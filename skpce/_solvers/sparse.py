@@ -29,12 +29,13 @@ from sklearn.linear_model import lars_path
 from .._checks import FloatArray, IndexArray
 from .problem import (
     DesignDecomposition,
+    GeneralizedRidgeSolver,
     LinearFit,
     LinearProblem,
+    fit_penalties,
     join_fits,
     weighted_spread,
 )
-from .ridge import GeneralizedRidgeSolver, fit_penalties
 
 #: Terms, as columns of the design matrix, and the targets that chose them.
 ChosenTerms = list[tuple[IndexArray, IndexArray]]  # (terms, targets), both ascending

@@ -25,7 +25,7 @@ from .._checks import (
     renamed,
 )
 from .._compositions.outputs import Outputs, warn_of_zeros
-from .._input_laws.columns import warn_of_narrow
+from .._input_laws.families import warn_of_narrow
 from .._input_laws.other_libraries import all_in_scipy
 from .._result import Result
 from ..ensembles._table import known_names

@@ -66,7 +66,7 @@ from scipy import linalg, optimize, special, stats
 
 from .._basis.basis import categorical_inputs, tables_of
 from .._checks import BoolArray, FloatArray, IndexArray, one_thread_if_small
-from .._input_laws.choice import choose_laws
+from .._input_laws import choose_laws
 from .._input_laws.families import InputLaw
 from .._input_laws.tabulated import CategoricalLaw
 from .._learned.prior import (
@@ -322,6 +322,23 @@ class Inputs:
         many = n_terms > _MOST_TERMS * n_units
         return bool(many or np.linalg.matrix_rank(table, tol=1e-6 * n_units) < n_terms)
 
+    def functions(
+        self, some: IndexArray, degrees: int, unit: IndexArray | None
+    ) -> tuple[IndexArray, FloatArray]:  # shapes: (n_some,), as of ``tables``
+        """Return how many functions some inputs have, and their means over units.
+
+        Polynomials have these degrees at most; a category has all of its contrasts.
+        """
+        contrasts, all_of = categorical_inputs(self.laws)[some], self.n_functions[some]
+        n_functions = np.where(contrasts, all_of, np.minimum(all_of, degrees))
+        most = int(n_functions.max(initial=0))
+        is_used = np.arange(most) < n_functions[:, np.newaxis]
+        tables = self.tables[some][:, :most] * is_used[:, :, np.newaxis]
+        if unit is not None and unit.max() + 1 < len(unit):
+            moved = np.moveaxis(tables, 2, 0)
+            tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
+        return n_functions, tables
+
     def centred(self, strata: IndexArray) -> Inputs:
         """Take the means of strata of rows off the functions."""
         moved = without_means(np.moveaxis(self.tables, 2, 0), strata)
@@ -375,63 +392,73 @@ def fit_others(
     With ``smooth`` as a model of an input: low degrees, no interactions, and residuals
     of the fit itself.
     """
-    contrasts = categorical_inputs(inputs.laws)[others]
-    degrees, order = (_MODEL_DEGREES, 1) if smooth else (_FIT_DEGREES, _FIT_ORDER)
-    order = 1 if additive else order
-    n_functions = inputs.n_functions[others]
-    n_functions = np.where(contrasts, n_functions, np.minimum(n_functions, degrees))
-    most = int(n_functions.max(initial=0))
-    is_used = np.arange(most) < n_functions[:, np.newaxis]
-    tables = inputs.tables[others][:, :most] * is_used[:, :, np.newaxis]
-    if unit is not None and unit.max() + 1 < len(unit):
-        moved = np.moveaxis(tables, 2, 0)
-        tables = np.ascontiguousarray(np.moveaxis(mean_of(moved, unit), 0, 2))
     centred = targets - targets.mean(axis=0)
     n_rows, n_targets = centred.shape
     both = centred if terms is None else np.hstack([centred, terms])
     plain, weights = both * (n_rows / max(n_rows - 1, 1)), np.zeros(len(others))
-    if not most:
+    degrees = _MODEL_DEGREES if smooth else _FIT_DEGREES
+    n_functions, tables = inputs.functions(others, degrees, unit)
+    if not tables.shape[1]:
         left, beside = plain[:, :n_targets], plain[:, n_targets:]
         return NullFit(left, weights, _beside(left, beside))
+    same = np.arange(n_rows) if setting is None else setting
+    rows = first_of(same)
+    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
+        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
+    search = AllTerms(
+        np.ascontiguousarray(tables[:, :, rows]),
+        1 if smooth or additive else _FIT_ORDER,
+    )
+    space = search, n_functions, categorical_inputs(inputs.laws)[others]
     found, beside = np.empty_like(centred), np.empty_like(centred)
     covariances: list[FloatArray] = []
     prior_of = np.unique(groups, return_inverse=True)[1]
     if prior_of.max() >= _MOST_PRIORS:
         prior_of[:] = 0
-    same = np.arange(n_rows) if setting is None else setting
-    rows, counts = first_of(same), np.bincount(same)
-    if len(rows) > _SEARCH_ROWS:  # those seen are spread over all
-        rows = rows[np.linspace(0, len(rows) - 1, _SEARCH_ROWS).round().astype(int)]
-    search = AllTerms(np.ascontiguousarray(tables[:, :, rows]), order)
     with one_thread_if_small(n_rows**2):
         for place in range(int(prior_of.max()) + 1):
             part = np.flatnonzero(prior_of == place)
-            columns = [*part, *range(n_targets, both.shape[1])]
-            some, left = both[:, columns], plain[:, columns]
-            if n_rows <= _MOST_ARRANGED:
-                covariances.append(np.eye(n_rows))
             own = rotated(centred[:, part], groups[part])
             own = mean_of(own, same)  # repeats would be predicted by one another
             known = observations_of(own[same[rows]], np.ones(len(rows)))
-            given = search, n_functions, contrasts
-            start = Search(*given, known).start()
-            prior = learn_prior(*given, known, start, _FIT_STEPS).or_nothing()
+            start = Search(*space, known).start()
+            prior = learn_prior(*space, known, start, _FIT_STEPS).or_nothing()
+            columns = [*part, *range(n_targets, both.shape[1])]
+            left, covariance = plain[:, columns], None
             if prior.weights.any():
                 weights = prior.weights
-                scores, size, inverse = _by_inverse(prior, tables, some)
-                left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
-                if inverse is not None:
-                    if covariances:
-                        covariances[place] = inverse / np.outer(size, size)
-                    for number in np.flatnonzero(counts > 1):
-                        repeats = np.flatnonzero(same == number)
-                        block = inverse[np.ix_(repeats, repeats)]
-                        left[repeats] = np.linalg.solve(block, inverse[repeats] @ some)
+                left, covariance = _left_by(
+                    prior, tables, both[:, columns], same, smooth
+                )
+            if n_rows <= _MOST_ARRANGED:
+                covariances.append(np.eye(n_rows) if covariance is None else covariance)
             found[:, part] = left[:, : len(part)]
             beside[:, part] = _beside(left[:, : len(part)], left[:, len(part) :])
     if not smooth:
         found, beside = (without_rounding(one, centred) for one in (found, beside))
     return NullFit(found, weights, beside, tuple(covariances), prior_of)
+
+
+def _left_by(
+    prior: TermPrior,
+    tables: FloatArray,
+    values: FloatArray,  # shape: (n_rows, n_columns)
+    setting: IndexArray,  # shape: (n_rows,)
+    smooth: bool,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return what a prior leaves of columns, and the covariance of this if it is known.
+
+    Of the fit itself where that is smooth, else with each setting left out.
+    """
+    scores, size, inverse = _by_inverse(prior, tables, values)
+    left = prior.noise * scores if smooth else scores / size[:, np.newaxis]
+    if inverse is None:
+        return left, None
+    for number in np.flatnonzero(np.bincount(setting) > 1):
+        repeats = np.flatnonzero(setting == number)
+        block = inverse[np.ix_(repeats, repeats)]
+        left[repeats] = np.linalg.solve(block, inverse[repeats] @ values)
+    return left, inverse / np.outer(size, size)
 
 
 def without_rounding(residuals: FloatArray, targets: FloatArray) -> FloatArray:
@@ -974,6 +1001,122 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
+class _Asked:
+    """Inputs that are tested, as one, and how they are exchanged."""
+
+    problem: Problem
+    members: tuple[int, ...]
+    exchange: Exchange
+
+    @property
+    def of_signs(self) -> bool:
+        """Whether signs change, not places."""
+        return self.exchange.kind == "signs"
+
+    @property
+    def are_labels(self) -> bool:
+        return bool(self.problem.inputs.is_category[list(self.members)].all())
+
+    @cached_property
+    def others(self) -> IndexArray:
+        return self.problem.inputs.without(self.members)
+
+    @cached_property
+    def unit(self) -> IndexArray:  # shape: (n_rows,)
+        """Units over which means are taken; where signs change each row is one."""
+        each = np.arange(self.problem.design.n_rows)
+        return each if self.of_signs else self.exchange.unit
+
+    @cached_property
+    def first(self) -> IndexArray | None:  # shape: (n_units,)
+        """First row of each unit; None where each row is one."""
+        first = first_of(self.unit)
+        return first if len(first) < len(self.unit) else None
+
+    @property
+    def inputs(self) -> FloatArray:  # shape: (n_units, n_members)
+        values = self.problem.inputs.X[:, list(self.members)]
+        return values if self.first is None else values[self.first]
+
+    @cached_property
+    def whole(self) -> Terms:
+        """Terms of all rows."""
+        return self.problem.terms(self.members)
+
+    @cached_property
+    def own(self) -> Terms:
+        """Terms of units, of mean 0 where units are compared."""
+        own, blocks = self.whole, self.problem.design.blocks_of_series
+        own = own if blocks is None else own.centred(blocks)
+        own = own if self.first is None else own.of_units(self.first)
+        strata = self.exchange.strata
+        return own if strata is None else own.centred(strata)
+
+    def fit(self) -> tuple[NullFit, FloatArray, FloatArray | None]:
+        """Fit the outputs of units to the other inputs.
+
+        With what the inputs may do alone, their terms and polynomials, of shape
+        (n_units, n_functions), and the residuals of runs if something recurs.
+        """
+        inputs, design = self.problem.inputs, self.problem.design
+        exchange, (values, groups) = self.exchange, self.problem.coordinates
+        numbers = [k for k in self.members if not inputs.is_category[k]]
+        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
+        both = np.hstack([values, self.whole.values, *polynomials])
+        if design.blocks_of_series is not None:
+            both = without_means(both, design.blocks_of_series)
+        both = design.without_shifts(both, exchange)
+        inside = without_means(both[:, : len(groups)], self.unit)
+        if self.first is not None:
+            both = mean_of(both, self.unit)
+        fitted = self.others
+        if exchange.pooled and exchange.strata is not None:  # whose means take all off
+            both, fitted = equal_within(both, exchange.strata), fitted[:0]
+        values, terms = both[:, : len(groups)], both[:, len(groups) :]
+        if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
+            terms = terms[:, : self.whole.values.shape[1]]
+        given = inputs, fitted, values, groups, self.unit, terms
+        of_series = design.setting if self.of_signs else None
+        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        if design.recurring is None or self.of_signs:
+            return fit, terms, None
+        return fit, terms, bounded(inside + fit.residuals[self.unit], groups)
+
+    def left(self) -> tuple[Terms, bool, tuple[int, ...]]:
+        """Return what the other inputs leave of the terms, whether they know any.
+
+        And the others that the terms are tied to.
+        """
+        inputs, strata, own = self.problem.inputs, self.exchange.strata, self.own
+        seen = self.whole if strata is None else own
+        same = self.problem.design.setting if self.of_signs else self.unit
+        dependence = inputs.dependence(seen.values, self.others, same)
+        is_left = bool(dependence.max(initial=0.0) > _NO_CORRELATION)  # beyond chance
+        tied: tuple[int, ...] = ()
+        if is_left:
+            known = inputs if strata is None else inputs.centred(strata[self.unit])
+            own, tied = _left_of(known, self.others, own, self.unit)
+            own = own if strata is None else own.centred(strata)
+        first_terms = self.own.values if self.are_labels else self.own.values[:, :1]
+        given = inputs, self.others, first_terms, self.unit, self.are_labels
+        return own, is_left, tied or _known_in_order(*given)
+
+    def arranged(self, fit: NullFit, own: Terms) -> tuple[FloatArray, bool] | None:
+        """Return ``Inputs.free_directions`` of an arranged design, None of others."""
+        strata, blocks = self.exchange.strata, self.problem.design.blocks
+        if strata is not None and blocks is not None:
+            blocks = blocks[first_of(self.unit)]
+        is_free = strata is None or (blocks is not None and (strata == blocks).all())
+        if not fit.covariances or self.of_signs or not is_free:
+            return None  # of other strata than the blocks nothing is known
+        inputs, given = self.problem.inputs, (self.others, self.unit)
+        nearness = inputs.dependence(self.whole.values[:, :1], *given, 1).sum()
+        if not is_arranged(nearness, len(self.others)):
+            return None
+        return inputs.free_directions(own.values[:, 0], *given, strata)
+
+
+@dataclass(frozen=True, eq=False)
 class _Setting:
     """Units with residuals of a fit of the others, and terms that are exchanged."""
 
@@ -1000,72 +1143,26 @@ class _Setting:
 
     @classmethod
     def of(cls, problem: Problem, members: tuple[int, ...]) -> _Setting | None:
-        inputs, design = problem.inputs, problem.design
+        inputs, groups = problem.inputs, problem.coordinates[1]
         exchange = problem.exchange(members)
         if exchange.kind == "none":
             return None
-        others = inputs.without(members)
-        own = whole = problem.terms(members)
-        X = inputs.X[:, list(members)]
-        values, groups = problem.coordinates
-        n_columns = values.shape[1]
-        numbers = [k for k in members if not inputs.is_category[k]]
-        polynomials = [inputs.tables[k, : inputs.n_functions[k]].T for k in numbers]
-        # Of inputs what they may do alone: their terms, then polynomials.
-        both = np.hstack([values, whole.values, *polynomials])
-        if design.blocks_of_series is not None:
-            both = without_means(both, design.blocks_of_series)
-            own = own.centred(design.blocks_of_series)
-        both = design.without_shifts(both, exchange)
-        # Units over which means are taken; where signs change each row is one.
-        signs, strata = exchange.kind == "signs", exchange.strata
-        unit = np.arange(design.n_rows) if signs else exchange.unit
-        first = first_of(unit)
-        inside = without_means(both[:, :n_columns], unit)
-        if len(first) < design.n_rows:
-            both, X, own = mean_of(both, unit), X[first], own.of_units(first)
-        fitted = others
-        if exchange.pooled and strata is not None:  # whose means take all others off
-            both, fitted = equal_within(both, strata), others[:0]
-        values, terms = both[:, :n_columns], both[:, n_columns:]
-        if _UNITS_A_FUNCTION * terms.shape[1] > len(terms):
-            terms = terms[:, : whole.values.shape[1]]
-        given = inputs, fitted, values, groups, unit, terms
-        of_series = design.setting if signs else None
-        fit = fit_others(*given, additive=exchange.pooled, setting=of_series)
+        asked = _Asked(problem, members, exchange)
+        others, unit = asked.others, asked.unit
+        fit, terms, of_rows = asked.fit()
         residuals, beside = bounded(fit.residuals, groups), bounded(fit.beside, groups)
-        of_rows = None
-        if design.recurring is not None and not signs:
-            of_rows = bounded(inside + fit.residuals[unit], groups)
-        own = own if strata is None else own.centred(strata)
-        seen = whole if strata is None else own
-        same = design.setting if signs else unit
-        dependence = inputs.dependence(seen.values, others, same).max(initial=0.0)
-        is_left = bool(dependence > _NO_CORRELATION)  # which is beyond chance
-        are_labels = not numbers
-        first_terms = own.values if are_labels else own.values[:, :1]
-        tied: tuple[int, ...] = ()
-        if is_left:
-            known = inputs if strata is None else inputs.centred(strata[unit])
-            own, tied = _left_of(known, others, own, unit)
-            own = own if strata is None else own.centred(strata)
-        tied = tied or _known_in_order(inputs, others, first_terms, unit, are_labels)
+        own, is_left, tied = asked.left()
         roots: tuple[FloatArray, ...] = ()
         turns, few, are_levels = False, False, inputs.are_levels(unit)
-        inner = None if design.blocks is None else design.blocks[first]
-        is_inner = strata is not None and bool(np.all(strata == inner))
-        nearness = np.inf
-        if fit.covariances and (is_inner or strata is None) and not signs:
-            nearness = inputs.dependence(whole.values[:, :1], others, unit, 1).sum()
-        if is_arranged(nearness, len(others)):
-            blocks = inner if is_inner else None
-            free, turns = inputs.free_directions(own.values[:, 0], others, unit, blocks)
+        arranged = asked.arranged(fit, own)
+        if arranged is not None:
+            free, turns = arranged
             residuals = free @ (free.T @ residuals)
             roots = tuple(
                 free @ root_of(free.T @ one @ free) for one in fit.covariances
             )
             few = turns and are_levels and free.shape[1] < _MANY_FREE
-            if turns and len(members) == 1 and not are_labels:
+            if turns and len(members) == 1 and not asked.are_labels:
                 own = own.first(max(free.shape[1] // 3, 1))
                 own = replace(own, n_leading=1) if few else own
             terms, beside = own.values, _beside(residuals, own.values)
@@ -1074,7 +1171,7 @@ class _Setting:
         confounded = roots and are_levels and inputs.are_confounded(unit)
         some = others[:0] if exchange.pooled or confounded else others
         partners = _partners_of(inputs, some, unit, few)
-        n_products = n_columns * sum(one.shape[1] for one in partners.values())
+        n_products = len(groups) * sum(one.shape[1] for one in partners.values())
         sees_pairs = n_products <= _MOST_PRODUCTS
         return cls(
             problem=problem,
@@ -1084,7 +1181,8 @@ class _Setting:
             partners=partners if sees_pairs else {},
             exchange=exchange,
             tied_to=tied,
-            outlying=_outlying(X, fit.residuals, groups) & ~problem.of_two_values,
+            outlying=_outlying(asked.inputs, fit.residuals, groups)
+            & ~problem.of_two_values,
             functions=terms,
             beside=beside,
             sees_pairs=sees_pairs,
@@ -1092,8 +1190,8 @@ class _Setting:
             roots=roots,
             prior_of=fit.prior_of,
             turns=turns,
-            of_levels=are_levels and (turns or strata is not None),
-            order=design.order,
+            of_levels=are_levels and (turns or exchange.strata is not None),
+            order=problem.design.order,
             rows=of_rows,
         )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any
 
 import numpy as np
@@ -110,42 +110,26 @@ def find_drivers(
     counts, parts = _gather(seen, is_category, laws, n_choices)
     location = np.minimum(tested.location * n_choices, 1.0)
     spread = np.minimum(tested.spread * n_choices, 1.0)
-    told_apart = ~tested.tied_to.astype(bool)
-    for row, own in enumerate(members):  # a group that holds all of them is free of it
-        if set(tied) & set(own) and not set(tied) <= set(own):
-            told_apart[:, row] = False
+    told_apart = _told_apart(seen)
     location[~told_apart] = 1.0
     level = LEVEL - OF_PAIRS - _OF_SPREAD
     adjusted = np.minimum(holm(location) * (LEVEL / level), 1.0)
-    seen.drives[:] = adjusted <= LEVEL
     drives = seen.drives
+    drives[:] = adjusted <= LEVEL
+    pairs: dict[tuple[int, int, int], float] = {}
     on_spread = (holm(spread) <= _OF_SPREAD) & ~drives & told_apart
     if design.series:
         drives[:] = on_spread[:] = False
-    pairs = {} if design.series else _named_pairs(seen, parts, n_choices)
-    for (output, i, j), p_value in pairs.items():
-        both = [k for k in (i, j) if told_apart[output, k] and not drives[output, k]]
-        drives[output, both] = True  # named by the pair, whose p-value is theirs
-        if shares.pairs[output, i, j] < _NO_PAIR:
-            shares.total[2, output, [i, j]] = 1.0
-        adjusted[output, both] = p_value * LEVEL / OF_PAIRS
-        if "tried" in tested.scope[output, [i, j]]:
-            tested.scope[output, both] = "tried"
+    else:
+        pairs = _named_pairs(seen, parts, n_choices)
+        _take_named(seen, pairs, adjusted, told_apart)
     alike = _alike(parts, drives, told_apart)
     of_blocks = design.inputs_of_blocks(X, members)
-    # Of these nothing is said not to matter:
-    untold = ~told_apart | tested.why_not.astype(bool)
-    untold[:, of_blocks] = True
     for part in (shares.first, shares.total):  # NaN of no variance stays
         part[..., of_blocks] *= 0.0
         part[2][:, of_blocks] += 1.0
         part[1, ~drives] = 0.0  # as of all that no test has let through
-    for output, *both in alike:
-        untold[output, both] = True
-    for output, ties in enumerate(tested.tied_to):
-        others = list(set().union(*ties))
-        for row, own in enumerate(members):
-            untold[output, row] |= np.isin(own, others).any()
+    untold = ~told_apart | _untold(seen, of_blocks, alike)
     kinds = drives, on_spread & ~drives, untold
     states, more = _states(seen, kinds, location, negligible, counts[:, np.newaxis])
     q_values = stats.false_discovery_control(location.ravel()).reshape(shape)
@@ -162,6 +146,49 @@ def find_drivers(
         design=design,
         members=as_given,
     )
+
+
+def _told_apart(seen: Seen) -> BoolArray:  # shape: (n_outputs, n_rows)
+    """Return what is told from the other inputs, for each output."""
+    found, tied = ~seen.tested.tied_to.astype(bool), set(seen.tied)
+    for row, own in enumerate(seen.members):
+        if tied & set(own) and not tied <= set(own):  # with all of them it is free
+            found[:, row] = False
+    return found
+
+
+def _take_named(
+    seen: Seen,
+    pairs: Mapping[tuple[int, int, int], float],
+    p_values: FloatArray,  # shape: (n_outputs, n_rows)
+    told_apart: BoolArray,
+) -> None:
+    """Let the inputs of a pair that was named drive, with the p-value of the pair."""
+    tested, shares = seen.tested, seen.shares
+    for (output, *pair), p_value in pairs.items():
+        new = told_apart[output, pair] & ~seen.drives[output, pair]
+        both = list(compress(pair, new))
+        seen.drives[output, both] = True
+        if shares.pairs[output, *pair] < _NO_PAIR:
+            shares.total[2, output, pair] = 1.0
+        p_values[output, both] = p_value * LEVEL / OF_PAIRS
+        if "tried" in tested.scope[output, pair]:
+            tested.scope[output, both] = "tried"
+
+
+def _untold(
+    seen: Seen, of_blocks: Sequence[int], alike: Sequence[tuple[int, int, int]]
+) -> BoolArray:  # shape: (n_outputs, n_rows)
+    """Return of what it cannot be said that it does not matter."""
+    found = seen.tested.why_not.astype(bool)
+    found[:, of_blocks] = True
+    for output, *both in alike:
+        found[output, both] = True
+    for output, ties in enumerate(seen.tested.tied_to):
+        others = list(set().union(*ties))
+        for row, own in enumerate(seen.members):
+            found[output, row] |= np.isin(own, others).any()
+    return found
 
 
 def _upright(coordinates: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """What the columns of a table of runs are: decided once, for all readers of runs.
 
-By the table of names in ``skpce/ensembles/_names.py``, and by the values. First each
+By the table of names in ``skpce/ensembles/_table.py``, and by the values. First each
 column by itself: an input, or what names, numbers or dates the runs, or a result. Then
 the inputs beside one another: what counts repeats or names runs of several rows, along
 what runs have rows, and what shifts all settings. And the labels that somebody gives.
@@ -30,8 +30,13 @@ from .._checks import (
     is_missing,
     numbers_of_text,
 )
-from ..ensembles._names import is_named, states_among
-from ..ensembles._table import LIKE_A_NUMBER, known_names, quoted
+from ..ensembles._table import (
+    LIKE_A_NUMBER,
+    is_named,
+    known_names,
+    quoted,
+    states_among,
+)
 from ._cautions import said
 from ._design import (
     FEWEST_SIGNS,

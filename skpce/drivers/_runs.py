@@ -43,7 +43,6 @@ from .._input_laws.families import of_logarithm
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
 from ..ensembles._files import of_dicts, read_file
-from ..ensembles._names import states_among
 from ..ensembles._searches import NOT_ADAPTIVE, from_cv_results, from_study
 from ..ensembles._table import (
     MOST_SHOWN,
@@ -57,6 +56,7 @@ from ..ensembles._table import (
     quoted,
     read_table,
     refuse_twice,
+    states_among,
 )
 from ._cautions import Caution, listed
 from ._design import Design, first_of, sum_of

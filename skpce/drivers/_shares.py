@@ -20,8 +20,7 @@ from .._expansion.problem import (
     solve_samples,
 )
 from .._input_laws.tabulated import CategoricalLaw
-from .._learned.kernel_basis import KernelBasis
-from .._learned.ridge import LearnedRidgeSolver, learn_terms
+from .._learned.ridge import KernelBasis, LearnedRidgeSolver, learn_terms
 from ._design import (
     deal_folds,
     first_of,

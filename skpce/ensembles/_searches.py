@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .._checks import FEWEST_MEMBERS, FloatArray, check_option, fail, listed, opened
-from ._names import STATES, say_left_out
 from ._table import (
+    STATES,
     Ensemble,
     ReadRuns,
     make_ensemble,
     names_in_log,
     names_of,
     refuse_twice,
+    say_left_out,
 )
 
 

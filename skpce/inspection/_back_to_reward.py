@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, OutputGroups
-from .._compositions.probability_indices import ratio_of_means
+from .._compositions.indices import ratio_of_means
 from .._expansion.expansion import refuse_categories
 from .._expansion.moments import variance_along
 from .._input_laws.correlations import largest_correlation

@@ -18,7 +18,7 @@ from .._checks import (
     check_draws,
     make_generator,
 )
-from .._compositions.probability_indices import ratio_of_means
+from .._compositions.indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples
 from .._input_laws import check_distribution
@@ -285,40 +285,46 @@ def _indices_of(
             ends[:, place, :, i] = np.clip(share + margin, 0.0, 1.0)
     shapley = np.zeros_like(shares[0])
     shapley[:, varying] = _shared(expansion, *shares[:, :, varying])
-    inputs = design.model.inputs
-    seen, input_of = inputs.with_indicators(inputs.values)
-    drawn, _ = inputs.with_indicators(design.rows(_OUTSIDE_POINTS))
-    outside = outside_share(seen, drawn)
-    # Of the rows, those that decide a variance.
-    deciding = np.square(squares[0].sum(axis=0)) / np.maximum(
-        np.square(squares[0]).sum(axis=0) * n_rows, 1e-300
-    )
-    correlated = correlation_reason(seen, [inputs.names[i] for i in input_of], input_of)
-    common = (*correlated, *outside_reason(outside))
-    own = zip(fidelity, deciding, strict=True)
-    known_errors = zip(fidelity, standard_error, strict=True)
+    columns: dict[str, FloatArray] = {}
+    for place, name in ((1, "total_order"), (0, "first_order")):
+        columns[name] = shares[place]
+        columns[f"{name}_low"], columns[f"{name}_high"] = ends[:, place]
+    common, figures = _support(design)
+    of_targets = fidelity, standard_error, _deciding_share(squares[0])
+    each = np.transpose(of_targets).tolist()
     return table_of_targets(
         design.model.target_names(len(whole)),
-        inputs.names,
-        {
-            "total_order": shares[1],
-            "total_order_low": ends[0, 1],
-            "total_order_high": ends[1, 1],
-            "first_order": shares[0],
-            "first_order_low": ends[0, 0],
-            "first_order_high": ends[1, 0],
-            "shapley": shapley,
-            "fidelity": fidelity,
-        },
-        [(*_reasons(*figures), *common) for figures in own],
-        [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error in known_errors],
+        design.model.inputs.names,
+        columns | {"shapley": shapley, "fidelity": fidelity},
+        [(*_reasons(q2, deciding), *common) for q2, _, deciding in each],
+        [f"fidelity Q² = {q2:z.3f} ± {error:.3f}" for q2, error, _ in each],
         printed=("total_order", "first_order", "shapley"),
         first_order_interval=ends[:, 0],
         total_order_interval=ends[:, 1],
         total_variance=variance.mean(axis=0),
         fidelity_standard_error=standard_error,
-        largest_correlation=largest_correlation(seen, input_of),
-        outside_share=outside,
+        **figures,
+    )
+
+
+def _deciding_share(squares: FloatArray) -> FloatArray:  # (n_rows, d) -> (d,)
+    """Return the share of the rows that have nearly all of a sum."""
+    whole = np.square(squares).sum(axis=0) * len(squares)
+    return np.asarray(np.square(squares.sum(axis=0)) / np.maximum(whole, 1e-300))
+
+
+def _support(design: IndependentColumns) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return what speaks against independent columns, and the figures of it."""
+    inputs = design.model.inputs
+    seen, input_of = inputs.with_indicators(inputs.values)
+    drawn, _ = inputs.with_indicators(design.rows(_OUTSIDE_POINTS))
+    outside, names = outside_share(seen, drawn), [inputs.names[i] for i in input_of]
+    return (
+        (*correlation_reason(seen, names, input_of), *outside_reason(outside)),
+        {
+            "largest_correlation": largest_correlation(seen, input_of),
+            "outside_share": outside,
+        },
     )
 
 

@@ -4,8 +4,8 @@ from ._coverage import (
     coverage_interval,
     crps_score,
 )
-from ._equal_noise import excess_fragility
 from ._fragility import (
+    excess_fragility,
     policy_fragility,
     total_variation_distance,
 )

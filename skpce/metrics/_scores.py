@@ -13,8 +13,7 @@ from scipy.special import kl_div
 from sklearn.metrics import make_scorer
 
 from .._checks import FloatArray, Mask, Steps, checked_sample_weight
-from .._compositions.log_ratio import LogRatioGeometry, clr_of
-from .._compositions.steps import resolve_mask
+from .._compositions.log_ratio import LogRatioGeometry, clr_of, resolve_mask
 from ._fragility import check_zero_replacement, finite_table, read_pair
 
 

@@ -2,11 +2,10 @@
 
 from ._conditions import ConvergenceDisplay, EmbeddingDisplay
 from ._effects import InteractionDisplay, MainEffectsDisplay
-from ._indices import SobolDisplay
+from ._indices import SobolDisplay, StepVarianceDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
 from ._reward_effects import RewardEffectsDisplay
-from ._steps import StepVarianceDisplay
 from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [

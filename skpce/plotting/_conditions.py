@@ -28,8 +28,11 @@ from .._checks import (
 )
 from .._expansion.expansion import checked_features
 from .._input_laws.families import InputOutsideSupportWarning
-from ..inspection._ensembles.cross_fit import without_draws
-from ..inspection._ensembles.members import read_members, with_amalgamated
+from ..inspection._ensembles.members import (
+    read_members,
+    with_amalgamated,
+    without_draws,
+)
 from ..inspection._reading import expansion_of
 from ._style import (
     NO_VARIANCE,

@@ -23,7 +23,7 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import checked_features
 from .._fonts import label, labels, log_axis, name_levels
-from .._learned.kernel_basis import KernelBasis
+from .._learned.ridge import KernelBasis
 from ..drivers import Answer
 from ..inspection._reading import expansion_of, group_matrix
 from ._indices import inputs_of

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from skpce import inspection
+from skpce import inspection, plotting
 from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
 from tests.fuzz.models import Drawn, Generator, fitted_model, policies
@@ -19,8 +20,6 @@ def _display(name: str) -> Any:
     import matplotlib
 
     matplotlib.use("Agg")
-    from skpce import plotting
-
     return getattr(plotting, name)
 
 
@@ -34,12 +33,16 @@ def _closed(found: Any) -> true.Faults:
     pyplot.close("all")
 
 
-def _of_estimator(name: str, *tables: str) -> Callable[[Generator], Drawn]:
+def _of_estimator(name: str) -> Callable[[Generator], Drawn]:
+    """Draw what ``from_estimator`` takes: a fit, and those of X and y that it names."""
+
     def make(rng: Generator) -> Drawn:
         fitted, X, y = fitted_model(rng)
-        known = {"X": X, "y": y}
-        given = {"pipeline": fitted} | {table: known[table] for table in tables}
-        return _display(name).from_estimator, given, _closed
+        from_estimator, known = _display(name).from_estimator, {"X": X, "y": y}
+        parameters = list(inspect.signature(from_estimator).parameters)
+        given = {parameters[0]: fitted}
+        given |= {table: known[table] for table in parameters if table in known}
+        return from_estimator, given, _closed
 
     return make
 
@@ -69,16 +72,12 @@ def _values(rng: Generator) -> Drawn:
     return display.from_values, {"values": values}, _closed
 
 
-#: Displays of a fitted model, with the tables that they take beside it.
-_TABLES = {"CoverageDisplay": "Xy", "EmbeddingDisplay": "X", "InteractionDisplay": ""}
-_TABLES |= {"MainEffectsDisplay": "X", "PolicyDistributionDisplay": "y"}
-_TABLES |= {"RewardEffectsDisplay": "X", "SobolDisplay": "", "StepVarianceDisplay": "y"}
-
 #: The displays by name, with what draws their arguments.
 DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     **{
-        f"skpce.plotting.{name}": _of_estimator(name, *_TABLES[name])
-        for name in _TABLES
+        f"skpce.plotting.{name}": _of_estimator(name)
+        for name in plotting.__all__
+        if hasattr(getattr(plotting, name), "from_estimator")
     },
     "skpce.plotting.ConvergenceDisplay": _convergence,
     "skpce.plotting.PartEffectsDisplay": _parts,

@@ -209,14 +209,17 @@ def difference(recorded: Any, found: Any, tolerance: float) -> str | None:
 
 
 def _differ_by_rounding(recorded: Any, found: Any) -> bool:
-    """Whether two written numbers differ by one in the last digit."""
-    if not all(
-        isinstance(text, str) and _NUMBER.fullmatch(text) for text in (recorded, found)
-    ):
+    """Whether the numbers of two texts differ by one in the last digit at most."""
+    if not (isinstance(recorded, str) and isinstance(found, str)):
         return False
-    one, other = Decimal(recorded), Decimal(found)
-    last = max(int(number.as_tuple().exponent) for number in (one, other))
-    return abs(one - other) <= Decimal(1).scaleb(last)
+    if _NUMBER.split(recorded) != _NUMBER.split(found):
+        return False
+    pairs = zip(numbers_in(recorded), numbers_in(found), strict=True)
+    for one, other in (map(Decimal, pair) for pair in pairs):
+        last = max(int(number.as_tuple().exponent) for number in (one, other))
+        if abs(one - other) > Decimal(1).scaleb(last):
+            return False
+    return True
 
 
 def _is_number(value: Any) -> bool:

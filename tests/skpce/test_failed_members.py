@@ -20,6 +20,7 @@ from skpce import (
     CompositionalPCESurrogate,
     FailedSamplesWarning,
 )
+from skpce._solvers import SOLVERS
 from skpce.inspection import verdict
 from tests.shared import cases, inside, refuses, ridge_surrogate
 
@@ -55,9 +56,6 @@ def alone(data, step, **parameters):
     has = ~np.isnan(y[:, COLUMNS[step]]).any(axis=1)
     one = CompositionalPCESurrogate(2, **FROZEN | parameters)
     return one.fit(X[has], y[has, COLUMNS[step]])
-
-
-SOLVERS = "ridge", "ols", "lars", "paper", "subspace_pursuit"
 
 
 @cases(

@@ -11,9 +11,13 @@ from scipy import special, stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._input_laws import NAMED_LAWS
-from skpce._input_laws.columns import warn_outside
-from skpce._input_laws.smoothed import SmoothedLaw
-from skpce._input_laws.tabulated import ContinuousLaw, DiscreteLaw, LevelsLaw
+from skpce._input_laws.families import warn_outside
+from skpce._input_laws.tabulated import (
+    ContinuousLaw,
+    DiscreteLaw,
+    LevelsLaw,
+    SmoothedLaw,
+)
 from tests.shared import ridge_pce
 from tests.skpce.laws import gram, law_of
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
-from skpce._input_laws.columns import warn_outside
+from skpce._input_laws.families import warn_outside
 from skpce._input_laws.tabulated import ContinuousLaw
 from tests.shared import cases, refuses
 from tests.skpce.laws import law_of

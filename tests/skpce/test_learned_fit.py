@@ -24,7 +24,7 @@ from skpce._input_laws import families
 from skpce._input_laws.families import UniformLaw
 from skpce._learned import prior as learned
 from skpce._learned import ridge
-from skpce._learned.kernel_basis import KernelBasis
+from skpce._learned.ridge import KernelBasis
 from skpce.decision import value_of_information
 from tests.shared import agree, cases, inside, refuses
 

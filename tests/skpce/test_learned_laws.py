@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
-from skpce._input_laws import NAMED_LAWS, learn_input_laws
-from skpce._input_laws.choice import choose_laws
-from skpce._input_laws.smoothed import SmoothedLaw
+from skpce._input_laws import NAMED_LAWS, choose_laws, learn_input_laws
+from skpce._input_laws.tabulated import SmoothedLaw
 from tests.shared import cases, ridge_pce
 
 

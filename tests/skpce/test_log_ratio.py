@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from skpce import ClosureWarning, LogRatioTransformer
 from skpce._compositions import log_ratio as log_ratio_module
-from skpce._compositions.steps import StepLayout
+from skpce._compositions.log_ratio import StepLayout
 from tests.shared import cases, refuses
 
 KINDS = ("alr", "clr", "ilr")

@@ -14,12 +14,13 @@ from skpce import (
 )
 from skpce._solvers import make_solver
 from skpce._solvers.problem import (
+    DEFAULT_ALPHAS,
     DesignDecomposition,
     LinearProblem,
     best_penalties,
     factorize,
+    solve_path,
 )
-from skpce._solvers.ridge import DEFAULT_ALPHAS, solve_path
 from tests.shared import cases, refuses, ridge_pce
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skpce import LogRatioTransformer, pack_steps
-from skpce._compositions.steps import resolve_layout
+from skpce._compositions.log_ratio import resolve_layout
 from tests.shared import cases, refuses
 
 A = np.full((5, 2), 1 / 2)

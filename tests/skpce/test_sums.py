@@ -9,8 +9,13 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._solvers.problem import DesignDecomposition, DesignMoments
-from skpce._solvers.ridge import DEFAULT_ALPHAS, solve_moments, solve_path
+from skpce._solvers.problem import (
+    DEFAULT_ALPHAS,
+    DesignDecomposition,
+    DesignMoments,
+    solve_moments,
+    solve_path,
+)
 from tests.shared import OLS, agree, cases, refuses, ridge_pce
 
 FROM_SUMS = ["ridge", "ols"]

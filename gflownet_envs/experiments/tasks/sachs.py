@@ -43,8 +43,7 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.sampling import PlainSampler
-from gflownet_envs.training.ensemble import TrainedEnsemble
-from gflownet_envs.training.train import train_ensemble
+from gflownet_envs.training.ensemble import TrainedEnsemble, train_ensemble
 
 #: The paper's largest number of edges.
 MAX_EDGES = 18

@@ -37,7 +37,7 @@ from ...drivers._design import (
 )
 from ...drivers._exchange import Inputs, Problem, holm
 from ...drivers._findings import canonical_order
-from ...inspection._ensembles.cross_fit import quiet, splits_of_folds
+from ...inspection._ensembles.members import quiet, splits_of_folds
 from .decision_problem import DecisionProblem, quiet_fit
 
 # Of the lower bound, one-sided.

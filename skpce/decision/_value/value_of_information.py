@@ -21,7 +21,7 @@ from ..._checks import (
     refuse_memory,
 )
 from ..._expansion.expansion import index_of_set
-from ..._learned.cautions import DependentInputsWarning
+from ..._expansion.problem import DependentInputsWarning
 from ..._result import Result, cautions_in_words
 from ...drivers._design import first_of, numbers_of
 from ...inspection._dependent_inputs import dependence_seen

@@ -25,8 +25,15 @@ from ..._surrogate import CompositionalPCESurrogate
 from ...drivers import Answer
 from ...drivers._design import deal_folds, numbers_of, sorted_units
 from .._reading import final_estimator, last_and_inputs
-from .cross_fit import Split, has_methods, seeded, splits_of_folds
-from .members import labels_of, read_members, with_amalgamated
+from .members import (
+    Split,
+    has_methods,
+    labels_of,
+    read_members,
+    seeded,
+    splits_of_folds,
+    with_amalgamated,
+)
 from .training_noise import refuse_failed
 from .verdict import is_integer, verdict
 

@@ -23,7 +23,7 @@ from ..._checks import (
     with_codes,
 )
 from ..._compositions.outputs import Outputs
-from ..._input_laws.choice import choose_laws
+from ..._input_laws import choose_laws
 from ..._result import Result
 from ...drivers import Answer, Caution, Design
 from ...drivers._answer import make_answer
@@ -39,13 +39,16 @@ from .._reading import (
     looks_at_y,
     steps_before,
 )
-from .cross_fit import CrossFit, quiet_fit, splits_of_folds, without_draws
 from .members import (
+    CrossFit,
     given_shares,
     labels_of,
     make_splits,
+    quiet_fit,
     read_members,
+    splits_of_folds,
     with_amalgamated,
+    without_draws,
 )
 
 # Numbers of y (members times columns) up to which folds are dealt several times.

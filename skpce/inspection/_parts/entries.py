@@ -20,7 +20,7 @@ from ..._checks import (
     fail,
 )
 from ..._result import Result
-from .recombination import Solver
+from .effects import Solver
 
 OWNER = "part_entries"
 # What solving again says of an entry.

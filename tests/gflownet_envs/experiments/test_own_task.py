@@ -94,6 +94,7 @@ def study(**changed):
     ("reward", np.zeros((4, 3)), "must be a RewardSource, such as RewardT.*; got nda"),
     ("trajectory", [0, 2], r"must be a Trajectory, such as .*; got list\."),
     ("members", np.arange(3), "'members': 3} members; expected one number"),
+    ("n_test", 2, "n_train=3 and n_test=2 has 4 members; expected as many as these"),
 )
 def test_a_study_of_other_kinds(name, value, message):
     refuses(message, study, **{name: value})

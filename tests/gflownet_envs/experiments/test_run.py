@@ -19,7 +19,7 @@ from gflownet_envs.experiments.paper.measures import measure
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
-from gflownet_envs.training import train
+from gflownet_envs.training import ensemble as training
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
 from tests.gflownet_envs.experiments.conftest import SILENT, TINY, clr, never
@@ -80,7 +80,7 @@ def test_a_run_of_the_papers_settings_has_its_figures_beside_ours(
 
 @pytest.mark.slow
 def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(train, "train_block", never)
+    monkeypatch.setattr(training, "train_block", never)
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
@@ -128,7 +128,7 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
     tiny, run_tiny, tmp_path, monkeypatch
 ):
     trained = []
-    original = train.train_block
+    original = training.train_block
 
     def spy(job, report, *more):
         trained.append([stream.member for stream in job.streams])
@@ -138,7 +138,7 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
         if stage == "training GFlowNets" and done == 5:  # second of four blocks
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, "train_block", spy)
+    monkeypatch.setattr(training, "train_block", spy)
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path, progress=interrupt)
     assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]

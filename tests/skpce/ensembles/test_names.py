@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skpce.ensembles._names import is_named
+from skpce.ensembles._table import is_named
 from tests.shared import cases
 
 

@@ -53,7 +53,7 @@ from gflownet_envs.experiments.tasks.sachs import MAX_EDGES
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import SHIFTS
 from skpce import CompositionalPCESurrogate
-from skpce._solvers.ridge import PAPER_ALPHAS
+from skpce._solvers.problem import PAPER_ALPHAS
 
 Rule = Callable[[Claim, dict[str, Any]], Seen]
 

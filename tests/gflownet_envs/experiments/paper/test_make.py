@@ -34,7 +34,7 @@ from gflownet_envs.experiments.paper.systems import (
 )
 from gflownet_envs.experiments.task import record_of
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.training import train
+from gflownet_envs.training import ensemble as training
 from tests.gflownet_envs.experiments.conftest import TINY as GRID_TINY
 from tests.gflownet_envs.experiments.conftest import invoke, never
 from tests.shared import cases, refuses
@@ -114,7 +114,7 @@ def test_training_is_kept_where_a_piece_is_not(tiny_grid, tmp_path, monkeypatch)
     make_paper(tmp_path, preset="quick")
     wanted = without_times(tiny_grid["grid-paper"])
     (tmp_path / "pieces" / "grid-paper.json").unlink()
-    monkeypatch.setattr(train, "train_block", never)
+    monkeypatch.setattr(training, "train_block", never)
     make_paper(tmp_path, preset="quick")
     assert without_times(tiny_grid["grid-paper"]) == wanted
 
