@@ -439,8 +439,9 @@ training, in total variation: some of what differs may be the training.'
         settings : data frame, dict of columns, list of dicts, path or array-like
             Columns with the names that the inputs had in the runs, in their units:
             labels of categories, and values of inputs in logarithms as they were
-            before. Other columns are not read. An array has the inputs in their order,
-            shape (n_settings, n_inputs). Of a pipeline what its ``predict`` takes.
+            before. Other columns are not read. A dict of values is one setting. An
+            array has the inputs in their order, shape (n_settings, n_inputs). Of a
+            pipeline what its ``predict`` takes.
 
         Returns
         -------

@@ -283,9 +283,10 @@ def _series(seen: Seen) -> Iterator[Figures]:
 def _constraint(seen: Seen) -> Iterator[Figures]:
     inputs = _names_of(seen, seen.tied)
     if len(inputs) > 1:
-        sums = seen.X[:, seen.tied].sum(axis=1)
-        is_sum = np.ptp(sums) <= 1e-6 * np.abs(sums).max()
-        yield {"inputs": inputs, "sum": float(sums[0]) if is_sum else np.nan}
+        tied = seen.X[:, seen.tied]
+        sums = tied.sum(axis=1)
+        is_sum = np.var(sums) <= 1e-3 * np.var(tied, axis=0).sum()
+        yield {"inputs": inputs, "sum": float(np.median(sums)) if is_sum else np.nan}
 
 
 def _names_of(seen: Seen, inputs: Sequence[int] | IndexArray) -> tuple[str, ...]:
@@ -369,7 +370,8 @@ def _rests_on_members(seen: Seen) -> Iterator[Figures]:
 @caution(
     "few runs differ",
     "most of the variance of {output} is that of one or two runs: its shares are those "
-    "of these, and have no lower end",
+    "of these, and have no lower end. Of positive outputs that span decades explain "
+    "the logarithm",
 )
 def _few_runs_differ(seen: Seen) -> Iterator[Figures]:
     for output in np.flatnonzero(seen.shares.of_few).tolist():

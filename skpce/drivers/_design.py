@@ -33,7 +33,7 @@ _MOSTLY_DIFFERENT = 0.5
 
 #: Fewest units that are exchanged, and groups that change signs: of fewer, no order is
 #: rare enough.
-FEWEST_UNITS, _FEWEST_SIGNS = 6, 8
+FEWEST_UNITS, FEWEST_SIGNS = 6, 8
 
 #: Fewest blocks of a series that change signs: of fewer it remembers for too long.
 FEWEST_OF_SERIES = 10
@@ -52,8 +52,9 @@ _SLOWEST = 2
 # Product of two correlations with members before, times members, that is none.
 _BY_CHANCE = 3.0
 
-# A sum of inputs, each of deviation one, varies by less than this where it is constant.
-_TIED = 1e-7
+# A sum of inputs, each of deviation one, varies by less than this where it is constant,
+# and where it is so but for rounding; then an input has a part in it from so much on.
+_TIED, _ROUNDED, _PART = 1e-7, 0.02, 0.1
 
 
 @dataclass(frozen=True)
@@ -407,10 +408,10 @@ class Design:
             if not crossed and self._recur_in(self.groups):
                 return self._enough("rows", self.setting)
             return Exchange("strata", np.arange(self.n_rows), self.groups)
-        if (n_groups := int(self.groups.max()) + 1) < _FEWEST_SIGNS:
+        if (n_groups := int(self.groups.max()) + 1) < FEWEST_SIGNS:
             why = (
                 f"there are {n_groups} groups, within which inputs vary, and "
-                f"{_FEWEST_SIGNS} are needed; where groups only shift the output, name "
+                f"{FEWEST_SIGNS} are needed; where groups only shift the output, name "
                 "them by blocks="
             )
             return Exchange("none", self.groups, why=why)
@@ -543,9 +544,11 @@ def find_constraint(
     if len(used) < 2 or len(X) < len(used):
         return used[:0]
     _, values, vectors = np.linalg.svd(table[:, used], full_matrices=False)
-    flat = values < _TIED * np.sqrt(len(table))
+    least = values / np.sqrt(len(table))
+    exact = bool((least < _TIED).any()) or 2 * len(used) > len(table)
+    flat = least < (_TIED if exact else _ROUNDED)
     weight = np.sqrt(np.square(vectors[flat]).sum(axis=0))
-    return np.asarray(used[weight > 1e-6])
+    return np.asarray(used[weight > (1e-6 if exact else _PART)])
 
 
 def waves_along(

@@ -9,9 +9,12 @@ what runs have rows, and what shifts all settings. And the labels that somebody 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,7 @@ from ..ensembles._table import (
 )
 from ._cautions import said
 from ._design import (
+    FEWEST_SIGNS,
     FEWEST_UNITS,
     MANY_RUNS,
     OF_A_LABEL,
@@ -54,6 +58,9 @@ from ._design import (
 # and numbers are no levels of a factor.
 _DISTINCT_TEXT, _DISTINCT_NUMBERS = 0.5, 0.25
 
+# Level at which inputs and outputs are said to change with dates.
+_WITH_DATE = 0.01
+_DATES = "holds dates", "hold dates"
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$|\d{1,2}[./]\d{1,2}[./]\d{4}"
 )
@@ -132,7 +139,7 @@ def why_no_input(
         for v in entries
     )
     if values.dtype.kind == "M" or all(are_dates):
-        return "holds dates", "hold dates"
+        return _DATES
     distinct = len(set(map(str, entries))) / len(values)
     numbers = _numbers(values)
     if numbers is None:
@@ -160,6 +167,35 @@ def results_among(columns: Mapping[str, NDArray[Any]]) -> list[str]:
     ]
 
 
+def find_label(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+    left: Mapping[str, NDArray[Any]],  # columns that are no inputs
+) -> tuple[str, list[str]]:
+    """Return what names rows that belong together, and the inputs that it determines.
+
+    Such as a column of models in a table of models and tasks, of whose inputs one is
+    the size of the model. Of several the one with the fewest labels; "" without any.
+    """
+    found = []
+    for name, values in left.items():
+        is_label = is_named(name, "identifier") or _numbers(values) is None
+        if not is_label or any(map(is_missing, values.tolist())):
+            continue
+        label = numbers_of(list(map(str, values.tolist())))
+        n_labels = int(label.max()) + 1
+        if not FEWEST_SIGNS <= n_labels <= len(X) // 2:
+            continue
+        levels = list(map(numbers_of, X.T))
+        own = [not varies_within(level, label).any() for level in levels]
+        agree = [np.square(np.bincount(level) / len(X)).sum() for level in levels]
+        if any(own) and not all(own):  # nor by chance
+            by_chance = max(a for a, is_own in zip(agree, own, strict=True) if is_own)
+            if by_chance ** (len(X) - n_labels) <= _SHIFTED:
+                found.append((n_labels, name, list(compress(names, own))))
+    return min(found)[1:] if found else ("", [])
+
+
 def say_of_repeats(
     X: FloatArray, left: Mapping[str, NDArray[Any]], outputs: Sequence[str]
 ) -> list[str]:
@@ -175,6 +211,37 @@ def say_of_repeats(
     said_of = _said(names, "is no input and differs", "are no inputs and differ")
     words = f"{said_of} between runs with equal inputs, where it counts as noise"
     return [words] if names else []
+
+
+def say_of_dates(
+    X: FloatArray,  # shape: (n_rows, n_inputs)
+    names: Sequence[str],
+    values: FloatArray,  # of outputs, shape: (n_rows, n_columns), NaN where missing
+    left: Mapping[str, NDArray[Any]],  # columns that are no inputs
+) -> list[str]:
+    """Say which inputs change with the date of the runs, where outputs do too."""
+
+    def changing(columns: FloatArray, place: FloatArray) -> list[int]:
+        p_values = [
+            stats.spearmanr(column, place, nan_policy="omit")[1] for column in columns.T
+        ]
+        level = _WITH_DATE / len(p_values)
+        return [k for k, p_value in enumerate(p_values) if p_value <= level]
+
+    notes = []
+    for name, column in left.items():
+        if why_no_input(name, column, ()) != _DATES:
+            continue
+        with suppress(ValueError):  # dates that do not read as such
+            place = positions(column, np.ones(len(column), dtype=bool))
+            inputs = [repr(names[k]) for k in changing(X, place)]
+            if inputs and changing(values, place):
+                notes.append(
+                    f"{said(inputs, 'changes', 'change')} with {name!r}, and so do "
+                    "outputs: what else changed with time can look like an effect, "
+                    f"unless order={name!r} is given"
+                )
+    return notes
 
 
 def _numbers_the_runs(name: str, values: NDArray[Any]) -> bool:
@@ -263,18 +330,29 @@ def shifts(
     setting: IndexArray,  # shape: (n_rows,)
     values: FloatArray,  # shape: (n_rows, n_columns), NaN where missing
 ) -> bool:
-    """Whether labels, such as folds, that each setting has once shift some values.
+    """Whether labels, such as folds, that settings have once shift some values.
 
-    By an F-test of two ways, with Bonferroni's correction.
+    By an F-test of two ways, with Bonferroni's correction. Some runs may be missing.
     """
     n_labels, n_settings = int(labels.max()) + 1, int(setting.max()) + 1
     pairs = np.unique(np.column_stack([labels, setting]), axis=0)
-    once = len(pairs) == len(labels) == n_labels * n_settings
+    once = len(pairs) == len(labels) >= n_labels * n_settings / 2
     if min(n_labels, n_settings) < 2 or not once:
         return False
-    left = without_means(values, setting)
-    free = n_labels - 1, (n_labels - 1) * (n_settings - 1)
-    return _differ(left, labels, *free) <= _SHIFTED
+    p_values = []
+    for column in values.T:
+        known = ~np.isnan(column)
+        strata = numbers_of(setting[known])
+        indicators = np.eye(n_labels)[labels[known]]
+        left = without_means(np.column_stack([indicators, column[known]]), strata)
+        fit, _, rank, _ = np.linalg.lstsq(left[:, :-1], left[:, -1], rcond=1e-9)
+        misses = left[:, -1] - left[:, :-1] @ fit
+        within = int(known.sum() - strata.max(initial=-1) - 1 - rank)
+        if rank and within > 0:
+            shift, rest = np.square(left[:, -1]).sum(), np.square(misses).sum()
+            ratio = (shift - rest) / rank / max(rest / within, 1e-300)
+            p_values.append(stats.f.sf(ratio, rank, within))
+    return min(p_values, default=1.0) * len(p_values) <= _SHIFTED
 
 
 def find_curves(
@@ -538,7 +616,10 @@ def positions(given: Any, used: BoolArray) -> FloatArray:
     if values.dtype.kind in "OU":
         values = values.astype(str)
         try:  # dates as text sort as they are only if they all read as dates
-            values = values.astype("datetime64[us]")
+            with warnings.catch_warnings():
+                # of time zones, which it converts
+                warnings.simplefilter("ignore", UserWarning)
+                values = values.astype("datetime64[us]")
         except ValueError:
             raise ValueError(
                 f"order has the entry {str(values[0])!r}; expected {expected}."

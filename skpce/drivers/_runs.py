@@ -58,17 +58,19 @@ from ..ensembles._table import (
     read_table,
     states_among,
 )
-from ._cautions import Caution
+from ._cautions import Caution, listed
 from ._design import Design, first_of, sum_of
 from ._roles import (
     Roles,
     equal_inputs,
+    find_label,
     inputs_of,
     numbered,
     positions,
     refuse_other_inputs,
     replicate_columns,
     results_among,
+    say_of_dates,
     say_of_repeats,
 )
 
@@ -213,6 +215,8 @@ class Data:
 
     def inputs_of(self, settings: Any) -> Any:
         """Return settings in the units of the runs as inputs of the estimator."""
+        if isinstance(settings, Mapping) and not any(map(np.ndim, settings.values())):
+            settings = [settings]  # one setting
         rows = settings if isinstance(settings, (list, tuple)) else ()
         is_table = isinstance(settings, (Mapping, str, os.PathLike))
         if is_table or names_of(settings) or any(isinstance(r, Mapping) for r in rows):
@@ -461,7 +465,21 @@ def read_table_of(data: Any, asked: Asked) -> Runs:
     read_data = Data.of(found, read, data if is_table(data) else None)
     taken = {*inputs, *outputs, *with_roles}
     left = {n: v[found.used] for n, v in every.items() if n not in taken}
+    told = bool(asked.roles) or asked.order is False
+    label, own = "", list[str]()
+    if not told and asked.inputs is not None:
+        label, own = find_label(found.X, list(found.inputs), left)
+    if label:
+        asked = replace(asked, groups=label)
+        notes.append(
+            f"Rows of one {label!r} have equal {listed(list(map(repr, own)))}, and "
+            "belong together, as those of groups= do. Where each row is a run of its "
+            "own, give order=False"
+        )
+        del left[label]
     notes += say_of_repeats(found.X, left, outputs)
+    if not told:
+        notes += say_of_dates(found.X, list(found.inputs), found.y, left)
     return runs_of(asked, read_data, every, found.used, [*notes, *found.notes])
 
 

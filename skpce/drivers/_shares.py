@@ -374,7 +374,8 @@ class _Fit:
         most = sorted(of_labels)[-3:]
         if self.data.design.adaptive or (len(most) > 1 and np.prod(most) > n_rows):
             missed = np.maximum(missed, self.explained - q2[0])
-        unseen = 0.0 if self.data.design.has_repeats else 1.0 / n_rows
+        no_noise = np.isnan(self.repeats()[0])  # known, as of copies
+        unseen = np.where(no_noise, 1.0 / self.data.design.n_settings, 0.0)
         return np.clip(missed, 0.0, 1.0) + unseen
 
     def repeats(self) -> tuple[FloatArray, FloatArray]:

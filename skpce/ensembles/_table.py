@@ -14,9 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from .._checks import (
     FEWEST_MEMBERS,
+    BoolArray,
     FloatArray,
     IndexArray,
     OutputGroups,
@@ -54,11 +56,13 @@ _NAMES = {
         r"^(Unnamed: \d+|\s*)$"
         rf"|(^|[^a-z])({_IDENTIFIER}|run|trial|row|seed|random_state)$"
     ),
+    # Numbers that are labels where they recur; an index may be the place of a layer.
+    "labels": r"(^|[^a-z])(id|uuid|hash)$",
     "run": r"(^|[^a-z])(run|trial|experiment)([^a-z]?(id|name|number|no))?$",
     # What a run gives.
     "result": (
         r"^metrics?[._]|^(metrics?|eval|val|valid|test)/"
-        r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1|rmse|mse|mae|r2|error|metric"
+        r"|(^|[^a-z])(accuracy|acc|loss|score|auc|auroc|f1(?!\d)|rmse|mse|mae|r2|error|metric"
         r"|objective|reward|perplexity|bleu|recall|precision|likelihood|elbo|regret"
         r"|yield|result|target|outcome|response|duration|runtime|value|corr|correlation"
         r"|mape|map|ap\d*|iou|dice|mcc|mrr|ndcg|rouge|fid|wer|cer|psnr|ssim|ece|nll"
@@ -521,6 +525,7 @@ class ReadRuns:
         self.notes = list(notes)
         if not self.used.all():
             self.notes += say_left_out(ends.tolist(), what)
+            self._note_failures(columns, np.isin(ends, ("failed", "have no output")))
         self.texts = [n for n, v in outputs.items() if numbers_of_text(v) is not None]
         for name, values in columns.items():
             self._add(name, values[self.used], laws[name])
@@ -540,6 +545,24 @@ class ReadRuns:
                     f"The output {name!r} is {known[0] if known.size else 'NaN'} in "
                     f"all {what}; expected outputs that vary."
                 )
+
+    def _note_failures(
+        self, columns: Mapping[str, NDArray[Any]], failed: BoolArray
+    ) -> None:
+        """Say which inputs have other values in the runs that failed, by a test."""
+        found = {}
+        for name, values in columns.items():
+            if not any(map(is_missing, values[failed | self.used].tolist())):
+                found[name] = _differ(values[self.used], values[failed])
+        level = _OF_FAILURES / max(len(found), 1)
+        names = [repr(name) for name, p_value in found.items() if p_value <= level]
+        if names:
+            self.notes.append(
+                f"Runs without an output have other values of {', '.join(names)}: an "
+                "input that decides which runs fail can look as if it acted on what "
+                "the others give. A column of 1 and 0, for runs with an output and "
+                "without, can be explained too."
+            )
 
     def _note_few_labels(self, name: str, values: NDArray[Any]) -> None:
         """Say that a column is labels, most of whose entries read as numbers."""
@@ -562,7 +585,9 @@ class ReadRuns:
                 f"scipy.stats, or one of {', '.join(map(repr, NAMES))}. Got {law!r}."
             )
         is_log, order = name in self.logarithms, self.orders.get(name, ())
-        if law is None and name in self.orders:
+        most = min(len(values) // 2, _MOST_NUMBERED)
+        are_ids = is_named(name, "labels") and len(set(values.tolist())) <= most
+        if law is None and (name in self.orders or are_ids):
             law = "categorical"
         given, numbers = values, None
         if law != "categorical":
@@ -631,6 +656,24 @@ class ReadRuns:
         self.inputs[name] = np.log10(column) if is_log else column
 
 
+# Level of the tests of what is said of runs that failed.
+_OF_FAILURES = 0.01
+
+
+def _differ(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Return the p-value of a column having the same distribution in two tables."""
+    numbers = as_numbers(np.concatenate([one, other]))
+    if not len(one) or not len(other):
+        return 1.0
+    if numbers is not None:
+        return float(stats.mannwhitneyu(numbers[: len(one)], numbers[len(one) :])[1])
+    counts = [Counter(map(str, part.tolist())) for part in (one, other)]
+    labels = sorted(set().union(*counts))
+    table = np.array([[own[label] for label in labels] for own in counts])
+    few = 5 * len(labels) > len(one) + len(other) or len(labels) < 2
+    return 1.0 if few else float(stats.chi2_contingency(table)[1])
+
+
 def read_output(name: str, values: NDArray[Any]) -> FloatArray:
     """Return an output as floats; None and NaN are failures, text may be true."""
     if values.dtype.kind in "OU":
@@ -678,6 +721,9 @@ LIKE_A_NUMBER = re.compile(
     r"[$€£¥]?\s*[-+]?([\d.,_'\s]*\d([dDeE][-+]?\d+)?\s*(%|[a-zA-Z]{1,2})?|0[xX][\da-fA-F]+)"
 )
 _MOST_LABELS = 10
+
+# Numbers of identifiers that are labels; a fit to more takes minutes.
+_MOST_NUMBERED = 100
 
 
 def _refuse_text_of_numbers(name: str, values: NDArray[Any]) -> None:

@@ -79,6 +79,11 @@ def test_rows_that_were_copied_say_nothing_of_the_noise(rng):
     assert np.isnan([answer.noise_share, answer.lack_of_fit]).all()
     assert "noise between repeats" not in answer.sentences[0]
     (caution,) = [c for c in answer.cautions if c.code == "copies"]
+    once, twice = (
+        skpce.explain(X, y),
+        skpce.explain(*(np.tile(v.T, 2).T for v in (X, y))),
+    )
+    assert_allclose(twice.drivers.total_high, once.drivers.total_high, atol=0.01)
     assert str(caution).startswith("2 runs repeat others with equal outputs")
 
 

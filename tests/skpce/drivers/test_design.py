@@ -274,6 +274,7 @@ def test_parts_that_add_up_are_a_constraint():
     parts = rng.dirichlet(np.ones(3), size=20)
     X = np.column_stack([rng.normal(size=20), parts])
     assert find_constraint(X).tolist() == [1, 2, 3]
+    assert find_constraint(X.round(2)).tolist() == [1, 2, 3]
     assert not find_constraint(rng.normal(size=(20, 4))).size
     assert not find_constraint(rng.normal(size=(4, 6))).size
 

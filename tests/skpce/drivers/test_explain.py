@@ -450,6 +450,7 @@ def test_the_model_knows_names_logarithms_and_levels(table):
         columns.to_dict("records"),
     ):
         assert_allclose(answer.predict(same), predicted)
+    assert_allclose(answer.predict(dict(columns.iloc[0])), predicted[:1])
 
 
 @cases(
@@ -583,6 +584,9 @@ def test_what_folds_do_to_all_settings_is_taken_out():
         {"rate": rate, "fold": fold, "score": score - shift}, outputs="score"
     )
     assert same.design.blocks is None
+    some = np.flatnonzero(rng.uniform(size=25) < 0.85)  # runs are missing
+    rows = {"rate": rate[some], "fold": fold[some], "score": score[some]}
+    assert "within 5 blocks" in str(skpce.explain(rows, outputs="score").design)
 
 
 def test_rows_of_one_run_are_exchanged_together(rng):
@@ -595,6 +599,40 @@ def test_rows_of_one_run_are_exchanged_together(rng):
     assert answer.drivers.state.tolist() == [["not settled", "not settled"]]
     assert answer.design.groups.tolist() == run.tolist()
     assert "Note: 'run_id' names runs of several rows" in str(answer)
+
+
+def test_labels_that_have_inputs_of_their_own_are_groups(rng):
+    model = np.repeat(np.arange(16), 6)
+    rows = {"size": rng.choice([1, 7, 70], 16)[model], "task": np.tile(range(6), 16)}
+    rows["model"] = [f"model {'abcdefghijklmnop'[k]}" for k in model]
+    rows["score"] = rows["task"] + rng.normal(size=16)[model] + rng.normal(size=96) / 5
+    asked = {"inputs": ["size", "task"], "outputs": "score"}
+    answer = skpce.explain(rows, **asked)
+    assert answer.design.groups.tolist() == model.tolist()
+    assert answer.drivers.state.tolist() == [["not settled", "drives"]]
+    assert "Note: Rows of one 'model' have equal 'size', and belong" in str(answer)
+    for other in ({"order": False}, {"blocks": "task"}):
+        assert skpce.explain(rows, **{**asked, **other}).design.groups is None
+    chance = {**rows, "size": np.where(np.arange(96) == 3, 1, 7)}
+    chance["model"] = [f"host {k}" for k in np.arange(96) // 2]
+    chance["size"][2] = 1  # hosts of two runs, which agree by chance
+    assert skpce.explain(chance, **asked).design.groups is None
+
+
+def test_inputs_that_change_with_dates_are_noted(rng):
+    day = rng.permutation(60)
+    rows = {"width": np.where(rng.uniform(size=60) < day / 60, 512, 64)}
+    rows |= {
+        "rate": rng.uniform(size=60),
+        "score": day / 30 + 0.3 * rng.normal(size=60),
+    }
+    rows["date"] = np.datetime64("2026-01-01") + day
+    told = "Note: 'width' changes with 'date', and so do outputs"
+    assert told in str(skpce.explain(rows, outputs="score"))
+    rows["date"] = [f"{date}T09:00:00.000Z" for date in rows["date"]]
+    answer = skpce.explain(rows, outputs="score", order="date")
+    assert told not in str(answer)
+    assert answer.drivers.state.tolist() == [["not settled", "not settled"]]
 
 
 @pytest.mark.parametrize("name", ["task", "epoch"])

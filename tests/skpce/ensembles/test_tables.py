@@ -45,6 +45,21 @@ def test_failed_runs_are_counted_not_imputed(table):
     )
 
 
+def test_inputs_that_decide_which_runs_fail_are_noted(table):
+    table.loc[(table["learner"] == "svm") | (table["rate"] > 0.1), "accuracy"] = np.nan
+    runs = from_frame(table, ["learner", "rate", "depth"], "accuracy")
+    told = "Runs without an output have other values of 'learner', 'rate': an"
+    assert runs.notes[1].startswith(told)
+
+
+def test_numbers_of_identifiers_that_recur_are_labels(table):
+    items = table.assign(item_id=np.arange(40) % 10 * 7)
+    runs = from_frame(items, ["item_id", "rate"], "accuracy")
+    assert runs.distribution == ("categorical", "empirical")
+    stated = from_frame(items, {"item_id": "empirical"}, "accuracy")
+    assert stated.distribution == ("empirical",)
+
+
 def test_an_input_that_does_not_vary_is_left_out(table):
     runs = from_frame(table.assign(rate=1.0), ["rate", "depth"], "accuracy")
     assert list(runs.X.columns) == ["depth"]
