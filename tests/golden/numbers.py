@@ -36,6 +36,9 @@ REPEATED = {"rows"}
 SAME_MACHINE = 1e-12
 """What moving code may change on one machine."""
 
+ANY_MACHINE = 1e-7
+"""Kernels of BLAS change the fourteenth digit, versions of scipy the ninth."""
+
 PROSE = {"reasons", "cautions", "independence", "dependence"}
 """Fields in words: only the numbers in them are recorded, under ``field~``."""
 

@@ -61,6 +61,9 @@ def test_large_designs_are_fitted_in_blocks(X, y, monkeypatch):
     assert not np.array_equal(large.q2_, whole.q2_)
     deviations = [model.predict(X, return_std=True)[1] for model in (large, whole)]
     assert_allclose(*deviations, rtol=0.02)
+    learned = PolynomialChaosRegressor(distribution=norm(0, 1)).fit(X, y)
+    assert learned._problem.samples is None
+    assert_allclose(learned.q2_, whole.q2_, atol=0.05)
 
 
 def test_more_terms_than_samples_are_not_summed(monkeypatch, rng):

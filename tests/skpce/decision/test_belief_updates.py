@@ -130,6 +130,10 @@ def test_effective_sample_size_and_quantiles_by_hand():
     assert_allclose(belief.mean, 1.75)
     assert_allclose(belief.covariance, [[0.6875]])
     assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
+    assert "mean 1.75, sd 0.829, 90 % in [1, 3]" in str(belief)
+    assert_allclose(
+        belief.to_frame().iloc[0, 1:].astype(float)[["low", "high"]], [1, 3]
+    )
 
 
 def of_first_input(value, noise_sd):

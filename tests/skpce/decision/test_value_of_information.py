@@ -155,7 +155,6 @@ def test_a_surrogate_of_policies_and_a_callable(rng):
         value_of_information(ridge_surrogate(2, steps={"a": 2}), X, utility)
 
 
-@pytest.mark.slow
 def test_dependent_inputs_warn_and_are_regressed(rng):
     """The copy of an input tells as much as the input itself."""
     x = rng.normal(size=300)
