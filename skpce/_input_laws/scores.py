@@ -21,7 +21,7 @@ from sklearn.neighbors import NearestNeighbors
 from .._checks import FloatArray
 from .._learned.ridge import Basis
 from .._result import Result, Shown
-from .correlations import largest_correlation
+from . import largest_correlation
 from .families import InputLaw, NormalLaw
 from .tabulated import EmpiricalLaw
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .._compositions.outputs import Outputs
-from .._input_laws.correlations import correlated_pairs
+from .._input_laws import correlated_pairs
 from ._dependence import copied_input
 from ._design import Design, first_of
 from ._exchange import Tested

@@ -14,7 +14,7 @@ from .._checks import FloatArray, OutputGroups
 from .._compositions.indices import ratio_of_means
 from .._expansion.expansion import refuse_categories
 from .._expansion.moments import variance_along
-from .._input_laws.correlations import largest_correlation
+from .._input_laws import largest_correlation
 from .._input_laws.families import NormalLaw
 from .._result import Result, cautions_in_words, table_of_targets
 from ._reading import (

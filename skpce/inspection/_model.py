@@ -21,8 +21,7 @@ from .._checks import (
 from .._compositions.indices import ratio_of_means
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples
-from .._input_laws import check_distribution
-from .._input_laws.correlations import correlation_reason, largest_correlation
+from .._input_laws import check_distribution, correlation_reason, largest_correlation
 from .._input_laws.families import InputLaw
 from .._input_laws.scores import fidelity_reason, outside_reason, outside_share
 from .._learned.ridge import learn_terms
