@@ -967,7 +967,10 @@ class _Words:
             text = f"{between(min(every), max(every))} is not predicted by this model."
             return f"{text}{self._still_open()}" if drives else ""
         left, noise, together = rest_of(self.findings, self.output)
-        name = self.findings.shares.noise_name
+        name, q2 = self.findings.shares.noise_name, self.findings.shares.q2[0]
+        is_open = self._still_open()
+        if drives and is_open and q2[self.output] <= 0:
+            return is_open.lstrip()  # what a fit divides that predicts nothing is noise
         if drives:
             if together >= 0.005:
                 shown = self.output in [o for o, *_ in self.findings.pair_p_values]
@@ -977,14 +980,13 @@ class _Words:
             parts.append(f"{percent_in_words(left)} is not predicted by this model")
             if not np.isnan(noise):
                 parts.append(f"{percent_in_words(noise)} is {name}")
-            return f"{listed_in_words(parts)}.{self._still_open()}"
+            return f"{listed_in_words(parts)}.{is_open}"
         if not np.isnan(noise) and noise >= 0.005:
             parts.append(f"{percent(noise)} is {name}.")
-        q2 = float(self.findings.shares.q2[0, self.output])
-        if q2 >= _PREDICTS:
+        if q2[self.output] >= _PREDICTS:
             parts.append(
-                f"The model predicts {percent(q2)} of the variance of runs left out, "
-                "but the test cannot say by which input."
+                f"The model predicts {percent(q2[self.output])} of the variance of "
+                "runs left out, but the test cannot say by which input."
             )
         return " ".join(parts)
 

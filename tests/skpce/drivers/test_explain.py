@@ -520,6 +520,7 @@ def test_shares_of_one_enormous_run_have_no_lower_end():
     found = skpce.explain(X, y)
     assert found.drivers.total_low.max() == 0.0
     assert [c.code for c in found.cautions] == ["few runs differ"]
+    assert "not predicted" not in str(found)
 
 
 @pytest.mark.parametrize("shift", [0, 5])
