@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, pro_ang1, softmax
 from scipy.stats import kurtosis, multivariate_normal, norm, skew, uniform
 
+import skpce._regressor as regressor_module
 from skpce import (
     CompositionalPCESurrogate,
     DependentInputsWarning,
@@ -220,6 +221,17 @@ def test_a_group_of_columns_shares_a_prior():
     model = PolynomialChaosRegressor().fit(X, pd.DataFrame(columns))
     assert len(model._problem.solver.priors) == 2
     assert model.alpha_[0] == model.alpha_[1] != model.alpha_[2]
+
+
+@pytest.mark.slow
+def test_many_samples_are_added_up(monkeypatch):
+    X, y = samples_of_friedman(1500)
+    whole = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    monkeypatch.setattr(regressor_module, "LARGEST_WHOLE_DESIGN", 1000)
+    sums = PolynomialChaosRegressor(distribution=INPUTS).fit(X, y)
+    assert sums._problem.samples is None
+    assert_allclose(sums.predict(X), whole.predict(X), atol=0.4)
+    assert_allclose(sums.q2_, whole.q2_, atol=0.01)
 
 
 # Two forms of one fit

@@ -61,6 +61,11 @@ def test_the_dip_of_repeated_values_is_a_distance(seed):
         assert dip_statistic(values, weights) == pytest.approx(expected, abs=1e-7)
 
 
+def test_the_least_dips():
+    assert dip_statistic(np.arange(50.0)) == pytest.approx(1 / 100)
+    assert dip_statistic(np.ones(9)) == 0.0
+
+
 def test_p_values_of_uniform_samples_are_uniform():
     rng = np.random.default_rng(5)
     dips = np.array([dip_statistic(rng.uniform(size=30)) for _ in range(1000)])
