@@ -91,6 +91,12 @@ def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndar
     return (lower <= values) & (values <= upper)
 
 
+def clr(y: np.ndarray) -> np.ndarray:
+    """Return centred log-ratios of one step."""
+    log = np.log(y)
+    return log - log.mean(axis=1, keepdims=True)
+
+
 def shares_of_terms(
     squares: np.ndarray, multi_indices: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -118,22 +118,6 @@ def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
     assert held >= stats.binom(n_repetitions, level).ppf(1e-3)
 
 
-def test_the_bound_is_sharp_for_an_orthonormal_design(rng):
-    """All eigenvalues are 1: the squared error over its bound is exactly chi-squared.
-
-    Not only at least, but exactly the nominal share; so nothing smaller is true.
-    """
-    design = np.linalg.qr(rng.normal(size=(30, 4)))[0] * np.sqrt(30)
-    noise = rng.normal(size=(30, 4000))
-    error = np.square(design.T @ noise / 30).sum(axis=0)
-    bound = coefficient_error_bound(
-        1.0, 30, 4, smallest_eigenvalue=1.0, confidence_level=0.7
-    )
-    held = np.sum(error <= bound)
-    low, high = stats.binom(4000, 0.7).ppf([5e-4, 1 - 5e-4])
-    assert low <= held <= high
-
-
 def test_mean_square_is_the_trace_and_exceeds_the_papers(rng):
     """E||e||² = σ² tr(G⁻¹)/L; the paper has σ² P/(L - P), which is too small."""
     features = PolynomialChaosFeatures(3, distribution=NORMAL)

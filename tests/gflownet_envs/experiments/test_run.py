@@ -22,8 +22,8 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import ensemble as training
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
-from tests.gflownet_envs.experiments.conftest import SILENT, TINY, clr, never
-from tests.shared import cases, refuses
+from tests.gflownet_envs.experiments.conftest import SILENT, TINY, never
+from tests.shared import cases, clr, refuses
 
 
 def read_results(folder):
