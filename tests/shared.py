@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import uniform
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skpce
@@ -23,6 +24,7 @@ from skpce import (
 
 RIDGE = {"solver": "ridge", "distribution": "normal"}
 OLS = {"solver": "ols", "distribution": "normal"}
+CIRCLE = uniform(-np.pi, 2 * np.pi)
 
 _OPTIONS_OF_CHECKS = inspect.signature(parametrize_with_checks).parameters
 # xfail_strict came with scikit-learn 1.8; before, pytest's own xfail_strict holds.
@@ -89,6 +91,12 @@ def inside(bounds: tuple[np.ndarray, np.ndarray], values: np.ndarray) -> np.ndar
     return (lower <= values) & (values <= upper)
 
 
+def clr(y: np.ndarray) -> np.ndarray:
+    """Return centred log-ratios of one step."""
+    log = np.log(y)
+    return log - log.mean(axis=1, keepdims=True)
+
+
 def shares_of_terms(
     squares: np.ndarray, multi_indices: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -98,3 +106,17 @@ def shares_of_terms(
     shares = squares / squares[:, 1:].sum(axis=1, keepdims=True)
     shapley = shares @ (active / np.maximum(count, 1))
     return shares @ (active & (count == 1)), shares @ active, shapley
+
+
+def ishigami(X: np.ndarray) -> np.ndarray:
+    """Return the function of Ishigami and Homma (1990) of three angles."""
+    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
+
+
+def ishigami_indices() -> tuple[np.ndarray, np.ndarray, float]:
+    """Return its first-order and total indices and its variance, in closed form."""
+    first = np.array([0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2, 7**2 / 8, 0.0])
+    together = 0.1**2 * np.pi**8 * (1 / 18 - 1 / 50)  # the first and the third
+    total = first + np.array([together, 0.0, together])
+    variance = first.sum() + together
+    return first / variance, total / variance, variance

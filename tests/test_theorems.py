@@ -237,9 +237,6 @@ def test_t8_the_helmert_matrix_is_a_contrast_matrix(n_parts):
     transformer = LogRatioTransformer("ilr").fit(np.full((1, n_parts), 1.0 / n_parts))
     H = transformer.geometry_.to_coordinates(identity).T
     np.testing.assert_allclose(H, helmert(n_parts), atol=1e-12)
-    np.testing.assert_allclose(H @ H.T, identity[1:, 1:], atol=1e-12)
-    np.testing.assert_allclose(H.T @ H, identity - 1.0 / n_parts, atol=1e-12)
-    np.testing.assert_allclose(H.sum(axis=1), 0.0, atol=1e-12)
 
 
 # The project in lean/

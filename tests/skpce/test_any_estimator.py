@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from scipy.stats import uniform
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -16,13 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 from skpce.inspection import shapley_effects, sobol_indices
-from tests.shared import cases, refuses
-
-LAW = uniform(-np.pi, 2 * np.pi)
-
-
-def ishigami(X):
-    return np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
+from tests.shared import CIRCLE, cases, ishigami, refuses
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +30,19 @@ def normal_rows():
 
 def monte_carlo(model, n_features=3):
     draws = {"n": 2**13, "random_state": np.random.default_rng(5)}
-    laws = [LAW] * n_features
+    laws = [CIRCLE] * n_features
     return stats.sobol_indices(func=lambda x: model(x.T), dists=laws, **draws)
 
 
 def test_ishigami_itself(box):
-    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
+    found = sobol_indices(ishigami, box, distribution=CIRCLE, random_state=0)
     assert found.supported == (True,)
     assert found.fidelity[0] > 0.9999
     assert_allclose(found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3)
     assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
     assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
     assert np.ptp(found.total_order_interval, axis=0).max() < 0.01
-    effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
+    effects = shapley_effects(ishigami, box, distribution=CIRCLE, random_state=0)
     assert_allclose(effects.effects, found.shapley, rtol=1e-12)
     assert found.total_variance[0] == pytest.approx(13.845, rel=1e-3)
 
@@ -64,7 +57,7 @@ def test_ishigami_itself(box):
 def test_a_fitted_model_against_monte_carlo(box, model, seed):
     """Truth in the intervals, up to the error of Monte Carlo."""
     model.fit(box, ishigami(box))
-    given = {"distribution": LAW, "n_samples": 100, "random_state": seed}
+    given = {"distribution": CIRCLE, "n_samples": 100, "random_state": seed}
     found = sobol_indices(model, box, **given)
     truth = monte_carlo(model.predict)
     assert found.fidelity[0] < 0.95  # the expansion is another function
@@ -75,7 +68,7 @@ def test_a_fitted_model_against_monte_carlo(box, model, seed):
         assert_allclose(estimate[0], value, atol=0.06)
         assert np.all(ends[0, 0] - 0.02 <= value)
         assert np.all(value <= ends[1, 0] + 0.02)
-    variance = model.predict(LAW.rvs((40_000, 3), random_state=3)).var()
+    variance = model.predict(CIRCLE.rvs((40_000, 3), random_state=3)).var()
     assert found.total_variance[0] == pytest.approx(variance, rel=0.05)
 
 
@@ -117,7 +110,7 @@ def test_shapley_effects_of_what_the_expansion_misses(box):
     def waves(X):
         return np.sin(40 * X[:, 0]) * np.sin(40 * X[:, 1]) + 0.5 * X[:, 2]
 
-    found = sobol_indices(waves, box, distribution=LAW, random_state=0)
+    found = sobol_indices(waves, box, distribution=CIRCLE, random_state=0)
     assert_allclose(found.shapley[0], [0.117, 0.117, 0.767], atol=0.03)
     ignored = sobol_indices(lambda X: np.tanh(3 * X[:, 0]), box, random_state=0)
     assert not ignored.shapley[0, 1:].any()

@@ -15,7 +15,7 @@ from scipy import stats
 from skpce import PolynomialChaosRegressor
 from skpce.inspection._modes import dip_p_values, dip_statistic
 from skpce.metrics import crps_score
-from tests.shared import ridge_pce
+from tests.shared import ishigami, ridge_pce
 
 DEGREE = 3  # the symbols of chaospy take minutes at degree 5
 LAWS = {
@@ -93,10 +93,6 @@ def test_openturns(fitted, case):
 def test_salib():
     saltelli = pytest.importorskip("SALib.sample.sobol")
     analyzer = pytest.importorskip("SALib.analyze.sobol")
-
-    def ishigami(X):
-        first = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4)
-        return first + 7 * np.sin(X[:, 1]) ** 2
 
     problem = {"num_vars": 3, "names": list("abc"), "bounds": [[-np.pi, np.pi]] * 3}
     points = saltelli.sample(problem, 2**12, seed=0)

@@ -69,16 +69,6 @@ def test_a_group_has_the_squares_of_its_outputs():
     assert_allclose(found.total_variance, sums[:, 1:].sum(axis=1))
 
 
-def test_indices_of_all_outputs_do_not_depend_on_a_rotation():
-    expansion = random_expansion()
-    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
-    turned = Expansion(expansion.basis, rotation @ expansion.coefficients)
-    whole = expansion.grouped([0] * 4).sobol_indices()
-    assert_allclose(
-        turned.grouped([0] * 4).sobol_indices().total_order, whole.total_order
-    )
-
-
 def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
     X, _ = data()
     surrogate = ridge_surrogate(2, steps={"first": 3, "second": 2})

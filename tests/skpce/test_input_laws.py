@@ -281,14 +281,6 @@ def test_unseen_levels_are_average_and_warn():
 # Estimators.
 
 
-def test_empirical_polynomials_are_orthonormal_under_the_data():
-    column = np.random.default_rng(0).exponential(size=300)
-    weights = np.random.default_rng(0).integers(0, 3, size=300).astype(float)
-    law = law_of("empirical", column, weights)
-    found = gram(law, 8, column, weights)
-    assert_allclose(found, np.eye(9), atol=TOLERANCE)
-
-
 @pytest.mark.parametrize("levels", [[0.0, 1.0], [1.0, 4.0, 7.0, 9.0], np.arange(12.0)])
 def test_contrasts_are_orthonormal_under_the_frequencies(levels):
     column = np.random.default_rng(0).choice(levels, size=300)

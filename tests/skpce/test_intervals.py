@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm, uniform
+from scipy.stats import norm
 from sklearn.linear_model import LassoCV
 
 from skpce import MoreTermsThanRowsWarning, PolynomialChaosRegressor
@@ -13,17 +13,22 @@ from skpce._basis.basis import index_masks
 from skpce._expansion.intervals import _left_out, regression_variance
 from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
-from tests.shared import OLS, cases, copies, inside, refuses, ridge_pce
+from tests.shared import (
+    CIRCLE,
+    OLS,
+    cases,
+    copies,
+    inside,
+    ishigami,
+    ishigami_indices,
+    refuses,
+    ridge_pce,
+)
 
-ISHIGAMI_LAW = uniform(-np.pi, 2 * np.pi)
-ISHIGAMI_FIRST = [0.313905, 0.442411, 0.0]
-ISHIGAMI_TOTAL = [0.557589, 0.442411, 0.243684]
 
-
-def ishigami_data(n_samples, seed=0):
-    X = np.random.default_rng(seed).uniform(-np.pi, np.pi, size=(n_samples, 3))
-    y = np.sin(X[:, 0]) * (1 + 0.1 * X[:, 2] ** 4) + 7 * np.sin(X[:, 1]) ** 2
-    return X, y
+def ishigami_data(n_samples):
+    X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(n_samples, 3))
+    return X, ishigami(X)
 
 
 def noisy_data(n_samples=40, n_targets=3, seed=0):
@@ -113,9 +118,9 @@ def test_components_left_out_are_those_of_refits(solver, weighted):
 @pytest.mark.parametrize("n_samples", [60, 150])
 def test_intervals_hold_the_truth_on_ishigami(solver, n_samples):
     X, y = ishigami_data(n_samples)
-    pce = PolynomialChaosRegressor(8, distribution=ISHIGAMI_LAW, solver=solver)
+    pce = PolynomialChaosRegressor(8, distribution=CIRCLE, solver=solver)
     found = pce.fit(X, y).sobol_interval(random_state=0)
-    truth = np.array([ISHIGAMI_FIRST, ISHIGAMI_TOTAL])
+    truth = np.array(ishigami_indices()[:2])
     low, high = np.stack([found.first_order[:, 0], found.total_order[:, 0]], axis=1)
     assert ((low <= truth + 1e-6) & (truth - 1e-6 <= high)).all()
 
@@ -123,14 +128,14 @@ def test_intervals_hold_the_truth_on_ishigami(solver, n_samples):
 def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
     # Degree 2 cannot show sin; its indices are far from the truth.
     X, y = ishigami_data(1000)
-    pce = PolynomialChaosRegressor(2, distribution=ISHIGAMI_LAW, solver="ols").fit(X, y)
+    pce = PolynomialChaosRegressor(2, distribution=CIRCLE, solver="ols").fit(X, y)
     missed = pce.sobol_interval(method="bootstrap", random_state=0).total_order
     held = pce.sobol_interval(random_state=0).total_order
-    truth = np.array(ISHIGAMI_TOTAL)
+    truth = ishigami_indices()[1]
     assert not inside(missed[:, 0], truth).all()
     assert inside(held[:, 0], truth).all()
     # Neither can a posterior of the terms that are left.
-    cut = PolynomialChaosRegressor(2, distribution=ISHIGAMI_LAW).fit(X, y)
+    cut = PolynomialChaosRegressor(2, distribution=CIRCLE).fit(X, y)
     assert inside(cut.sobol_interval(random_state=0).total_order[:, 0], truth).all()
 
 

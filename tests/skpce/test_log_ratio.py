@@ -8,12 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import helmert
 from scipy.special import softmax
 
 from skpce import ClosureWarning, LogRatioTransformer
-from skpce._compositions import log_ratio as log_ratio_module
-from skpce._compositions.log_ratio import StepLayout
 from tests.shared import cases, refuses
 
 KINDS = ("alr", "clr", "ilr")
@@ -150,33 +147,3 @@ def test_a_row_of_zeros_becomes_uniform_under_renormalize():
         fitted = LogRatioTransformer("clr").fit([[0.0, 0.0], [0.5, 0.5]])
     with pytest.warns(ClosureWarning, match="sums to 0"):
         assert_array_equal(fitted.transform([[0.0, 0.0]]), [[0.0, 0.0]])
-
-
-@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
-@pytest.mark.parametrize("reference", [0, -1])
-def test_maps_step_by_step(log_ratio, reference, rng):
-    """Cumulative sums step by step are the products with Helmert's matrices."""
-    widths = (3, 3, 1, 5, 5, 5, 2, 4)
-    n_parts = sum(widths)
-    layout = StepLayout(widths, tuple("abcdefgh"), tuple(map(str, range(n_parts))))
-    mask = np.ones(n_parts, dtype=bool)
-    mask[[4, 10]] = False
-    geometry = log_ratio_module.LogRatioGeometry(layout, mask, log_ratio, reference)
-    centred = log_ratio_module.LogRatioGeometry(layout, mask, "clr", -1)
-    clr = rng.normal(size=(4, 7, geometry.active_parts.size))
-    clr = centred.from_coordinates(clr)
-    found = geometry.to_coordinates(clr)
-    assert_allclose(geometry.from_coordinates(found), clr, atol=1e-13)
-    for step, columns in zip(
-        (0, 1, 3, 4, 5, 6, 7), geometry.active_slices, strict=True
-    ):
-        own = found[..., geometry.step_of_coordinate == step]
-        values = clr[..., columns]
-        if log_ratio == "ilr":
-            expected = values @ helmert(values.shape[-1]).T
-        elif log_ratio == "alr":
-            kept = values[..., 1:] if reference == 0 else values[..., :-1]
-            expected = kept - values[..., [reference]]
-        else:
-            expected = values
-        assert_allclose(own, expected, atol=1e-14)

@@ -7,27 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.stats import uniform
 from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
-from tests.shared import agree, ridge_pce
-
-CIRCLE = uniform(-np.pi, 2 * np.pi)
-
-
-def ishigami(X, a=7.0, b=0.1):
-    return np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2
-
-
-def ishigami_indices(a=7.0, b=0.1):
-    """Ishigami and Homma (1990), in closed form."""
-    first = 0.5 * (1 + b * np.pi**4 / 5) ** 2
-    second = a**2 / 8
-    interaction = b**2 * np.pi**8 * (1 / 18 - 1 / 50)
-    total = first + second + interaction
-    whole = np.array([first + interaction, second, interaction])
-    return np.array([first, second, 0.0]) / total, whole / total, total
+from tests.shared import CIRCLE, agree, ishigami, ishigami_indices, ridge_pce
 
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])

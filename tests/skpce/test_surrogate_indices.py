@@ -15,6 +15,7 @@ from skpce import (
 )
 from tests.shared import (
     cases,
+    clr,
     inside,
     refuses,
     shares_of_terms,
@@ -126,16 +127,15 @@ def test_unexplained_shares_of_steps_and_the_trajectory_by_hand():
     pytest.importorskip("pandas")
     X, y, _, _ = known(60, noise=0.8)
     fitted = surrogate_of().fit(X, y)
-    logs = [np.log(y[:, a:b]) for a, b in ((0, 3), (3, 7))]
-    clr = np.hstack([step - step.mean(axis=1, keepdims=True) for step in logs])
-    held_out = np.empty_like(clr)
+    truth = np.hstack([clr(y[:, :3]), clr(y[:, 3:])])
+    held_out = np.empty_like(truth)
     design = PolynomialChaosFeatures(2, distribution=LAW).fit_transform(X)
     for i in range(60):
         others = np.arange(60) != i
-        slopes = np.linalg.lstsq(design[others], clr[others], rcond=None)[0]
+        slopes = np.linalg.lstsq(design[others], truth[others], rcond=None)[0]
         held_out[i] = design[i] @ slopes
-    press = np.square(clr - held_out).sum(axis=0)
-    spread = np.square(clr - clr.mean(axis=0)).sum(axis=0)
+    press = np.square(truth - held_out).sum(axis=0)
+    spread = np.square(truth - truth.mean(axis=0)).sum(axis=0)
     shares = [press[own].sum() / spread[own].sum() for own in (slice(3), slice(3, 7))]
     assert_allclose(fitted.diagnostics_.loo_q2, 1 - np.array(shares))
     frame = fitted.sobol_frame("trajectory")

@@ -25,12 +25,6 @@ def never(*arguments: Any, **options: Any) -> None:
     raise AssertionError("done again")
 
 
-def clr(y: Any) -> Any:
-    """Return centred log-ratios of one step."""
-    log = np.log(y)
-    return log - log.mean(axis=1, keepdims=True)
-
-
 def invoke(*arguments: Any) -> Any:
     """Run the command ``gflownet-envs`` in this process."""
     testing = pytest.importorskip("click.testing")

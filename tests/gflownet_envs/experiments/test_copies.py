@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gflownet_envs.experiments import analysis, files, run
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.rewards.source import mean_log_reward
-from tests.gflownet_envs.experiments.conftest import clr
-from tests.shared import cases, refuses
+from tests.shared import cases, clr, refuses
 
 testing = pytest.importorskip("click.testing")
 

@@ -8,8 +8,8 @@ from scipy.special import softmax
 from gflownet_envs.experiments.analysis import fragility, level_shares
 from skpce import CompositionalPCESurrogate
 from skpce.metrics import policy_fragility
-from tests.gflownet_envs.experiments.conftest import clr, exact_dataset
-from tests.shared import OLS
+from tests.gflownet_envs.experiments.conftest import exact_dataset
+from tests.shared import OLS, clr
 
 
 @pytest.fixture

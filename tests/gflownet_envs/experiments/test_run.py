@@ -22,8 +22,8 @@ from gflownet_envs.storage import read_arrays
 from gflownet_envs.training import ensemble as training
 from gflownet_envs.training.certificate import DistanceBound
 from skpce.metrics import crps_score, excess_fragility
-from tests.gflownet_envs.experiments.conftest import SILENT, TINY, clr, never
-from tests.shared import cases, refuses
+from tests.gflownet_envs.experiments.conftest import SILENT, TINY, never
+from tests.shared import cases, clr, refuses
 
 
 def read_results(folder):
@@ -121,35 +121,6 @@ def test_exact_columns_never_fill_in_for_trained_ones(tiny):
 
 
 # Interruption.
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_goes_on_from_its_blocks(
-    tiny, run_tiny, tmp_path, monkeypatch
-):
-    trained = []
-    original = training.train_block
-
-    def spy(job, report, *more):
-        trained.append([stream.member for stream in job.streams])
-        return original(job, report, *more)
-
-    def interrupt(stage, done, total):
-        if stage == "training GFlowNets" and done == 5:  # second of four blocks
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(training, "train_block", spy)
-    with pytest.raises(KeyboardInterrupt):
-        run_tiny(tmp_path, progress=interrupt)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]
-    assert len(list((tmp_path / "blocks").iterdir())) == 1
-    first, second = trained
-    trained.clear()
-    run_tiny(tmp_path)
-    assert len(trained) == 3
-    assert trained[0] == second
-    assert first not in trained
-    assert read_results(tmp_path) == read_results(tiny[0])
 
 
 # Errors, before any work.

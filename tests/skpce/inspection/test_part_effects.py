@@ -9,9 +9,7 @@ from scipy import stats
 from scipy.special import softmax
 
 from skpce.inspection import part_effects, parts_of_table
-from tests.shared import cases, refuses
-
-A, B = 7.0, 0.1  # of the Ishigami function
+from tests.shared import cases, ishigami, ishigami_indices, refuses
 
 
 def stacked(chosen):
@@ -28,26 +26,11 @@ def within(found, error, truth, n_errors=3.0):
     return np.abs(found - truth) <= n_errors * error
 
 
-def ishigami(z):
-    return (
-        np.sin(z[:, 0]) + A * np.sin(z[:, 1]) ** 2 + B * z[:, 2] ** 4 * np.sin(z[:, 0])
-    )
-
-
 def ishigami_parts(n_members, rng):
     return {name: rng.uniform(-np.pi, np.pi, size=n_members) for name in "abc"}
 
 
-def ishigami_effects():
-    """First-order and total effects, and the interaction of the first and third."""
-    one, two = 0.5 * (1 + B * np.pi**4 / 5) ** 2, A**2 / 8
-    both = B**2 * np.pi**8 * (1 / 18 - 1 / 50)
-    first, total = np.array([one, two, 0.0]), np.array([one + both, two, both])
-    variance = one + two + both
-    return first / variance, total / variance, both / variance
-
-
-ISHIGAMI = ishigami_effects()
+FIRST, TOTAL, _ = ishigami_indices()
 
 
 def policy(z):
@@ -70,7 +53,7 @@ LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
 #: log-ratios of a softmax are linear, and of a product ab the variances are 1, 1, 1/4.
 CLOSED = {
     "linear": (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
-    "ishigami": (ishigami, ishigami_parts, {"combine": stacked}, *ISHIGAMI[:2]),
+    "ishigami": (ishigami, ishigami_parts, {"combine": stacked}, FIRST, TOTAL),
     "softmax": (policy, policy_parts, {"steps": {"move": 4}}, *[[0.8, 0.2]] * 2),
     "product": (
         *(lambda z: z[:, 0] * z[:, 1], product_parts, {"combine": stacked}),
@@ -78,7 +61,7 @@ CLOSED = {
     ),
 }
 #: of the pairs that act together
-PAIRS = {"linear": [0, 0, 0], "ishigami": [0, ISHIGAMI[2], 0], "product": [0.25 / 2.25]}
+PAIRS = {"linear": [0, 0, 0], "ishigami": [0, TOTAL[2], 0], "product": [0.25 / 2.25]}
 
 
 @pytest.mark.parametrize("name", CLOSED)

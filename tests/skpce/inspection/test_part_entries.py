@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpce.inspection import part_entries, parts_of_table
-from tests.shared import cases, refuses
+from tests.shared import cases, clr, refuses
 
 N_MEMBERS = 60
 
@@ -55,13 +55,11 @@ def test_ranks_are_those_of_brute_force_on_a_policy():
     for entry in range(4):
         z = np.tile(mean["yields"] + mean["costs"], (N_MEMBERS, 1))
         z[:, entry] += parts["yields"][:, entry] - mean["yields"][entry]
-        clr = np.log(model(z)) - np.log(model(z)).mean(axis=1, keepdims=True)
-        alone[str(entry)] = clr.var(axis=0).sum()
+        alone[str(entry)] = clr(model(z)).var(axis=0).sum()
     order = sorted(alone, key=alone.get, reverse=True)
     assert found.entry[0].tolist() == order
-    clr = np.log(model(sum(parts.values())))
-    clr -= clr.mean(axis=1, keepdims=True)
-    shares = np.array([alone[name] for name in order]) / clr.var(axis=0).sum()
+    whole = clr(model(sum(parts.values()))).var(axis=0).sum()
+    shares = np.array([alone[name] for name in order]) / whole
     assert_allclose(found.alone[0], shares)
 
 

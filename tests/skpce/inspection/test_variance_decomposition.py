@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import softmax
 
 from skpce.inspection import variance_decomposition
-from tests.shared import cases, refuses
+from tests.shared import cases, clr, refuses
 
 WIDTHS = (3, 4)
 UNEQUAL = np.repeat(np.arange(6), [2, 5, 1, 3, 4, 2])
@@ -24,11 +24,6 @@ def draw(rng, reward, between=1.0, within=1.0):
     """Random effects: log-ratios of variance between**2 and within**2."""
     effect = between * rng.normal(size=(reward.max() + 1, sum(WIDTHS)))[reward]
     return compose(effect + within * rng.normal(size=effect.shape))
-
-
-def clr(block):
-    logs = np.log(block)
-    return logs - logs.mean(axis=1, keepdims=True)
 
 
 def test_the_variance_is_a_one_way_analysis_of_variance():

@@ -28,7 +28,7 @@ from skpce.drivers import Caution
 from skpce.drivers._exchange import holm
 from skpce.ensembles import from_frame
 from skpce.inspection import variance_decomposition, verdict
-from tests.shared import cases, refuses, ridge_pce, ridge_surrogate
+from tests.shared import cases, clr, refuses, ridge_pce, ridge_surrogate
 
 WIDTHS = (3, 2, 4)
 
@@ -81,16 +81,15 @@ def test_cross_fitted_q2_by_hand(X, y):
     cv = KFold(3)
     found = verdict(surrogate(), X, y, cv=cv)
 
-    def clr(values):
-        blocks = [np.log(block) for block in np.split(values, [3, 5], axis=1)]
-        return [block - block.mean(axis=1, keepdims=True) for block in blocks]
+    def by_step(values):
+        return [clr(block) for block in np.split(values, [3, 5], axis=1)]
 
     press = np.zeros(3)
     for train, test in cv.split(X):
-        predicted = clr(surrogate().fit(X[train], y[train]).predict(X[test]))
-        for step, (block, guess) in enumerate(zip(clr(y), predicted, strict=True)):
+        predicted = by_step(surrogate().fit(X[train], y[train]).predict(X[test]))
+        for step, (block, guess) in enumerate(zip(by_step(y), predicted, strict=True)):
             press[step] += np.sum((block[test] - guess) ** 2)
-    spread = [np.sum((block - block.mean(axis=0)) ** 2) for block in clr(y)]
+    spread = [np.sum((block - block.mean(axis=0)) ** 2) for block in by_step(y)]
     for step, result in enumerate(found.steps):
         assert result.q2 == pytest.approx(1 - press[step] / spread[step])
         assert result.q2_low <= result.q2 <= result.q2_high
