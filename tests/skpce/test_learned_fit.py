@@ -538,6 +538,18 @@ def test_waves_are_prolate_spheroidal_functions():
         assert_allclose(waves[n] / known, waves[n, 0] / known[0], rtol=1e-8)
 
 
+def test_sums_of_waves_are_polynomials():
+    laws = [UniformLaw(0.0, 1.0, waves=40), UniformLaw(0.0, 1.0)]
+    basis = PolynomialBasis(laws, np.array([[0, 0], [1, 0], [5, 2], [40, 1]]))
+    coefficients = np.array([[1.0, -2.0, 0.5, 3.0], [0.0, 1.0, 0.0, -1.0]])
+    plain, found = basis.without_waves(coefficients)
+    assert not any(law.waves for law in plain.laws)
+    at = np.random.default_rng(0).uniform(size=(50, 2))
+    assert_allclose(
+        plain.evaluate(at) @ found.T, basis.evaluate(at) @ coefficients.T, atol=1e-9
+    )
+
+
 def test_waves_are_chosen_where_inputs_oscillate():
     X, y = of_an_arm(150, 0, 0.2)
     given = np.random.default_rng(1).uniform(X.min(axis=0), X.max(axis=0), (2000, 3))
