@@ -711,8 +711,8 @@ def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
     if any(missing):
         raise ValueError(
             f"The input {name!r} is missing in {sum(missing)} of {len(values)} {what}; "
-            "expected a value in each. Leave the input or these rows out; where other "
-            "settings switch it off, fill in values that it has elsewhere."
+            "expected a value in each. Leave it or these rows out; if other settings "
+            "switch it off, fill in values of elsewhere, or a label such as 'none'."
         )
 
 
